@@ -1,0 +1,1 @@
+"""Engines: the only modules that import a database driver."""

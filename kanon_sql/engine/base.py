@@ -1,0 +1,128 @@
+"""What the rest of kanon-sql asks of a database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from sqlglot import exp
+
+Family = Literal["integer", "decimal", "float", "date", "timestamp", "boolean", "text", "other"]
+
+_FAMILIES: dict[str, Family] = {
+    **dict.fromkeys(
+        (
+            *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
+            *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+        ),
+        "integer",
+    ),
+    "FLOAT": "float",
+    "DOUBLE": "float",
+    "DATE": "date",
+    **dict.fromkeys(
+        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), "timestamp"
+    ),
+    "BOOLEAN": "boolean",
+    "VARCHAR": "text",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a relation: its name, and its type as the engine writes it."""
+
+    name: str
+    type: str
+
+    @property
+    def family(self) -> Family:
+        """The kind of type, as far as hierarchies and measures care."""
+        if self.type.startswith("DECIMAL"):
+            return "decimal"
+        if self.type.startswith("ENUM"):
+            return "text"
+        return _FAMILIES.get(self.type, "other")
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values have a distance: numbers, and dates in days."""
+        return self.family in {"integer", "decimal", "float", "date", "timestamp"}
+
+    @property
+    def lookup_type(self) -> str:
+        """The type that values of this column have in a hierarchy's lookup table."""
+        return "VARCHAR" if self.family == "text" else self.type
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A statement that was run, what it was run for, and the values of its placeholders."""
+
+    title: str
+    statement: exp.Expr
+    parameters: Mapping[str, Any]
+
+
+class DeadlineReachedError(Exception):
+    """A statement was stopped because its deadline passed. Caught inside the search, never shown."""
+
+
+class Engine(Protocol):
+    """Runs statements. State (frequency sets, lookup tables) lives in its temporary tables."""
+
+    dialect: str
+    statements: list[Logged]
+
+    def run(self, statement: exp.Expr, title: str = "") -> None:
+        """Run a statement whose result is not needed."""
+
+    def rows(
+        self,
+        statement: exp.Expr,
+        title: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        deadline: float | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Return all rows of a query.
+
+        Args:
+            statement: the query; placeholders ``$name`` are bound by the engine.
+            title: what it is for, as shown by ``--sql=all``.
+            parameters: the value of each placeholder.
+            deadline: ``time.monotonic()`` at which to stop it.
+
+        Raises:
+            DeadlineReachedError: the deadline passed; the statement was stopped.
+        """
+
+    def row(
+        self,
+        statement: exp.Expr,
+        title: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        deadline: float | None = None,
+    ) -> tuple[Any, ...]:
+        """Return the single row of a query; arguments as for ``rows``."""
+
+    def load(self, table: exp.Table, columns: Mapping[str, Sequence[str | None]]) -> None:
+        """Create a temporary table of text columns from Python lists of equal length."""
+
+    def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
+        """Return the columns of a table or subquery in their order."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return a context in which all statements take effect together, or none does."""
+
+    def temporary_name(self, wanted: str) -> exp.Table:
+        """Return a name for a temporary table that is not in use; it is dropped by ``forget``."""
+
+    def forget(self) -> None:
+        """Drop every temporary table that this engine made."""
+
+    def close(self) -> None:
+        """Drop what was made and release what was opened here."""

@@ -1,0 +1,253 @@
+"""DuckDB: the engine that needs no server."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import duckdb
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.dialect import render
+from kanon_sql.engine.base import Column, DeadlineReachedError, Logged
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+Result = TypeVar("Result")
+
+# Errors whose text DuckDB writes from names, paths and settings alone. The others may quote a cell.
+_WITHOUT_CELLS = (
+    duckdb.IOException,
+    duckdb.CatalogException,
+    duckdb.BinderException,
+    duckdb.ParserException,
+    duckdb.ConnectionException,
+    duckdb.OutOfMemoryException,
+    duckdb.PermissionException,
+    duckdb.TransactionException,
+    duckdb.HTTPException,
+)
+
+
+class DuckDBEngine:
+    """A DuckDB connection.
+
+    A statement with a deadline runs on a thread of its own while the caller watches the clock.
+    """
+
+    dialect = "duckdb"
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool) -> None:
+        """Wrap a connection; one that is ``owned`` is closed with the engine."""
+        self.connection = connection
+        self.statements: list[Logged] = []
+        self.listener: Callable[[Logged], None] | None = None
+        self._owned = owned
+        self._temporary: list[exp.Table] = []
+        self._last_rendered: tuple[exp.Expr | None, str] = (None, "")
+        self._names: set[str] | None = None  # that temporary tables must not take; asked for once
+        self._spill_directory: str | None = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
+
+    @classmethod
+    def in_memory(cls) -> DuckDBEngine:
+        """Return an engine on an empty database; what does not fit in memory spills to a private directory."""
+        directory = tempfile.mkdtemp(prefix="kanon-")
+        engine = cls(duckdb.connect(config={"temp_directory": directory}), owned=True)
+        engine._spill_directory = directory
+        return engine
+
+    @classmethod
+    def from_file(cls, path: Path, *, writable: bool) -> DuckDBEngine:
+        """Return an engine on a database file.
+
+        Raises:
+            SourceError: the file is missing, locked by another process or not a DuckDB database.
+        """
+        try:
+            return cls(duckdb.connect(str(path), read_only=not writable), owned=True)
+        except duckdb.Error as error:
+            raise SourceError(_why_not_opened(path, error)) from None
+
+    def run(self, statement: exp.Expr, title: str = "") -> None:
+        """Run a statement whose result is not needed."""
+        self.rows(statement, title)
+
+    def rows(
+        self,
+        statement: exp.Expr,
+        title: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        deadline: float | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Return all rows of a query (see ``Engine.rows``)."""
+        bound = dict(parameters or {})
+        logged = Logged(title, statement, bound)
+        self.statements.append(logged)
+        if self.listener is not None:
+            self.listener(logged)
+        text = self._rendered(statement)
+        return self._call(lambda: self.connection.execute(text, bound or None).fetchall(), title, deadline)
+
+    def row(
+        self,
+        statement: exp.Expr,
+        title: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        deadline: float | None = None,
+    ) -> tuple[Any, ...]:
+        """Return the single row of a query."""
+        (only,) = self.rows(statement, title, parameters, deadline)
+        return only
+
+    def load(self, table: exp.Table, columns: Mapping[str, Sequence[str | None]]) -> None:
+        """Create a temporary table of text columns from Python lists of equal length."""
+        names = {name: f"column_{number}" for number, name in enumerate(columns)}
+        lists = [
+            sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=place), "VARCHAR[]")), name)
+            for name, place in names.items()
+        ]
+        text = render(sql.create_table(table, exp.select(*lists), temporary=True), self.dialect)
+        values = {names[name]: list(column) for name, column in columns.items()}
+        self._call(lambda: self.connection.execute(text, values).fetchall(), "load a hierarchy", None)
+
+    def relation(self, table: exp.Table) -> duckdb.DuckDBPyRelation:
+        """Return the rows of a table as a relation of DuckDB's own, to be fetched in the form that is wanted."""
+        return self.connection.sql(render(exp.select("*").from_(table), self.dialect))
+
+    def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
+        """Return the columns of a relation in their order."""
+        described = self.rows(exp.Describe(this=exp.select("*").from_(relation)), "columns of the table")
+        return tuple(Column(name, data_type) for name, data_type, *_ in described)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make the statements inside take effect together, or not at all."""
+        try:
+            self.connection.begin()
+        except duckdb.TransactionException:
+            raise UsageError(
+                "The connection has a transaction open; commit it or roll it back, then publish."
+            ) from None
+        try:
+            yield
+        except BaseException:
+            with suppress(duckdb.Error):
+                self.connection.rollback()
+            raise
+        self._call(self.connection.commit, "commit", None)
+
+    def temporary_name(self, wanted: str) -> exp.Table:
+        """Return a name for a temporary table that no other table has."""
+        if self._names is None:
+            self._names = {name for (name,) in self.rows(sql.statement("relation_names"), "names in use")}
+        name = unused_name(wanted, self._names)
+        self._names.add(name)
+        table = sql.relation(name)
+        self._temporary.append(table)
+        return table
+
+    def forget(self) -> None:
+        """Drop every temporary table that this engine made."""
+        for table in reversed(self._temporary):
+            with suppress(duckdb.Error):
+                self.connection.execute(render(sql.drop(table), self.dialect))
+        self._temporary.clear()
+        self._names = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop what was made; close the connection if it was opened here."""
+        if self._owned:
+            self.connection.close()
+        else:
+            self.forget()
+        self._worker.shutdown(wait=False)
+        if self._spill_directory is not None:
+            shutil.rmtree(self._spill_directory, ignore_errors=True)
+
+    def _rendered(self, statement: exp.Expr) -> str:
+        """Return the text of a statement; a node test is the same statement hundreds of times."""
+        last, text = self._last_rendered
+        if statement is not last:
+            text = render(statement, self.dialect)
+            self._last_rendered = (statement, text)
+        return text
+
+    def _call(self, work: Callable[[], Result], title: str, deadline: float | None) -> Result:
+        if deadline is None:
+            return _translated(work, title)
+        future = self._worker.submit(_translated, work, title)
+        try:
+            while not future.done() and (deadline is None or time.monotonic() < deadline):
+                # Not one long wait: a signal that another thread received is only seen between waits.
+                wait_for([future], _patience(deadline))
+        except KeyboardInterrupt:
+            self._stop(future)
+            raise
+        if not future.done():
+            self._stop(future)
+            if future.cancelled() or future.exception() is not None:
+                raise DeadlineReachedError
+        return future.result()
+
+    def _stop(self, future: Future[Any]) -> None:
+        future.cancel()
+        while not future.done():  # again and again: an interrupt before the statement has begun is lost
+            self.connection.interrupt()
+            wait_for([future], 0.02)
+
+
+def _translated(work: Callable[[], Result], title: str) -> Result:
+    """Do the work; an error of DuckDB becomes one of ours that quotes no cell."""
+    try:
+        return work()
+    except RuntimeError as error:
+        if "interrupted" in str(error):  # how DuckDB passes Ctrl-C on
+            raise KeyboardInterrupt from None
+        raise
+    except duckdb.Error as error:
+        doing = f" while it ran this step: {title}" if title else ""
+        if isinstance(error, _WITHOUT_CELLS):
+            raise SourceError(f"DuckDB stopped{doing}. {_first_line(error)}") from None
+        kind = type(error).__name__.removesuffix("Exception")
+        raise SourceError(
+            f"DuckDB stopped with an error of type {kind}{doing}. Its text may quote data and is not shown; "
+            "--sql prints the statements, to be run by hand."
+        ) from None
+
+
+def _patience(deadline: float | None) -> float:
+    """Return how long to wait for a statement before looking up, in seconds."""
+    longest = 0.2
+    return longest if deadline is None else max(0.0, min(longest, deadline - time.monotonic()))
+
+
+def _first_line(error: duckdb.Error) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def _why_not_opened(path: Path, error: duckdb.Error) -> str:
+    text = _first_line(error)
+    if "lock" in text.lower():
+        return f"{path} is in use by another process. Close it there, or work on a copy."
+    if "different configuration" in text:
+        return f"{path} is already open in this process; pass that connection instead of the path."
+    if "not a valid DuckDB" in text:
+        return f"{path} is not a DuckDB database."
+    return f"{path} cannot be opened. {text}"

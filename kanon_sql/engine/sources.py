@@ -1,0 +1,272 @@
+"""From what a person points at (file, connection, data frame) to a relation in an engine."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.engine.duckdb import DuckDBEngine
+from kanon_sql.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kanon_sql.engine.base import Column
+
+FrameKind = Literal["pandas", "polars", "arrow"]
+
+_READERS = {
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".txt": "read_csv",
+    ".parquet": "read_parquet",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+}
+_DATABASES = {".duckdb", ".db", ".ddb"}
+# Names of steps (WITH name AS ...) in statements over the source: a table of that name is called by its schema.
+_STEP_NAMES = {
+    "generalized",
+    "too_small",
+    "classes",
+    "published",
+    "coded",
+    "pairs",
+    "movers",
+    "present",
+    "numbers",
+}
+
+
+@dataclass
+class Source:
+    """A relation in an engine, and where it came from.
+
+    Attributes:
+        engine: runs statements on it.
+        relation: how statements refer to it.
+        name: what messages call it.
+        columns: its columns in their order.
+        database: the DuckDB file that it lives in, if it lives in one.
+        frame_kind: the kind of data frame that was handed in, if one was.
+        setup: statements that a script must begin with to have the relation.
+        writable: whether tables can be made in the database.
+    """
+
+    engine: DuckDBEngine
+    relation: exp.Table
+    name: str
+    columns: tuple[Column, ...] = ()
+    database: Path | None = None
+    frame_kind: FrameKind | None = None
+    setup: tuple[exp.Expr, ...] = ()
+    writable: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            self.columns = self.engine.columns(self.relation)
+
+    def make_writable(self, rebuild: Callable[[], Iterable[exp.Expr]]) -> None:
+        """Open the database for writing if it was opened for reading.
+
+        Args:
+            rebuild: returns, while the database is still open, statements that make again the temporary tables that
+                are still needed.
+
+        Raises:
+            SourceError: another process has the file open.
+        """
+        if self.writable or self.database is None:
+            return
+        statements = tuple(rebuild())
+        self.engine.close()
+        self.engine = DuckDBEngine.from_file(self.database, writable=True)
+        self.writable = True
+        for statement in statements:
+            self.engine.run(statement, "hierarchies, again")
+
+
+def open_source(source: Any, table: str | None = None, *, writable: bool = False) -> Source:  # noqa: ANN401 - anything may be handed in; what is not understood is refused below
+    """Return the relation that a person points at.
+
+    Args:
+        source: path of a DuckDB, CSV, Parquet or JSON file; a DuckDB connection; or a pandas, polars or Arrow
+            table.
+        table: the table in a database; may be left out where there is just one.
+        writable: whether a table will be created in the database.
+
+    Raises:
+        SourceError: it cannot be opened or read.
+        UsageError: it is nothing that can be opened, or the table is not there.
+    """
+    if isinstance(source, duckdb.DuckDBPyConnection):
+        return _from_engine(DuckDBEngine(source, owned=False), table, "the connection", None)
+    if isinstance(source, str | os.PathLike):
+        return _from_path(os.fspath(source), table, writable=writable)
+    kind = frame_kind(source)
+    if kind is None:
+        raise UsageError(
+            f"Cannot read a {type(source).__name__}. Give the path of a DuckDB, CSV, Parquet or JSON file, a DuckDB "
+            "connection, or a pandas, polars or Arrow table."
+        )
+    if table is not None:
+        raise UsageError("A data frame has no tables: leave the table name out.")
+    return _from_frame(source, kind)
+
+
+def open_database(path: Path, *, writable: bool) -> DuckDBEngine:
+    """Return an engine on a DuckDB file, whatever tables it has.
+
+    Raises:
+        SourceError: the file is missing or cannot be opened.
+    """
+    if not path.exists():
+        raise SourceError(f"{path} does not exist.")
+    return DuckDBEngine.from_file(path, writable=writable)
+
+
+def is_database(path: Path) -> bool:
+    """Tell whether a path names a DuckDB database: by its content, or by its suffix when it does not exist."""
+    if not path.is_file():
+        return path.suffix.lower() in _DATABASES
+    with path.open("rb") as file:
+        head = file.read(16)
+    if head.startswith(b"SQLite format 3"):
+        raise SourceError(f"{path} is an SQLite database; copy the table into DuckDB (ATTACH ... (TYPE sqlite)) first.")
+    return head[8:12] == b"DUCK" or path.suffix.lower() in _DATABASES
+
+
+def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - asks what kind of value this is
+    """Return which kind of data frame a value is, without importing any library for it."""
+    kinds: dict[tuple[str, str], FrameKind] = {
+        ("pandas", "DataFrame"): "pandas",
+        ("polars", "DataFrame"): "polars",
+        ("polars", "LazyFrame"): "polars",
+        ("pyarrow", "Table"): "arrow",
+    }
+    return kinds.get((type(value).__module__.partition(".")[0], type(value).__name__))
+
+
+def _from_path(text: str, table: str | None, *, writable: bool) -> Source:
+    scheme, separator, _ = text.partition("://")
+    if separator:
+        raise UsageError(f"{scheme} sources are not supported by this version: export the table to Parquet or DuckDB.")
+    path = Path(text)
+    if is_database(path):
+        return _from_engine(open_database(path, writable=writable), table, str(path), path, writable=writable)
+    if table is not None:
+        raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
+    return _from_data_file(path)
+
+
+def _from_engine(
+    engine: DuckDBEngine, table: str | None, place: str, database: Path | None, *, writable: bool = True
+) -> Source:
+    try:
+        relation, name = _find_table(engine, table, place)
+        return Source(engine, relation, name, database=database, writable=writable)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _find_table(engine: DuckDBEngine, wanted: str | None, place: str) -> tuple[exp.Table, str]:
+    listed = engine.rows(sql.statement("tables"), "find the table")
+    if wanted is None:
+        if len(listed) != 1:
+            raise UsageError(f"{place} has {len(listed)} tables and views: name the one to use{_list(listed)}.")
+        matches = listed
+    else:
+        folded = wanted.casefold()
+        matches = [
+            row
+            for row in listed
+            if folded in {str(row[2]).casefold(), f"{row[1]}.{row[2]}".casefold(), ".".join(row[:3]).casefold()}
+        ]
+        if len(matches) > 1:
+            matches = [row for row in matches if row[2] == wanted] or matches
+            matches = [row for row in matches if row[3]] or matches
+    if not matches:
+        raise UsageError(f"{place} has no table or view {wanted!r}{_list(listed)}.")
+    if len(matches) > 1:
+        raise UsageError(f"{wanted!r} names {len(matches)} tables in {place}: write SCHEMA.TABLE.")
+    catalog, schema, name, near = matches[0]
+    if near and name.casefold() in _STEP_NAMES:
+        return sql.relation(name, schema), name
+    return (sql.relation(name) if near else sql.relation(name, schema, catalog)), name
+
+
+def _list(listed: list[tuple[Any, ...]]) -> str:
+    shown = 20
+    names = ", ".join(str(row[2]) for row in listed[:shown])
+    return f". There: {names}{', ...' if len(listed) > shown else ''}" if listed else ""
+
+
+def _from_data_file(path: Path) -> Source:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in {".gz", ".zst"}:
+        suffixes.pop()
+    reader = _READERS.get(suffixes[-1]) if suffixes else None
+    if reader is None:
+        raise UsageError(
+            f"{path} is neither a DuckDB database nor a data file that is known here: {', '.join(_READERS)}."
+        )
+    if not path.exists() and "*" not in path.name:
+        raise SourceError(f"{path} does not exist.")
+    engine = DuckDBEngine.in_memory()
+    try:
+        relation = engine.temporary_name("kanon_source")
+        # Text is parsed once, into a table; Parquet is read where it lies, column by column.
+        create = _reading(reader, path, relation)
+        try:
+            engine.run(create, f"read {path.name}")
+        except SourceError:
+            if reader != "read_csv":
+                raise SourceError(f"{path} cannot be read as {suffixes[-1].lstrip('.')}.") from None
+            create = _read_all_before_deciding_types(path, relation)
+            engine.run(create, f"read {path.name}")
+        return Source(engine, relation, path.name, setup=(create,))
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _reading(reader: str, path: Path, relation: exp.Table) -> exp.Create:
+    query = exp.select("*").from_(exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(str(path))])))
+    create = sql.create_table(relation, query, temporary=True)
+    if reader == "read_parquet":
+        create.set("kind", "VIEW")
+    return create
+
+
+def _read_all_before_deciding_types(path: Path, relation: exp.Table) -> exp.Create:
+    """Return the statement that reads a CSV file whose first rows mislead about a column's type."""
+    everything = exp.EQ(this=exp.column("sample_size"), expression=sql.literal(-1))
+    reader = exp.Anonymous(this="read_csv", expressions=[sql.literal(str(path)), everything])
+    return sql.create_table(relation, exp.select("*").from_(exp.Table(this=reader)), temporary=True)
+
+
+def _from_frame(frame: Any, kind: FrameKind) -> Source:  # noqa: ANN401 - a frame of a library that need not be installed
+    engine = DuckDBEngine.in_memory()
+    try:
+        if type(frame).__name__ == "LazyFrame":
+            frame = frame.collect()
+        try:
+            engine.connection.register("kanon_frame", frame)
+        except duckdb.Error:
+            raise SourceError(f"The {kind} table cannot be read: a column holds values of several types.") from None
+        relation = engine.temporary_name("kanon_source")
+        copy = exp.select("*").from_(sql.relation("kanon_frame"))
+        engine.run(sql.create_table(relation, copy, temporary=True), "read the data frame")
+        engine.connection.unregister("kanon_frame")
+        return Source(engine, relation, f"the {kind} table", frame_kind=kind)
+    except BaseException:
+        engine.close()
+        raise

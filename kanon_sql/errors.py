@@ -1,0 +1,62 @@
+"""What can go wrong, and with which exit code the command line ends.
+
+    KanonError
+    ├── UsageError ............. 2  the call does not make sense: a column, option or setting is wrong
+    │   └── PolicyError ........ 2  kanon.toml says something that cannot be meant
+    ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
+    │   └── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
+    ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
+    ├── NoSolutionError ........ 4  no release can satisfy what was asked
+    └── SearchInterruptedError   130  the person stopped the work; nothing was kept
+
+A message says what is wrong, where, and what to do next, in one or two lines. It gives counts and column
+names, never the value of a cell: error messages end up in logs, and logs are not anonymized.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class KanonError(Exception):
+    """Root of everything that kanon-sql raises on purpose."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class UsageError(KanonError):
+    """The call does not make sense: an unknown column, two roles for one column, a setting out of range."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class PolicyError(UsageError):
+    """A policy file cannot be read or says something that cannot be meant."""
+
+
+class SourceError(KanonError):
+    """A database, table or file cannot be opened, read or written."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class HierarchyError(SourceError):
+    """A generalization hierarchy is not a tree over the values of its column."""
+
+
+class VerificationError(KanonError):
+    """A finished release failed the check of its own output; it was taken back."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class NoSolutionError(KanonError):
+    """No release of this table can satisfy the requirement."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class SearchInterruptedError(KanonError):
+    """The person stopped the work before there was anything to publish."""
+
+    exit_code: ClassVar[int] = 130

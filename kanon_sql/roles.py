@@ -1,0 +1,163 @@
+"""Which column plays which role: identifying, quasi-identifying, sensitive or insensitive.
+
+Every column of the table ends with a role. One that nobody named is an error, unless it was said what happens to
+the rest: a column that is published by oversight is how people get hurt.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kanon_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kanon_sql.engine.base import Column
+
+Rest = Literal["keep", "drop"]
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """Columns as a person named them, by role.
+
+    Attributes:
+        identifying: never published.
+        quasi_identifiers: generalized until classes are large enough.
+        sensitive: published as they are; what must not be learned about a person.
+        insensitive: published as they are.
+        rest: what happens to columns that were not named: ``keep`` (insensitive), ``drop``, or None (an error).
+        entity: the column that names the person whom a row is about; never published.
+    """
+
+    identifying: tuple[str, ...] = ()
+    quasi_identifiers: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    insensitive: tuple[str, ...] = ()
+    rest: Rest | None = None
+    entity: str | None = None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table by role; each column is in exactly one of the first five.
+
+    Attributes:
+        quasi_identifiers: in the order in which they were given.
+        sensitive, insensitive: in the order of the table.
+        identifying: never published; the entity column is one of them.
+        dropped: not published because the rest was to be dropped.
+        entity: the column that names the person, if one does.
+    """
+
+    quasi_identifiers: tuple[Column, ...]
+    sensitive: tuple[Column, ...]
+    insensitive: tuple[Column, ...]
+    identifying: tuple[Column, ...]
+    dropped: tuple[Column, ...]
+    entity: Column | None = None
+
+
+def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> Roles:
+    """Return the role of every column of a table.
+
+    Raises:
+        UsageError: a column does not exist, has two roles or has none; or there is no quasi-identifier.
+    """
+    given: dict[str, str] = {}
+
+    def take(names: Iterable[str], role: str) -> tuple[Column, ...]:
+        taken = []
+        for column in resolve_columns(names, columns, table):
+            if given.setdefault(column.name, role) != role:
+                raise UsageError(f"Column {column.name!r} was given two roles: {given[column.name]} and {role}.")
+            taken.append(column)
+        return tuple(dict.fromkeys(taken))
+
+    quasi_identifiers = take(named.quasi_identifiers, "quasi-identifying")
+    if not quasi_identifiers:
+        raise UsageError("No quasi-identifier was named: say with --qi which columns could tell who a row is about.")
+    identifying = take(named.identifying, "identifying")
+    entity = _entity(named.entity, columns, table)
+    if entity is not None and given.setdefault(entity.name, "identifying") != "identifying":
+        raise UsageError(f"Column {entity.name!r} names the person; it cannot be {given[entity.name]} too.")
+    sensitive = take(named.sensitive, "sensitive")
+    insensitive = take(named.insensitive, "insensitive")
+    rest = tuple(column for column in columns if column.name not in given)
+    if rest and named.rest is None:
+        raise UsageError(
+            f"{'This column has' if len(rest) == 1 else 'These columns have'} no role: "
+            f"{', '.join(repr(column.name) for column in rest)}. Name them with --id, --qi or --sensitive, or say what "
+            "happens to the rest: --rest drop leaves them out, --rest keep publishes them as they are."
+        )
+    kept = {column.name for column in (*insensitive, *(rest if named.rest == "keep" else ()))}
+    return Roles(
+        quasi_identifiers=quasi_identifiers,
+        sensitive=tuple(column for column in columns if column in sensitive),
+        insensitive=tuple(column for column in columns if column.name in kept),
+        identifying=tuple(dict.fromkeys([*identifying, *([entity] if entity else [])])),
+        dropped=rest if named.rest == "drop" else (),
+        entity=entity,
+    )
+
+
+def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str) -> list[Column]:
+    """Return the columns that a person named, compared exactly first, then without regard to case, as SQL does.
+
+    Raises:
+        UsageError: a name is of no column.
+    """
+    resolved = []
+    for name in names:
+        column = find_column(name, columns)
+        if column is None:
+            known = ", ".join(column.name for column in columns)
+            raise UsageError(f"{table} has no column {name!r}. It has: {known}.")
+        resolved.append(column)
+    return resolved
+
+
+def split_names(texts: Iterable[str], columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names in texts that are each a name or a list of names with commas between.
+
+    A column whose own name has a comma in it is found by its full name, and by its name in quotes in a list.
+
+    Raises:
+        UsageError: a text could be read both ways.
+    """
+    names: list[str] = []
+    for text in texts:
+        parts = _listed(text)
+        if find_column(text, columns) is None:
+            names.extend(parts)
+        elif len(parts) > 1 and any(find_column(part, columns) for part in parts):
+            raise UsageError(
+                f"{text!r} is a column, and a list of columns too: put the name of the one column in quotes."
+            )
+        else:
+            names.append(text)
+    return tuple(names)
+
+
+def _entity(name: str | None, columns: Sequence[Column], table: str) -> Column | None:
+    if name is None:
+        return None
+    (entity,) = resolve_columns([name], columns, table)
+    return entity
+
+
+def _listed(names: str) -> list[str]:
+    try:
+        return [part.strip() for part in next(csv.reader([names], skipinitialspace=True), [])] or [names]
+    except csv.Error:
+        return [names]
+
+
+def find_column(name: str, columns: Sequence[Column]) -> Column | None:
+    """Return the column of a name: the same, or else the same but for case."""
+    exact = [column for column in columns if column.name == name]
+    folded = [column for column in columns if column.name.casefold() == name.casefold()]
+    return next(iter([*exact, *folded]), None)

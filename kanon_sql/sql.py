@@ -1,0 +1,197 @@
+"""The one place where SQL text becomes an expression and where Python values enter it.
+
+A statement with a fixed number of clauses is a file in ``sql/``; one that grows with the columns is built from
+sqlglot expressions with the helpers below. A file is valid DuckDB SQL over stand-in names (``kanon_source``,
+``kanon_column``), and ``statement`` puts the real names and values in their place *as nodes of the tree*:
+whatever a table or column is called, it stays an identifier, and no text is ever spliced into SQL.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+
+from kanon_sql.data import data_directory
+from kanon_sql.names import needs_quotes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Value = str | int | float | bool | None
+
+
+@cache
+def _parsed(name: str) -> exp.Expr:
+    path = data_directory("sql") / f"{name}.sql"
+    return sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
+
+
+def statement(
+    name: str,
+    *,
+    values: Mapping[str, Value | exp.Expr] | None = None,
+    tables: Mapping[str, exp.Table] | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> exp.Expr:
+    """Return the statement in ``sql/<name>.sql`` with its stand-ins replaced.
+
+    Args:
+        name: file name without its suffix.
+        values: what stands for each placeholder ``$name``; every placeholder must be given.
+        tables: the relation that stands for each stand-in table; an alias in the file is kept.
+        columns: the name that stands for each stand-in column or column alias.
+    """
+    values, tables, columns = values or {}, tables or {}, columns or {}
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Placeholder):
+            return literal(values[node.name])
+        if isinstance(node, exp.Table) and node.name in tables:
+            table = tables[node.name].copy()
+            if alias := node.args.get("alias"):
+                table.set("alias", alias.copy())
+            return table
+        if isinstance(node, exp.Identifier) and node.name in columns:
+            return identifier(columns[node.name])
+        return node
+
+    expression = _parsed(name).copy()
+    expression.comments = None
+    return expression.transform(replace, copy=False)
+
+
+def identifier(name: str) -> exp.Identifier:
+    """Return a name as an identifier, quoted unless it is a plain word: any text is a name and nothing else."""
+    return exp.Identifier(this=name, quoted=needs_quotes(name))
+
+
+def column(name: str, table: str | None = None) -> exp.Column:
+    """Return a reference to a column, qualified by a table alias where one is given."""
+    return exp.Column(this=identifier(name), table=identifier(table) if table else None)
+
+
+def relation(name: str, schema: str | None = None, catalog: str | None = None) -> exp.Table:
+    """Return a table, qualified by its schema and catalog where they are given."""
+    return exp.Table(
+        this=identifier(name),
+        db=identifier(schema) if schema else None,
+        catalog=identifier(catalog) if catalog else None,
+    )
+
+
+def aliased(table: exp.Table, alias: str) -> exp.Table:
+    """Return the table under an alias."""
+    renamed = table.copy()
+    renamed.set("alias", exp.TableAlias(this=identifier(alias)))
+    return renamed
+
+
+def literal(value: Value | exp.Expr) -> exp.Expr:
+    """Return a Python value as a literal; an expression is returned as a copy."""
+    return value.copy() if isinstance(value, exp.Expr) else exp.convert(value)
+
+
+def named(expression: exp.Expr, name: str) -> exp.Alias:
+    """Return ``expression AS name``."""
+    return exp.Alias(this=expression, alias=identifier(name))
+
+
+def cast(expression: exp.Expr, data_type: str) -> exp.Cast:
+    """Return ``CAST(expression AS data_type)``; the type is written as DuckDB writes it."""
+    return exp.Cast(this=expression, to=exp.DataType.build(data_type, dialect="duckdb"))
+
+
+def same(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """Return ``left IS NOT DISTINCT FROM right``: equality for which NULL is a value like any other."""
+    return exp.NullSafeEQ(this=left, expression=right)
+
+
+def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
+    """Return the conjunction of the conditions; of none, TRUE."""
+    listed = list(conditions)
+    return exp.and_(*listed, copy=False) if listed else exp.true()
+
+
+def negated(condition: exp.Expr) -> exp.Expr:
+    """Return the opposite of a condition that is never NULL; ``a >= b`` becomes ``a < b``."""
+    if isinstance(condition, exp.GTE):
+        return exp.LT(this=condition.this, expression=condition.expression)
+    if isinstance(condition, exp.LTE):
+        return exp.GT(this=condition.this, expression=condition.expression)
+    return exp.Not(this=exp.Paren(this=condition))
+
+
+def bits(expression: exp.Expr, mask: int) -> exp.Expr:
+    """Return ``expression & mask``."""
+    return exp.Paren(this=exp.BitwiseAnd(this=expression, expression=literal(mask)))
+
+
+def shifted_left(expression: exp.Expr, places: int) -> exp.Expr:
+    """Return ``expression << places``; without places, the expression itself."""
+    if places == 0:
+        return expression
+    return exp.Paren(this=exp.BitwiseLeftShift(this=expression, expression=literal(places)))
+
+
+def shifted_right(expression: exp.Expr, places: int) -> exp.Expr:
+    """Return ``expression >> places``; without places, the expression itself."""
+    if places == 0:
+        return expression
+    return exp.Paren(this=exp.BitwiseRightShift(this=expression, expression=literal(places)))
+
+
+def combined(parts: list[exp.Expr]) -> exp.Expr:
+    """Return the parts joined by bitwise OR; of none, 0."""
+    if not parts:
+        return literal(0)
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = exp.BitwiseOr(this=whole, expression=part)
+    return whole
+
+
+def count_rows() -> exp.Count:
+    """Return ``COUNT(*)``."""
+    return exp.Count(this=exp.Star())
+
+
+def count_distinct(expression: exp.Expr) -> exp.Count:
+    """Return ``COUNT(DISTINCT expression)``; NULLs are not counted."""
+    return exp.Count(this=exp.Distinct(expressions=[expression]))
+
+
+def sum_of(expression: exp.Expr) -> exp.Expr:
+    """Return the sum of whole numbers as a BIGINT: kept in a table, a wider type would cost twice the memory."""
+    return cast(exp.Sum(this=expression), "BIGINT")
+
+
+def where(aggregate: exp.Expr, condition: exp.Expr) -> exp.Filter:
+    """Return ``aggregate FILTER (WHERE condition)``."""
+    return exp.Filter(this=aggregate, expression=exp.Where(this=condition))
+
+
+def union_all(queries: Sequence[exp.Query]) -> exp.Query:
+    """Return the rows of all queries, of which there is at least one."""
+    union, *rest = queries
+    for query in rest:
+        union = exp.union(union, query, distinct=False, copy=False)
+    return union
+
+
+def create_table(name: exp.Table, query: exp.Query, *, temporary: bool = False) -> exp.Create:
+    """Return ``CREATE [TEMPORARY] TABLE name AS query``."""
+    properties = exp.Properties(expressions=[exp.TemporaryProperty()]) if temporary else None
+    return exp.Create(this=name, kind="TABLE", expression=query, properties=properties)
+
+
+def create_view(name: exp.Table, query: exp.Query) -> exp.Create:
+    """Return ``CREATE VIEW name AS query``."""
+    return exp.Create(this=name, kind="VIEW", expression=query)
+
+
+def drop(name: exp.Table, kind: str = "TABLE") -> exp.Drop:
+    """Return ``DROP <kind> IF EXISTS name``."""
+    return exp.Drop(tables=[name.copy()], kind=kind, exists=True)
