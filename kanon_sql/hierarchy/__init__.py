@@ -1,0 +1,1 @@
+"""Generalization hierarchies: from files and rules to lookup relations with prefix codes."""

@@ -1,0 +1,247 @@
+"""Hierarchies built from the data: a query that gives every distinct value the labels of all its levels.
+
+Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on
+from the level before, a shorter prefix is a prefix of a longer one. What has no label of its own (NULL, NaN,
+infinity) goes to the root. No floating point decides about the bounds of an interval.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.hierarchy.facts import exact_number, exact_places
+from kanon_sql.hierarchy.spec import (
+    ROOT,
+    BuiltRule,
+    DateRule,
+    DateUnit,
+    FlatRule,
+    IntervalRule,
+    MaskRule,
+    RoundRule,
+)
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.facts import Facts
+
+VALUE = "value"
+"""Name of the lookup column that holds the values of the source."""
+
+
+def level_name(level: int) -> str:
+    """Return the name of the lookup column that holds the labels of a level (from 1)."""
+    return f"level_{level}"
+
+
+def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts) -> exp.Query:
+    """Return the query that makes the lookup relation of a rule from the distinct values of a column."""
+    values = _distinct_values(column, source)
+    match rule:
+        case IntervalRule():
+            return _intervals(rule, column, values, facts)
+        case RoundRule():
+            return _rounded(rule, column, values)
+        case MaskRule():
+            labels = _masks(rule, column, facts.longest)
+        case DateRule():
+            labels = [_date_label(unit) for unit in rule.units]
+        case FlatRule():
+            labels = []
+    return _with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
+
+
+def _distinct_values(column: Column, source: exp.Table) -> exp.Query:
+    """Return the distinct values of a column, and NULL in any case: every lookup has a row for NULL."""
+    value: exp.Expr = sql.column(column.name, "source")
+    if column.type != column.lookup_type:
+        value = sql.cast(value, column.lookup_type)
+    present = exp.select(sql.named(value, VALUE)).from_(sql.aliased(source, "source"))
+    return exp.union(present, exp.select(sql.named(exp.null(), VALUE)), distinct=True)
+
+
+def _with_levels(query: exp.Select, labels: list[exp.Expr]) -> exp.Select:
+    """Return the query with its levels and the root above them."""
+    levels = [*labels, sql.literal(ROOT)]
+    return query.select(*(sql.named(label, level_name(level)) for level, label in enumerate(levels, start=1)))
+
+
+def _root_if_null(tested: exp.Expr) -> exp.Case:
+    """Begin a CASE that sends a value without a label of its own to the root."""
+    return exp.Case().when(exp.Is(this=tested, expression=exp.null()), sql.literal(ROOT))
+
+
+def _text(*parts: str | exp.Expr) -> exp.Expr:
+    """Return the parts put one after the other as text."""
+    whole, *rest = [sql.literal(part) for part in parts]
+    for part in rest:
+        whole = exp.DPipe(this=whole, expression=part, safe=True)
+    return whole
+
+
+# Intervals
+
+
+def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Facts) -> exp.Query:
+    """Return four steps: the values, each as an exact number, the bounds of its intervals, their labels."""
+    limits = [limit for limit in (rule.bottom, rule.top) if limit is not None]
+    scale = max(_scale(number) for number in [*rule.widths, rule.origin, *limits])
+    digits = _digits(rule, facts, exact_places(column, scale))
+    dashed = column.family == "integer" and scale == 0 and _lowest_bound(rule, facts) >= 0
+    value, number = sql.column(VALUE), sql.column("number")
+    levels = range(1, len(rule.widths) + 1)
+    numbers = exp.select(value, sql.named(exact_number(value.copy(), column, scale, digits), "number"))
+    lower = [
+        sql.named(_lower_bound(rule, width, f"DECIMAL({digits}, {scale})"), f"lower_{level}")
+        for level, width in zip(levels, rule.widths, strict=True)
+    ]
+    upper = [
+        sql.named(_upper_bound(level, width, f"DECIMAL({digits}, {scale})"), f"upper_{level}")
+        for level, width in zip(levels, rule.widths, strict=True)
+    ]
+    labels: list[exp.Expr] = [_interval_label(rule, level, dashed=dashed) for level in levels]
+    return (
+        _with_levels(exp.select(value.copy()), labels)
+        .from_("intervals")
+        .with_("present", as_=values)
+        .with_("numbers", as_=numbers.from_("present"))
+        .with_("lower_bounds", as_=exp.select(value.copy(), number, *lower).from_("numbers"))
+        .with_("intervals", as_=exp.select("*", *upper).from_("lower_bounds"))
+    )
+
+
+def _lowest_bound(rule: IntervalRule, facts: Facts) -> Decimal:
+    """Return the lowest bound that any label can show."""
+    if facts.minimum is None:
+        return Decimal(0)
+    past_bound = (facts.minimum - rule.origin) % rule.widths[-1]
+    lowest = facts.minimum - (past_bound if past_bound >= 0 else past_bound + rule.widths[-1])
+    return lowest if rule.bottom is None else max(lowest, rule.bottom)
+
+
+def _lower_bound(rule: IntervalRule, width: Decimal, data_type: str) -> exp.Expr:
+    """Return the lower bound of a number's interval: the number less what it is past the bound."""
+    number, step = sql.column("number"), _number(width)
+    past_origin = exp.Paren(this=exp.Sub(this=number, expression=_number(rule.origin))) if rule.origin else number
+    # % takes the sign of its left side in every dialect: add the width once, then take the remainder again.
+    remainder = exp.Add(this=exp.Mod(this=past_origin, expression=step), expression=step.copy())
+    past_bound = exp.Mod(this=exp.Paren(this=remainder), expression=step.copy())
+    return sql.cast(exp.Sub(this=number.copy(), expression=past_bound), data_type)
+
+
+def _upper_bound(level: int, width: Decimal, data_type: str) -> exp.Expr:
+    upper = exp.Add(this=sql.column(f"lower_{level}"), expression=_number(width))
+    return sql.cast(upper, data_type)
+
+
+def _interval_label(rule: IntervalRule, level: int, *, dashed: bool) -> exp.Expr:
+    """Return ``20-24`` for whole numbers that cannot be negative, else ``[20, 25)``."""
+    number = sql.column("number")
+    lower: exp.Expr = sql.column(f"lower_{level}")
+    upper: exp.Expr = sql.column(f"upper_{level}")
+    case = _root_if_null(number)
+    if rule.bottom is not None:
+        below = exp.LT(this=number.copy(), expression=_number(rule.bottom))
+        case = case.when(below, sql.literal(f"<{rule.bottom:f}"))
+        lower = exp.func("GREATEST", lower, _number(rule.bottom), dialect="postgres")
+    if rule.top is not None:
+        above = exp.GTE(this=number.copy(), expression=_number(rule.top))
+        case = case.when(above, sql.literal(f">={rule.top:f}"))
+        upper = exp.func("LEAST", upper, _number(rule.top), dialect="postgres")
+    if dashed:
+        last = exp.Paren(this=exp.Sub(this=upper, expression=sql.literal(1)))
+        return case.else_(_text(lower, "-", last))
+    return case.else_(_text("[", lower, ", ", upper, ")"))
+
+
+def _number(number: Decimal) -> exp.Expr:
+    return exp.Literal.number(f"{number:f}") if number >= 0 else exp.Neg(this=exp.Literal.number(f"{-number:f}"))
+
+
+def _digits(rule: IntervalRule, facts: Facts, places: int) -> int:
+    """Return the digits that decimals need: 18 fit into a machine word, which is much faster than 38."""
+    shown = [rule.widths[-1], rule.origin, *(bound for bound in (facts.minimum, facts.maximum) if bound is not None)]
+    largest = max(abs(number) for number in shown)
+    in_a_word = 18
+    return in_a_word if largest < Decimal(10) ** (in_a_word - 1 - places) / 4 else 38
+
+
+def _scale(number: Decimal) -> int:
+    exponent = number.normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+# Rounding
+
+
+def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
+    """Return the values and, level by level, the number before rounded on: so the levels nest."""
+    number: exp.Expr = exact_number(sql.column(VALUE), column, max(0, -rule.digits[0]))
+    labels: list[exp.Expr] = []
+    for digits in rule.digits:
+        number = exp.Round(this=number.copy(), decimals=sql.literal(-digits))
+        rounded = sql.cast(sql.cast(number.copy(), f"DECIMAL(38, {max(0, -digits)})"), "VARCHAR")
+        labels.append(exp.Coalesce(this=rounded, expressions=[sql.literal(ROOT)]))
+    return _with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
+
+
+# Masks
+
+
+def _masks(rule: MaskRule, column: Column, longest: int) -> list[exp.Expr]:
+    counts = rule.counts or range(1, longest)
+    text = sql.column(VALUE) if column.family == "text" else sql.cast(sql.column(VALUE), "VARCHAR")
+    return [_mask(rule.side, text, longest, longest - count) for count in counts if count < longest]
+
+
+def _mask(side: str, text: exp.Expr, length: int, kept: int) -> exp.Expr:
+    """Return the first (last) ``kept`` characters, filled up with ``*`` to the common length."""
+    keep = (exp.Left if side == "right" else exp.Right)(this=text.copy(), expression=sql.literal(kept))
+    filled = exp.Pad(this=keep, expression=sql.literal(length), fill_pattern=sql.literal("*"), is_left=side == "left")
+    return exp.Coalesce(this=filled, expressions=[sql.literal(ROOT)])
+
+
+# Dates
+
+
+def _date_label(unit: DateUnit) -> exp.Expr:
+    """Return the label of a date; NULL and infinity have no year."""
+    return _root_if_null(_part("year")).else_(_truncated(unit))
+
+
+def _truncated(unit: DateUnit) -> exp.Expr:
+    match unit:
+        case "day":
+            return _formatted("%Y-%m-%d")
+        case "week":
+            return _text(_part_as_text("isoyear"), "-W", _two_digits(_part_as_text("week")))
+        case "month":
+            return _formatted("%Y-%m")
+        case "quarter":
+            return _text(_formatted("%Y"), "-Q", _part_as_text("quarter"))
+        case "year":
+            return _formatted("%Y")
+        case "decade":
+            tenths = exp.Div(this=_part("year"), expression=sql.literal(10.0))
+            decade = exp.Mul(this=exp.Floor(this=tenths), expression=sql.literal(10))
+            return _text(sql.cast(sql.cast(decade, "INTEGER"), "VARCHAR"), "s")
+
+
+def _formatted(pattern: str) -> exp.Expr:
+    return exp.TimeToStr(this=sql.column(VALUE), format=sql.literal(pattern))
+
+
+def _part(unit: str) -> exp.Expr:
+    return exp.Extract(this=exp.var(unit), expression=sql.column(VALUE))
+
+
+def _part_as_text(unit: str) -> exp.Expr:
+    return sql.cast(_part(unit), "VARCHAR")
+
+
+def _two_digits(text: exp.Expr) -> exp.Expr:
+    return exp.Pad(this=text, expression=sql.literal(2), fill_pattern=sql.literal("0"), is_left=True)

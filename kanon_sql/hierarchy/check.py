@@ -1,0 +1,187 @@
+"""Is a lookup relation a tree over the values of its column? Asked in SQL, answered with counts.
+
+What is counted: rows; values with several rows; labels with several parents, for each level; labels at the top
+level (there must be one); and, for the codes, the largest number of children of a label at each level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.build import VALUE, level_name
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column, Engine
+
+
+@dataclass(frozen=True)
+class TreeCounts:
+    """What a lookup relation looks like.
+
+    Attributes:
+        rows: rows of the lookup, that of NULL included.
+        repeated: values with more than one row.
+        several_parents: for each level from 1 to below the root, labels with more than one parent.
+        roots: labels at the top level.
+        children: for each level from 0 to below the root, the largest number of its labels under one parent.
+    """
+
+    rows: int
+    repeated: int
+    several_parents: tuple[int, ...]
+    roots: int
+    children: tuple[int, ...]
+
+
+def tree_query(lookup: exp.Table, height: int) -> exp.Query:
+    """Return the query behind ``count_tree``: one row per count, ``(what, level, n)``."""
+    values_twice = _grouped(lookup, VALUE, exp.GT(this=sql.count_rows(), expression=sql.literal(1)))
+    parts = [
+        _count("rows", 0, exp.select(sql.named(sql.count_rows(), "n")).from_(lookup.copy())),
+        _count("repeated", 0, values_twice),
+        _count("roots", height, exp.select(sql.named(_distinct(height), "n")).from_(lookup.copy())),
+    ]
+    for level in range(1, height):
+        several = exp.GT(this=_distinct(level + 1), expression=sql.literal(1))
+        parts.append(_count("several_parents", level, _grouped(lookup, level_name(level), several)))
+    for level in range(height):
+        counted = sql.count_rows() if level == 0 else _distinct(level)
+        families = exp.select(sql.named(counted, "children")).from_(lookup.copy()).group_by(level_name(level + 1))
+        largest = exp.select(sql.named(exp.Max(this=sql.column("children")), "n")).from_(families.subquery("families"))
+        parts.append(_count("children", level, largest))
+    return sql.union_all(parts)
+
+
+def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> TreeCounts:
+    """Return the counts of a lookup relation."""
+    rows = engine.rows(tree_query(lookup, height), f"is the hierarchy of {column} a tree?")
+    counts = {(what, level): int(n or 0) for what, level, n in rows}
+    return TreeCounts(
+        rows=counts["rows", 0],
+        repeated=counts["repeated", 0],
+        several_parents=tuple(counts["several_parents", level] for level in range(1, height)),
+        roots=counts["roots", height],
+        children=tuple(counts["children", level] for level in range(height)),
+    )
+
+
+def tree_problems(counts: TreeCounts, height: int) -> list[str]:
+    """Return what keeps the relation from being a tree, each with its count and what to do about it."""
+    problems = []
+    if counts.repeated:
+        problems.append(
+            f"{_plural(counts.repeated, 'value has', 'values have')} more than one row: keep one row per value"
+        )
+    for level, several in enumerate(counts.several_parents, start=1):
+        if several:
+            problems.append(
+                f"{_plural(several, 'label', 'labels')} of level {level} {'has' if several == 1 else 'have'} more than "
+                f"one parent at level {level + 1}: give the label a different name under each parent"
+            )
+    if counts.roots > 1:
+        problems.append(
+            f"the last level has {counts.roots} labels instead of one root: add a level that is the same for all, "
+            f"such as * (level {height + 1})"
+        )
+    return problems
+
+
+def require_tree(counts: TreeCounts, height: int, column: str, origin: str) -> None:
+    """Raise unless the relation is a tree.
+
+    Raises:
+        HierarchyError: with all problems that were found.
+    """
+    if problems := tree_problems(counts, height):
+        raise HierarchyError(f"The hierarchy of column {column!r} ({origin}) is not a tree: {'; '.join(problems)}.")
+
+
+def untyped_query(rows: exp.Table, column: Column) -> exp.Query:
+    """Return the query that counts values of a file which cannot be read as the type of the column."""
+    value = sql.column(VALUE)
+    readable = exp.TryCast(this=value.copy(), to=exp.DataType.build(column.lookup_type, dialect="duckdb"))
+    unreadable = exp.and_(value.is_(exp.null()).not_(), exp.Is(this=readable, expression=exp.null()))
+    return exp.select(sql.named(sql.where(sql.count_rows(), unreadable), "n")).from_(rows)
+
+
+def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:
+    """Return the query that counts what a hierarchy misses: rows, distinct values, and near misses.
+
+    Near misses are values that would be found without surrounding spaces, or as numbers.
+    """
+    value = sql.column("value", "present")
+    known = sql.column(VALUE, "lookup")
+    present = (
+        exp.select(sql.named(sql.column(column.name, "source"), "value"), sql.named(sql.count_rows(), "n"))
+        .from_(sql.aliased(source, "source"))
+        .group_by(sql.column(column.name, "source"))
+    )
+    spaces = exp.EQ(this=exp.Trim(this=_text(value)), expression=exp.Trim(this=_text(known)))
+    numbers = exp.EQ(this=_number(value), expression=_number(known))
+    found = exp.select("1").from_(sql.aliased(lookup, "lookup"))
+
+    def near(condition: exp.Expr) -> exp.Expr:
+        hit = exp.Exists(this=found.copy().where(condition))
+        return sql.where(sql.count_rows(), hit)
+
+    return (
+        exp.select(
+            sql.named(
+                sql.cast(
+                    exp.Coalesce(this=exp.Sum(this=sql.column("n", "present")), expressions=[sql.literal(0)]),
+                    "BIGINT",
+                ),
+                "rows_missing",
+            ),
+            sql.named(sql.count_rows(), "values_missing"),
+            sql.named(near(spaces), "found_without_spaces"),
+            sql.named(near(numbers), "found_as_numbers"),
+        )
+        .from_(present.subquery("present"))
+        .where(exp.Exists(this=found.copy().where(sql.same(known.copy(), value.copy()))).not_())
+    )
+
+
+def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int]) -> str:
+    """Return what to tell a person whose data have values that the hierarchy lacks."""
+    rows, values, spaces, numbers = counts
+    text = (
+        f"The hierarchy of column {column.name!r} ({origin}) has no row for {_plural(values, 'value', 'values')} of "
+        f"the column ({_plural(rows, 'row', 'rows')} of the table). "
+    )
+    if spaces == values:
+        return text + "All are there but for surrounding spaces: trim the column."
+    if numbers == values:
+        return text + f"All are there as numbers but the column is {column.type}: cast it, or write the values alike."
+    return text + "Add a line for each; kanon hierarchy check --sql prints the query that lists them."
+
+
+def _text(expression: exp.Expr) -> exp.Expr:
+    return sql.cast(expression.copy(), "VARCHAR")
+
+
+def _number(expression: exp.Expr) -> exp.Expr:
+    return exp.TryCast(this=_text(expression), to=exp.DataType.build("DOUBLE"))
+
+
+def _distinct(level: int) -> exp.Expr:
+    return sql.count_distinct(sql.column(level_name(level)))
+
+
+def _grouped(lookup: exp.Table, by: str, having: exp.Expr) -> exp.Select:
+    groups = exp.select(sql.column(by)).from_(lookup.copy()).group_by(sql.column(by)).having(having)
+    return exp.select(sql.named(sql.count_rows(), "n")).from_(groups.subquery("groups"))
+
+
+def _count(what: str, level: int, query: exp.Select) -> exp.Select:
+    labelled = [sql.named(sql.literal(what), "what"), sql.named(sql.literal(level), "level")]
+    return exp.select(*labelled, "n").from_(query.subquery("counted"))
+
+
+def _plural(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,173 @@
+"""The lookup relation of a column: ``(value, level_1, ..., level_h, code)``, with one row for every value and for NULL.
+
+NULL is a value like any other. Where a file gives it no row, it gets one that goes to the root at level 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.build import VALUE, built_query, level_name
+from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
+from kanon_sql.hierarchy.code import CodeWord, code_words, coded_query
+from kanon_sql.hierarchy.read import read_hierarchy
+from kanon_sql.hierarchy.spec import ROOT, BuiltRule, FileRule
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.facts import Facts
+
+
+@dataclass(frozen=True)
+class StoredHierarchy:
+    """A hierarchy that was loaded into the schema ``kanon`` of a database.
+
+    Attributes:
+        column: name of the column it is for.
+        relation: the table.
+        height: its number of levels.
+        origin: the file or rule it was made from.
+    """
+
+    column: str
+    relation: exp.Table
+    height: int
+    origin: str
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The hierarchy of a quasi-identifier, ready to be joined.
+
+    Attributes:
+        column: the column it generalizes.
+        height: number of levels above the values; level ``height`` is the root.
+        relation: the lookup relation with values, levels and codes.
+        words: how the codes are laid out.
+        root: label of the root.
+        origin: what it was made from, in the words of the person who gave it.
+        definition: the query that makes values and levels from the source; None where a file gave them.
+        stored: the table in schema ``kanon`` that holds it, where it was loaded before.
+        chosen: whether it was chosen here because nobody gave one.
+    """
+
+    column: Column
+    height: int
+    relation: exp.Table
+    words: tuple[CodeWord, ...]
+    root: str
+    origin: str
+    definition: exp.Query | None = None
+    stored: exp.Table | None = None
+    chosen: bool = False
+
+    @property
+    def readable(self) -> exp.Table:
+        """The relation that published SQL joins: the stored one, where there is one."""
+        return self.stored or self.relation
+
+
+def levels_columns(height: int) -> list[exp.Expr]:
+    """Return the columns of a lookup relation without its codes."""
+    return [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
+
+
+def build_hierarchy(
+    engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: Facts, *, chosen: bool = False
+) -> Hierarchy:
+    """Return a hierarchy built from the values of a column.
+
+    Raises:
+        HierarchyError: the levels do not nest.
+    """
+    definition = built_query(rule, column, source, facts)
+    height = len(definition.selects) - 1
+    return _coded(engine, column, definition, height, ROOT, str(rule), definition=definition, chosen=chosen)
+
+
+def load_hierarchy(engine: Engine, column: Column, rule: FileRule) -> Hierarchy:
+    """Return a hierarchy read from a file.
+
+    Raises:
+        HierarchyError: the file cannot be read, its values are not of the column's type, or it is no tree.
+    """
+    rows = read_hierarchy(rule.path, column.name)
+    file = engine.temporary_name(f"kanon_file_{column.name}")
+    height = len(rows.levels)
+    engine.load(file, {VALUE: rows.values} | {level_name(n): labels for n, labels in enumerate(rows.levels, 1)})
+    if column.lookup_type != "VARCHAR":
+        (untyped,) = engine.row(untyped_query(file, column), f"type of the values in the hierarchy of {column.name}")
+        if untyped:
+            raise HierarchyError(
+                f"The hierarchy of column {column.name!r} ({rule.path}): {untyped:,} of its {len(rows.values):,} "
+                f"values cannot be read as {column.type}, the type of the column. Write them as the column has them"
+                f"{', or remove the header line' if untyped == 1 and not rows.header else ''}."
+            )
+    definition = _with_row_for_null(file, height, column)
+    hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule.path))
+    engine.run(sql.drop(file), "drop the rows of the file")
+    return hierarchy
+
+
+def use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:
+    """Return a hierarchy that was loaded into the database before.
+
+    Raises:
+        HierarchyError: it is no tree any more.
+    """
+    levels = [sql.column(level_name(level)) for level in range(1, stored.height + 1)]
+    value = exp.TryCast(this=sql.column(VALUE), to=exp.DataType.build(column.lookup_type, dialect=engine.dialect))
+    query = exp.select(sql.named(value, VALUE), *levels).from_(stored.relation.copy())
+    root = exp.select(sql.named(exp.Min(this=levels[-1].copy()), "root")).from_(stored.relation.copy())
+    (label,) = engine.row(root, f"root of the hierarchy of {column.name}")
+    return _coded(engine, column, query, stored.height, label or ROOT, stored.origin, stored=stored.relation)
+
+
+def _with_row_for_null(file: exp.Table, height: int, column: Column) -> exp.Query:
+    """Return the rows of a file, typed, with a row that sends NULL to the root unless the file has its own."""
+    value = sql.named(sql.cast(sql.column(VALUE), column.lookup_type), VALUE)
+    given = exp.select(value, *levels_columns(height)[1:]).from_(file.copy())
+    root = exp.select(sql.named(exp.Min(this=sql.column(level_name(height))), "root")).from_(file.copy())
+    has_null = exp.select("1").from_(file.copy()).where(sql.column(VALUE).is_(exp.null()))
+    null_row = (
+        exp.select(
+            sql.named(exp.null(), VALUE),
+            *(sql.named(sql.column("root", "top"), level_name(level)) for level in range(1, height + 1)),
+        )
+        .from_(root.subquery("top"))
+        .where(exp.Exists(this=has_null).not_())
+    )
+    return exp.union(given, null_row, distinct=False)
+
+
+def _coded(  # noqa: PLR0913 - the parts of a Hierarchy, passed through
+    engine: Engine,
+    column: Column,
+    query: exp.Query,
+    height: int,
+    root: str,
+    origin: str,
+    *,
+    definition: exp.Query | None = None,
+    stored: exp.Table | None = None,
+    chosen: bool = False,
+) -> Hierarchy:
+    """Return the hierarchy of a query of values and levels, checked and with codes."""
+    # 1. Values and levels, made once.
+    levels = engine.temporary_name(f"kanon_levels_{column.name}")
+    engine.run(sql.create_table(levels, query, temporary=True), f"levels of {column.name}")
+    # 2. They must form a tree.
+    counts = count_tree(engine, levels, height, column.name)
+    require_tree(counts, height, column.name, origin)
+    # 3. The tree gets its codes.
+    words = code_words(counts.children)
+    relation = engine.temporary_name(f"kanon_hierarchy_{column.name}")
+    coded = coded_query(levels, height, words)
+    engine.run(sql.create_table(relation, coded, temporary=True), f"prefix codes of {column.name}")
+    engine.run(sql.drop(levels), "drop the levels without codes")
+    return Hierarchy(column, height, relation, words, root, origin, definition, stored, chosen)

@@ -1,0 +1,139 @@
+"""What a person wants to know about hierarchies: where they are, what they look like, whether they fit a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.check import describe_missing, missing_query
+from kanon_sql.hierarchy.read import read_hierarchy
+from kanon_sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.lookup import Hierarchy
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A hierarchy in numbers.
+
+    Attributes:
+        name: what it is called.
+        height: its number of levels above the values.
+        leaves: its values, NULL not counted.
+        labels: the number of labels at each level from 1.
+        origin: where it came from.
+    """
+
+    name: str
+    height: int
+    leaves: int
+    labels: tuple[int, ...]
+    origin: str
+
+    def summary(self) -> dict[str, Any]:
+        """Return the shape as plain values."""
+        return {
+            "name": self.name,
+            "levels": self.height,
+            "values": self.leaves,
+            "labels_per_level": list(self.labels),
+            "origin": self.origin,
+        }
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Whether a hierarchy fits a column.
+
+    Attributes:
+        column: name of the column.
+        origin: the hierarchy.
+        height: its levels; None if it could not be read.
+        values_missing: distinct values of the column without a row.
+        rows_missing: rows of the table with such a value.
+        problem: what is wrong and what to do; None if it fits.
+    """
+
+    column: str
+    origin: str
+    height: int | None
+    values_missing: int
+    rows_missing: int
+    problem: str | None
+
+
+def shape_of_file(path: Path, name: str) -> Shape:
+    """Return the shape of a hierarchy file.
+
+    Raises:
+        HierarchyError: it cannot be read.
+    """
+    rows = read_hierarchy(path, name)
+    labels = tuple(len(set(level)) for level in rows.levels)
+    return Shape(name, len(rows.levels), sum(value is not None for value in rows.values), labels, str(path))
+
+
+def shape_query(relation: exp.Table, height: int) -> exp.Select:
+    """Return the query that counts the values of a lookup relation and the labels of each of its levels."""
+    labels = [sql.count_distinct(sql.column(level_name(level))) for level in range(1, height + 1)]
+    return exp.select(exp.Count(this=sql.column(VALUE)), *labels).from_(relation.copy())
+
+
+def shape_of_relation(engine: Engine, relation: exp.Table, height: int, name: str, origin: str) -> Shape:
+    """Return the shape of a lookup relation."""
+    leaves, *labels = engine.row(shape_query(relation, height), f"shape of the hierarchy of {name}")
+    return Shape(name, height, leaves, tuple(labels), origin)
+
+
+def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Callable[[], Hierarchy]) -> Fit:
+    """Return whether a hierarchy fits a column: it is a tree, and has a row for every value.
+
+    Args:
+        engine: holds the table.
+        source: the table.
+        column: the column.
+        origin: what messages call the hierarchy.
+        make: reads or builds it.
+    """
+    try:
+        hierarchy = make()
+    except HierarchyError as error:
+        return Fit(column.name, origin, None, 0, 0, str(error))
+    query = missing_query(source, hierarchy.relation, column)
+    rows, values, spaces, numbers = engine.row(query, f"values that the hierarchy of {column.name} misses")
+    problem = describe_missing(column, hierarchy.origin, (int(rows), values, spaces, numbers)) if values else None
+    return Fit(column.name, hierarchy.origin, hierarchy.height, values, int(rows), problem)
+
+
+def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Select:
+    """Return the query that lists the values a hierarchy has no row for, the most frequent first."""
+    value = sql.column(column.name, "source")
+    n = unused_name("rows_missing", [column.name])
+    known = exp.select("1").from_(lookup.copy()).where(sql.same(sql.column(VALUE, lookup.name), value.copy()))
+    return (
+        exp.select(value, sql.named(sql.count_rows(), n))
+        .from_(sql.aliased(source, "source"))
+        .where(exp.Exists(this=known).not_())
+        .group_by(value.copy())
+        .order_by(exp.Ordered(this=sql.column(n), desc=True))
+    )
+
+
+def rows_query(relation: exp.Table, height: int, limit: int | None) -> exp.Select:
+    """Return the query of the values and labels of a lookup relation."""
+    columns: Sequence[exp.Expr] = [
+        sql.column(VALUE),
+        *(sql.column(level_name(level)) for level in range(1, height + 1)),
+    ]
+    query = exp.select(*columns).from_(relation.copy()).order_by(exp.Ordered(this=sql.column(VALUE), nulls_first=True))
+    return query if limit is None else query.limit(limit)

@@ -1,0 +1,229 @@
+"""What a person may say to get a hierarchy: a file, or a rule that builds one from the data.
+
+age.csv                              a file of levels, or of child,parent pairs
+ready:us_state                       a hierarchy that comes with kanon-sql
+intervals:5,10,20                    numeric intervals of these widths, aligned to multiples of the width
+intervals:5,10:bottom=18:top=90      ... with everything below 18 and from 90 on in one label each
+intervals:5,10:origin=18             ... aligned so that one interval begins at 18
+mask   mask:left   mask:right:1,3,5  characters replaced by *, one more at each level or as many as listed
+date:month,quarter,year,decade       dates truncated to these units; also day and week
+round:1,2,3                          numbers rounded to tens, hundreds, thousands
+flat                                 the value itself, or *
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Literal, get_args
+
+from kanon_sql.data import data_directory
+from kanon_sql.errors import UsageError
+
+ROOT = "*"
+"""The label under which everything is the same, in hierarchies that are built here."""
+
+DateUnit = Literal["day", "week", "month", "quarter", "year", "decade"]
+DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
+
+
+@dataclass(frozen=True)
+class FileRule:
+    """Levels, or child,parent pairs, in a CSV file."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class IntervalRule:
+    """Numeric intervals, wider at each level.
+
+    Attributes:
+        widths: width of the intervals of each level; each a multiple of the one before.
+        bottom: values below it share one label at all levels but the root.
+        top: values from it on share one label at all levels but the root.
+        origin: a bound that intervals of all widths have in common.
+    """
+
+    widths: tuple[Decimal, ...]
+    bottom: Decimal | None = None
+    top: Decimal | None = None
+    origin: Decimal = Decimal(0)
+
+    def __post_init__(self) -> None:
+        _require(bool(self.widths), "intervals need at least one width, as in intervals:5,10,20")
+        _require(all(width > 0 for width in self.widths), "the width of an interval must be greater than 0")
+        for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
+            _require(
+                wide > narrow and wide % narrow == 0,
+                f"an interval of width {wide} cannot be put together from intervals of width {narrow}: "
+                "each width must be a multiple of the one before",
+            )
+        if self.bottom is not None and self.top is not None:
+            _require(self.bottom < self.top, "bottom must lie below top")
+
+    def __str__(self) -> str:
+        settings = [("bottom", self.bottom), ("top", self.top), ("origin", self.origin or None)]
+        said = "".join(f":{name}={_plain(value)}" for name, value in settings if value is not None)
+        return f"intervals:{','.join(_plain(width) for width in self.widths)}{said}"
+
+
+@dataclass(frozen=True)
+class MaskRule:
+    """Characters replaced by ``*``, from one side.
+
+    Attributes:
+        side: where masking begins.
+        counts: how many characters are masked at each level; empty: one more at each level.
+    """
+
+    side: Literal["right", "left"] = "right"
+    counts: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require(_rises(self.counts, above=0), "the numbers of masked characters must rise, as in mask:right:1,2,4")
+
+    def __str__(self) -> str:
+        return ":".join(["mask", self.side, *([",".join(map(str, self.counts))] if self.counts else [])])
+
+
+@dataclass(frozen=True)
+class DateRule:
+    """Dates truncated to larger and larger units."""
+
+    units: tuple[DateUnit, ...]
+
+    def __post_init__(self) -> None:
+        order = [DATE_UNITS.index(unit) for unit in self.units]
+        _require(_rises(order, above=-1), f"date units must go from small to large: {', '.join(DATE_UNITS)}")
+        _require(
+            "week" not in self.units or self.units[-1] == "week",
+            "a week can lie in two months, quarters and years, so that week must be the last unit before the root: "
+            "leave week out, or the units after it",
+        )
+
+    def __str__(self) -> str:
+        return f"date:{','.join(self.units)}"
+
+
+@dataclass(frozen=True)
+class RoundRule:
+    """Numbers rounded to powers of ten, each level from the one before (so that the levels nest)."""
+
+    digits: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _require(bool(self.digits) and _rises(self.digits, above=-19), "digits must rise, as in round:1,2,3")
+        _require(self.digits[-1] < 28, "digits must be less than 28")  # noqa: PLR2004 - what DECIMAL(38,10) can hold
+
+    def __str__(self) -> str:
+        return f"round:{','.join(map(str, self.digits))}"
+
+
+@dataclass(frozen=True)
+class FlatRule:
+    """The value itself, or the root."""
+
+    def __str__(self) -> str:
+        return "flat"
+
+
+BuiltRule = IntervalRule | MaskRule | DateRule | RoundRule | FlatRule
+Rule = FileRule | BuiltRule
+
+
+def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR0911 - one return for each kind of rule
+    """Return the rule that a text stands for.
+
+    Args:
+        text: as in the table above.
+        relative_to: the directory that a file's path starts from; by default the working directory.
+
+    Raises:
+        UsageError: a rule is written wrong.
+    """
+    kind, *parts = text.split(":")
+    try:
+        match kind:
+            case "intervals":
+                return _intervals(parts)
+            case "mask":
+                return _mask(parts)
+            case "date":
+                units = _listed(parts[0]) if parts else ["month", "quarter", "year", "decade"]
+                _require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
+                _require(len(parts) <= 1, "after the units nothing may follow")
+                return DateRule(tuple(unit for unit in DATE_UNITS if unit in units))
+            case "round":
+                _require(len(parts) == 1, "round needs digits, as in round:1,2,3")
+                return RoundRule(tuple(int(digit) for digit in _listed(parts[0])))
+            case "flat":
+                _require(not parts, "flat takes no settings")
+                return FlatRule()
+            case "ready":
+                _require(len(parts) == 1, "ready needs a name, as in ready:us_state")
+                return FileRule(ready_made(parts[0]))
+    except (InvalidOperation, ValueError):
+        raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
+    except _RuleError as error:
+        raise UsageError(f"Hierarchy {text!r}: {error}.") from None
+    return FileRule((relative_to or Path()) / text)
+
+
+def ready_made(name: str) -> Path:
+    """Return the file of a hierarchy that comes with kanon-sql.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    known = ready_made_names()
+    if name not in known:
+        raise UsageError(f"There is no ready-made hierarchy {name!r}. There are: {', '.join(known)}.")
+    return data_directory("hierarchies") / f"{name}.csv"
+
+
+def ready_made_names() -> list[str]:
+    """Return the names of the hierarchies that come with kanon-sql."""
+    return sorted(path.stem for path in data_directory("hierarchies").glob("*.csv"))
+
+
+class _RuleError(Exception):
+    """A rule is written wrong; ``parse_rule`` says where."""
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise _RuleError(otherwise)
+
+
+def _rises(numbers: tuple[int, ...] | list[int], *, above: int) -> bool:
+    return all(low < high for low, high in zip([above, *numbers], numbers, strict=False))
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _plain(number: Decimal) -> str:
+    return format(number.normalize(), "f")
+
+
+def _intervals(parts: list[str]) -> IntervalRule:
+    widths = tuple(Decimal(width) for width in _listed(parts[0])) if parts else ()
+    settings: dict[str, Decimal] = {}
+    for part in parts[1:]:
+        name, _, value = part.partition("=")
+        _require(name in {"bottom", "top", "origin"}, "settings of intervals are bottom=, top= and origin=")
+        settings[name] = Decimal(value)
+    return IntervalRule(widths, **settings)
+
+
+def _mask(parts: list[str]) -> MaskRule:
+    side: Literal["right", "left"] = "left" if parts and parts[0] == "left" else "right"
+    counts = parts[1:] if parts and parts[0] in {"left", "right"} else parts
+    _require(len(counts) <= 1, "mask is written mask:right:1,2,3")
+    return MaskRule(side, tuple(int(count) for count in _listed(counts[0])) if counts else ())

@@ -1,0 +1,39 @@
+"""Hierarchies kept in the database: tables ``kanon.hierarchy_<column>`` beside the data they generalize."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.hierarchy.build import level_name
+from kanon_sql.hierarchy.code import coded_query
+from kanon_sql.hierarchy.lookup import Hierarchy, StoredHierarchy
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Engine
+
+SCHEMA = "kanon"
+_PREFIX = "hierarchy_"
+
+
+def stored_hierarchies(engine: Engine) -> dict[str, StoredHierarchy]:
+    """Return the hierarchies in the schema ``kanon``, by the name of their column in lower case."""
+    found = {}
+    for name, origin, columns in engine.rows(sql.statement("stored_hierarchies"), "hierarchies in the database"):
+        column = str(name).removeprefix(_PREFIX)
+        height = sum(level_name(level) in columns for level in range(1, len(columns)))
+        found[column.casefold()] = StoredHierarchy(
+            column, sql.relation(name, SCHEMA), height, origin or f"{SCHEMA}.{name}"
+        )
+    return found
+
+
+def store_statements(hierarchy: Hierarchy, *, replace: bool) -> list[exp.Expr]:
+    """Return the statements that keep a hierarchy in the database, codes and all, with its origin as a comment."""
+    table = sql.relation(f"{_PREFIX}{hierarchy.column.name}", SCHEMA)
+    schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)
+    create = sql.create_table(table, coded_query(hierarchy.relation, hierarchy.height, hierarchy.words))
+    comment = exp.Comment(this=table.copy(), kind="TABLE", expression=sql.literal(hierarchy.origin))
+    return [schema, *([sql.drop(table)] if replace else []), create, comment]
