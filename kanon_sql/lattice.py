@@ -1,0 +1,61 @@
+"""The generalization lattice: a node is one level per quasi-identifier."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+Node = tuple[int, ...]
+"""A level for each quasi-identifier, in their order: 0 is the value itself, the height of its hierarchy is the root."""
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """All nodes between the original table and the one in which every value is the root.
+
+    Nodes are ordered column by column: ``a`` lies below ``b`` if no level of ``a`` is higher. The lattice is never
+    listed; what is asked of it costs a few operations, however large it is.
+
+    Attributes:
+        heights: height of the hierarchy of each quasi-identifier.
+    """
+
+    heights: tuple[int, ...]
+
+    @cached_property
+    def bottom(self) -> Node:
+        """The original table."""
+        return (0,) * len(self.heights)
+
+    @cached_property
+    def top(self) -> Node:
+        """The table of roots."""
+        return self.heights
+
+    @cached_property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return math.prod(height + 1 for height in self.heights)
+
+    @cached_property
+    def _offsets(self) -> tuple[int, ...]:
+        return tuple(accumulate(self.heights, initial=0))
+
+    def steps(self, node: Node) -> int:
+        """Return the node as a set of steps taken from the bottom, one bit for each.
+
+        ``a`` lies below or at ``b`` exactly if ``steps(a) & ~steps(b) == 0``: one operation on integers.
+        """
+        return sum(((1 << level) - 1) << offset for level, offset in zip(node, self._offsets, strict=False))
+
+
+def with_level(node: Node, column: int, level: int) -> Node:
+    """Return the node with the level of one column changed."""
+    return (*node[:column], level, *node[column + 1 :])
+
+
+def is_below(node: Node, other: Node) -> bool:
+    """Tell whether no level of the node is higher than that of the other."""
+    return all(mine <= theirs for mine, theirs in zip(node, other, strict=True))

@@ -1,0 +1,203 @@
+"""Costs of cells, added up: for each level of each column once, for the suppressed rows of a node when asked.
+
+A lattice node's total cost is a sum over columns: what all rows lose at the column's level, plus what suppressed
+rows lose on top (their cells cost ``full`` instead). The first part depends on the level alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.classes import classes_query, is_published
+from kanon_sql.frequency import N
+from kanon_sql.hierarchy.code import code_name
+from kanon_sql.measures.labels import code_in_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.frequency import FrequencySet
+    from kanon_sql.lattice import Node
+    from kanon_sql.measures.base import CellMeasure
+    from kanon_sql.measures.labels import Labels
+    from kanon_sql.models.base import PrivacyModel
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a measure charges for the levels of each column, in whole numbers of one common unit.
+
+    Attributes:
+        measure: the measure.
+        rows: rows of the table.
+        totals: for each column and level, the cost of all rows at that level.
+        largest: for each column and level, the largest cost of a label that has rows.
+        labels: for each column and level, how many labels there are.
+        full: for each column, the cost of a cell at the root.
+        weights: for each column, common units in one unit of the measure.
+        unit: common units in a mean cost of 1 per cell.
+    """
+
+    measure: CellMeasure
+    rows: int
+    totals: tuple[tuple[int, ...], ...]
+    largest: tuple[tuple[int, ...], ...]
+    labels: tuple[tuple[int, ...], ...]
+    full: tuple[int, ...]
+    weights: tuple[int, ...]
+    unit: int
+
+    def generalization(self, node: Node) -> int:
+        """Return what all rows cost at a node, before any is suppressed."""
+        return sum(totals[level] for totals, level in zip(self.totals, node, strict=True))
+
+    def with_suppression(self, node: Node, suppressed: int, hidden: Sequence[int]) -> int:
+        """Return the cost of a node.
+
+        Args:
+            node: the node.
+            suppressed: how many rows it suppresses.
+            hidden: for each column, what those rows would cost at the node if they were published.
+        """
+        return self.generalization(node) + suppressed * sum(self.full) - sum(hidden)
+
+    def most_hidden(self, node: Node, suppressed: int) -> list[int]:
+        """Return, for each column, the most that some ``suppressed`` rows can cost at a node."""
+        return [
+            min(suppressed * largest[level], totals[level])
+            for totals, largest, level in zip(self.totals, self.largest, node, strict=True)
+        ]
+
+    def mean(self, cost: int) -> Fraction:
+        """Return a cost as a mean per cell, from 0 to 1."""
+        cells = self.rows * len(self.full)
+        return Fraction(cost, cells * self.unit) if cells else Fraction(0)
+
+    def value(self, cost: int) -> float:
+        """Return a cost as a value of the measure."""
+        return self.measure.value(self.mean(cost))
+
+
+def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, rows: int) -> Costs:
+    """Return what a measure charges for each level of each column."""
+    full = [measure.full(column) for column in labels]
+    unit = lcm(*(cost for cost in full if cost))
+    weights = tuple(unit // cost if cost else 0 for cost in full)
+    found = {
+        (number, level): (int(total or 0), int(largest or 0), labelled)
+        for number, level, total, largest, labelled in engine.rows(
+            sql.union_all([_costs_of_levels(column, measure) for column in labels]),
+            f"{measure.name} of every level",
+        )
+    }
+    totals, largest, labelled = [], [], []
+    for column, weight in zip(labels, weights, strict=True):
+        above = [found.get((column.number, level), (0, 0, 0)) for level in range(1, column.height + 1)]
+        charged = [(0, 0, column.leaves), *above]
+        totals.append(tuple(total * weight for total, _, _ in charged))
+        largest.append(tuple(most * weight for _, most, _ in charged))
+        labelled.append(tuple(number for _, _, number in charged))
+    common = tuple(cost * weight for cost, weight in zip(full, weights, strict=True))
+    return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
+
+
+def hidden_costs_query(
+    frequency: FrequencySet,
+    relation: exp.Table,
+    node: Node,
+    models: Sequence[PrivacyModel],
+    labels: Sequence[Labels],
+    measures: Sequence[CellMeasure],
+) -> exp.Query:
+    """Return the query of what suppressed rows would cost at a node: one column per measure and quasi-identifier.
+
+    Columns at their original values cost nothing and columns at the root cost ``full``: only those between are
+    looked up.
+    """
+    hidden = classes_query(relation, frequency.masks(node), models).subquery("classes")
+    query = exp.select().from_(hidden, copy=False).where(sql.negated(is_published(models)), copy=False)
+    for column, level in zip(labels, node, strict=True):
+        for measure in measures:
+            if level == 0:
+                cost: exp.Expr = sql.literal(0)
+            elif level == column.height:
+                cost = sql.literal(measure.full(column))
+            else:
+                cost = _cell_cost(column, measure)
+            charged = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=exp.Paren(this=cost)))
+            total = exp.Coalesce(this=charged, expressions=[sql.literal(0)])
+            query.select(sql.named(total, f"{measure.name}_{column.number}"), copy=False)
+        if 0 < level < column.height:
+            query.join(sql.aliased(column.relation, _alias(column)), on=_label_of_class(column, level), copy=False)
+    return query
+
+
+def hidden_costs(
+    frequency: FrequencySet,
+    relation: exp.Table,
+    node: Node,
+    models: Sequence[PrivacyModel],
+    labels: Sequence[Labels],
+    costs: Sequence[Costs],
+    deadline: float | None = None,
+) -> list[list[int]]:
+    """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit."""
+    measures = [cost.measure for cost in costs]
+    query = hidden_costs_query(frequency, relation, node, models, labels, measures)
+    answers = iter(frequency.engine.row(query, f"what suppressed rows lose at {node}", deadline=deadline))
+    by_column = [[int(next(answers)) for _ in measures] for _ in labels]
+    return [
+        [charged[number] * weight for charged, weight in zip(by_column, cost.weights, strict=True)]
+        for number, cost in enumerate(costs)
+    ]
+
+
+def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
+    cost = _cell_cost(column, measure, qualified=False)
+    total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=cost)))
+    has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
+    return (
+        exp.select(
+            sql.named(sql.literal(column.number), "number"),
+            "level",
+            sql.named(total, "total"),
+            sql.named(sql.where(exp.Max(this=cost.copy()), has_rows), "largest"),
+            sql.named(sql.where(sql.count_rows(), has_rows.copy()), "labels"),
+        )
+        .from_(column.relation.copy())
+        .group_by("level")
+    )
+
+
+def _cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) -> exp.Expr:
+    """Return the cost of a cell with a label: that of the root where the label reads like it."""
+    case = exp.Case().when(sql.column("at_root"), sql.literal(measure.full(column))).else_(measure.cost(column))
+    if qualified:
+        for reference in case.find_all(exp.Column):
+            reference.set("table", sql.identifier(_alias(column)))
+    return case
+
+
+def _label_of_class(column: Labels, level: int) -> exp.Expr:
+    alias = _alias(column)
+    same_level = exp.EQ(this=sql.column("level", alias), expression=sql.literal(level))
+    prefixes = [
+        exp.EQ(
+            this=sql.column(code_name(placement.number), alias),
+            expression=code_in_key(placement, placement.word.mask(level)),
+        )
+        for placement in column.placements
+        if placement.word.mask(level)
+    ]
+    return sql.all_of([same_level, *prefixes])
+
+
+def _alias(column: Labels) -> str:
+    return f"labels_{column.number + 1}"

@@ -1,0 +1,56 @@
+"""Global certainty penalty, GCP, from NCP (Xu et al. 2006): how wide the cells became.
+
+A cell of a numeric column (dates count as numbers) costs the width of the values under its label over the range
+of the column in the table; a cell of another column costs nothing with a single leaf and M/N with M of N leaves; a
+suppressed cell costs 1. The mean over all cells: 0 is the original table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from kanon_sql.measures.labels import Labels
+
+_UNIT = 10**9
+"""Costs are whole numbers of this fraction, so that a sum does not depend on the order of its terms."""
+
+
+@dataclass(frozen=True)
+class GlobalCertaintyPenalty:
+    """Normalised certainty penalty, as a mean over all cells."""
+
+    name: str = "gcp"
+
+    def full(self, labels: Labels) -> int:
+        """Return the cost of a full cell; 0 where the table has one value only."""
+        if labels.numeric:
+            return _UNIT if labels.lower != labels.upper else 0
+        return _UNIT if labels.leaves > 1 else 0
+
+    def cost(self, labels: Labels) -> exp.Expr:
+        """Return the width of the label within the column's range, or its share of the leaves."""
+        if labels.numeric and labels.lower is not None and labels.upper is not None:
+            upper = exp.func("LEAST", sql.column("upper"), sql.literal(labels.upper), dialect="postgres")
+            lower = exp.func("GREATEST", sql.column("lower"), sql.literal(labels.lower), dialect="postgres")
+            width = exp.Paren(this=exp.Sub(this=upper, expression=lower))
+            share = exp.Div(this=width, expression=sql.literal(labels.upper - labels.lower))
+            return _whole(exp.Coalesce(this=share, expressions=[sql.literal(0)]))
+        share = exp.Div(this=sql.column("leaves"), expression=sql.literal(float(max(1, labels.leaves))))
+        single = exp.EQ(this=sql.column("leaves"), expression=sql.literal(1))
+        return exp.Case().when(single, sql.literal(0)).else_(_whole(share))
+
+    def value(self, mean: Fraction) -> float:
+        """Return the mean."""
+        return float(mean)
+
+
+def _whole(share: exp.Expr) -> exp.Expr:
+    return sql.cast(exp.Round(this=exp.Mul(this=share, expression=sql.literal(_UNIT))), "BIGINT")

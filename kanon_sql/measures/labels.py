@@ -1,0 +1,174 @@
+"""What each label of a hierarchy stands for in a table: leaves, rows, extremes.
+
+    kanon_labels_<column>(level, code, [code_2, ...], n, leaves, at_root, lower, upper)
+
+One row for each label of levels 1 to the root, found by the prefix that its values have in common. ``n`` counts
+the rows of the table under the label, ``leaves`` the values of the hierarchy (NULL is one where the table has
+NULLs), ``lower`` and ``upper`` are the extremes of those values where they are numbers or dates. A label that reads
+like the root (NULL or a short branch at a low level) is at the root: who sees it learns no more than that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.frequency import FrequencySet, N, Placement, key_name
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.code import code_name
+from kanon_sql.hierarchy.facts import exact_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.lookup import Hierarchy
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of one quasi-identifier.
+
+    Attributes:
+        number: number of the quasi-identifier.
+        relation: the temporary table above.
+        height: height of the hierarchy.
+        placements: where its codes are in the keys.
+        leaves: leaves of the hierarchy; 0 for a table without rows.
+        numeric: whether its values have a distance.
+        lower, upper: extremes of the values in the table, if they have a distance.
+    """
+
+    number: int
+    relation: exp.Table
+    height: int
+    placements: tuple[Placement, ...]
+    leaves: int
+    numeric: bool
+    lower: float | None
+    upper: float | None
+
+
+def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tuple[Labels, ...]:
+    """Return the labels of every quasi-identifier, made from the frequency set without another scan."""
+    engine = frequency.engine
+    relations = []
+    for number, hierarchy in enumerate(hierarchies):
+        relation = engine.temporary_name(f"kanon_labels_{hierarchy.column.name}")
+        query = labels_query(frequency, hierarchy, number)
+        engine.run(sql.create_table(relation, query, temporary=True), f"labels of {hierarchy.column.name}")
+        relations.append(relation)
+    roots = [
+        exp.select(sql.named(sql.literal(number), "number"), "leaves", "lower", "upper")
+        .from_(relation.copy())
+        .where(exp.EQ(this=sql.column("level"), expression=sql.literal(hierarchy.height)))
+        for number, (relation, hierarchy) in enumerate(zip(relations, hierarchies, strict=True))
+    ]
+    facts = {row[0]: row[1:] for row in engine.rows(sql.union_all(roots), "leaves of the hierarchies")}
+    return tuple(
+        Labels(
+            number,
+            relation,
+            hierarchy.height,
+            _placements(frequency, number),
+            *_leaves_and_numeric(facts.get(number), hierarchy.column),
+        )
+        for number, (relation, hierarchy) in enumerate(zip(relations, hierarchies, strict=True))
+    )
+
+
+def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> exp.Query:
+    """Return the query that makes the labels of one quasi-identifier."""
+    placements = _placements(frequency, number)
+    codes = [code_name(placement.number) for placement in placements]
+    # 1. Rows of the table with each value: from the frequency set.
+    own = [code_in_key(placement, placement.word.mask(0)) for placement in placements]
+    named = [sql.named(code, name) for code, name in zip(own, codes, strict=True)]
+    rows = sql.named(exp.Sum(this=sql.column(N)), N)
+    marginal = exp.select(*named, rows).from_(frequency.relation.copy()).group_by(*(code.copy() for code in own))
+    # 2. The leaves: every value of the hierarchy, and NULL where the table has it.
+    present = exp.Coalesce(this=sql.column(N, "marginal"), expressions=[sql.literal(0)])
+    is_leaf = exp.or_(
+        sql.column(VALUE, "lookup").is_(exp.null()).not_(),
+        exp.GT(this=sql.column(N, "marginal"), expression=sql.literal(0)),
+    )
+    leaves = (
+        exp.select(
+            *(sql.column(name, "lookup") for name in codes),
+            *(sql.column(level_name(level), "lookup") for level in range(1, hierarchy.height + 1)),
+            sql.named(_as_number(hierarchy.column), "number"),
+            sql.named(present, N),
+        )
+        .from_(sql.aliased(hierarchy.relation, "lookup"))
+        .join(
+            "marginal",
+            on=sql.all_of(
+                exp.EQ(this=sql.column(name, "lookup"), expression=sql.column(name, "marginal")) for name in codes
+            ),
+            join_type="left",
+        )
+        .where(is_leaf)
+    )
+    # 3. The labels of each level: leaves that share a prefix.
+    levels = [_level(placements, hierarchy, level) for level in range(1, hierarchy.height + 1)]
+    return sql.union_all(levels).with_("marginal", as_=marginal).with_("leaves", as_=leaves)
+
+
+def code_in_key(placement: Placement, mask: int) -> exp.Expr:
+    """Return a word of a column's code, taken out of its key and masked."""
+    key = sql.shifted_right(sql.column(key_name(placement.key)), placement.shift)
+    return sql.bits(key, mask)
+
+
+def _level(placements: Sequence[Placement], hierarchy: Hierarchy, level: int) -> exp.Select:
+    prefixes = [
+        (
+            code_name(placement.number),
+            sql.bits(sql.column(code_name(placement.number)), placement.word.mask(level)),
+        )
+        for placement in placements
+    ]
+    lower: exp.Expr = exp.Min(this=sql.column("number"))
+    upper: exp.Expr = exp.Max(this=sql.column("number"))
+    if level == hierarchy.height:  # the range of the column is that of its values in the table
+        in_table = exp.GT(this=sql.column(N), expression=sql.literal(0))
+        lower, upper = sql.where(lower, in_table), sql.where(upper, in_table.copy())
+    label = exp.Max(this=sql.column(level_name(level)))
+    return (
+        exp.select(
+            sql.named(sql.literal(level), "level"),
+            *(sql.named(prefix, name) for name, prefix in prefixes),
+            sql.named(sql.sum_of(sql.column(N)), N),
+            sql.named(sql.count_rows(), "leaves"),
+            sql.named(exp.EQ(this=label, expression=sql.literal(hierarchy.root)), "at_root"),
+            sql.named(lower, "lower"),
+            sql.named(upper, "upper"),
+        )
+        .from_("leaves")
+        .group_by(*(prefix.copy() for _, prefix in prefixes))
+    )
+
+
+def _as_number(column: Column) -> exp.Expr:
+    value = sql.column(VALUE, "lookup")
+    match column.family:
+        case "integer" | "decimal" | "float":
+            return sql.cast(exact_number(value, column), "DOUBLE")
+        case "date" | "timestamp":
+            return sql.cast(exp.Extract(this=exp.var("epoch"), expression=value), "DOUBLE")
+        case _:
+            return sql.cast(exp.null(), "DOUBLE")
+
+
+def _placements(frequency: FrequencySet, number: int) -> tuple[Placement, ...]:
+    return tuple(placement for placement in frequency.placements if placement.column == number)
+
+
+def _leaves_and_numeric(
+    root: tuple[int, float | None, float | None] | None, column: Column
+) -> tuple[int, bool, float | None, float | None]:
+    leaves, lower, upper = root or (0, None, None)
+    return leaves, column.is_numeric and lower is not None, lower, upper

@@ -1,0 +1,106 @@
+"""All measures of a recoding, from its classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.classes import classes_query, is_published
+from kanon_sql.frequency import N, roll_up_query
+from kanon_sql.measures.average_class_size import average_class_size, average_rows
+from kanon_sql.measures.costs import hidden_costs, level_costs
+from kanon_sql.measures.discernibility import discernibility
+from kanon_sql.measures.gcp import GlobalCertaintyPenalty
+from kanon_sql.measures.loss import Loss
+from kanon_sql.measures.precision import Precision
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.frequency import FrequencySet
+    from kanon_sql.lattice import Node
+    from kanon_sql.measures.base import CellMeasure
+    from kanon_sql.measures.labels import Labels
+    from kanon_sql.models.base import PrivacyModel
+
+CELL_MEASURES: tuple[CellMeasure, ...] = (Loss(), Precision(), GlobalCertaintyPenalty())
+"""Measures that are a mean over cells."""
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """Sizes of the classes of a node.
+
+    Attributes:
+        published: classes that satisfy all models.
+        rows: rows in them.
+        squares: the sum of the squares of their sizes.
+        suppressed: rows in the other classes.
+        worst: for each model, the measure of the worst published class; None if there is none.
+    """
+
+    published: int
+    rows: int
+    squares: int
+    suppressed: int
+    worst: tuple[int | None, ...]
+
+
+def measure_node(
+    frequency: FrequencySet,
+    source: exp.Table,
+    node: Node,
+    models: Sequence[PrivacyModel],
+    labels: Sequence[Labels],
+    k: int,
+) -> tuple[dict[str, float | None], ClassCounts]:
+    """Return every measure of a node, by name, and the sizes of its classes.
+
+    Args:
+        frequency: the frequency set.
+        source: it, or a relation rolled up from it to a node at or below this one; one roll-up of it serves all
+            measures.
+        node: the node.
+        models: what a published class must satisfy.
+        labels: the labels of each quasi-identifier.
+        k: the class size in whose units the average is given.
+    """
+    engine = frequency.engine
+    relation = engine.temporary_name("kanon_classes")
+    roll_up = roll_up_query(frequency, source, node)
+    engine.run(sql.create_table(relation, roll_up, temporary=True), f"classes of the release, {node}")
+    row = engine.row(class_counts_query(frequency, relation, node, models), "sizes of the classes")
+    counts = ClassCounts(int(row[0]), int(row[1] or 0), int(row[2] or 0), int(row[3] or 0), tuple(row[4:]))
+    costs = [level_costs(engine, labels, measure, frequency.rows) for measure in CELL_MEASURES]
+    hidden = hidden_costs(frequency, relation, node, models, labels, costs)
+    values: dict[str, float | None] = {
+        cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
+        for cost, charged in zip(costs, hidden, strict=True)
+    }
+    values["discernibility"] = discernibility(counts.squares, counts.suppressed, frequency.rows)
+    values["average_class_size"] = average_class_size(counts.rows, counts.published, k)
+    values["average_rows_per_class"] = average_rows(counts.rows, counts.published)
+    return values, counts
+
+
+def class_counts_query(
+    frequency: FrequencySet, relation: exp.Table, node: Node, models: Sequence[PrivacyModel]
+) -> exp.Select:
+    """Return the query of ``ClassCounts``."""
+    classes = classes_query(relation, frequency.masks(node), models).subquery("classes")
+    published = is_published(models)
+    n = sql.column(N)
+    counted = [
+        sql.where(sql.count_rows(), published),
+        sql.where(exp.Sum(this=n), published.copy()),
+        sql.where(exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())), published.copy()),
+        sql.where(exp.Sum(this=n.copy()), sql.negated(published.copy())),
+        *(
+            sql.where(model.worst(sql.column(f"measure_{number}")), published.copy())
+            for number, model in enumerate(models)
+        ),
+    ]
+    return exp.select(*counted).from_(classes)

@@ -1,0 +1,63 @@
+"""k-anonymity: every published row is like at least k - 1 others (Samarati 2001; Sweeney 2002).
+
+Monotone, with suppression: the size of a merged class is at least that of each of its parts, whether it counts
+rows or distinct entities. So a class that reached k keeps it upwards, and suppressed rows only become fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import UsageError
+from kanon_sql.frequency import ENTITY, PERSONS, N
+
+
+@dataclass(frozen=True)
+class KAnonymity:
+    """Every class has at least ``k`` members.
+
+    Attributes:
+        k: the smallest class that may be published.
+        entity: the column that names the person whom a row is about. With it, members are distinct people, not
+            rows; a row that names nobody (NULL) counts for no one.
+    """
+
+    k: int
+    entity: str | None = None
+    name: str = field(default="k-anonymity", init=False)
+    monotone: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+            raise UsageError(f"k must be a whole number of at least 1, not {self.k!r}.")
+
+    @property
+    def required(self) -> int:
+        """The smallest class that may be published."""
+        return self.k
+
+    def counting(self, entity: str) -> KAnonymity:
+        """Return the model with people as members."""
+        return replace(self, entity=entity)
+
+    def coded_measure(self) -> exp.Expr:
+        """Return the members of a class: rows; or people with one tuple, plus distinct people with several."""
+        if self.entity is None:
+            return exp.Sum(this=sql.column(N))
+        movers = sql.count_distinct(sql.column(ENTITY))
+        return exp.Add(this=exp.Sum(this=sql.column(PERSONS)), expression=movers)
+
+    def readable_measure(self, entity: exp.Expr | None) -> exp.Expr:
+        """Return the members of a class: its rows, or the distinct people in it."""
+        return sql.count_rows() if entity is None else sql.count_distinct(entity)
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``measure >= k``."""
+        return exp.GTE(this=measure, expression=sql.literal(self.k))
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the size of the smallest class."""
+        return exp.Min(this=measure)
