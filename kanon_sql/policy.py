@@ -1,0 +1,257 @@
+"""The policy: roles, hierarchies, privacy models and limits; and kanon.toml, the file that holds them.
+
+    [columns]
+    identifying = ["name"]
+    quasi_identifiers = ["birth_date", "sex", "zip"]
+    sensitive = ["diagnosis"]
+    rest = "keep"                       # or "drop"
+    entity = "patient_id"               # k counts people, not rows
+
+    [hierarchies]
+    directory = "hierarchies"           # files <column>.csv or *_hierarchy_<column>.csv
+    birth_date = "date:month,year"      # a rule, or a file
+
+    [privacy]
+    k = 5
+
+    [search]
+    algorithm = "optimal"
+    measure = "loss"
+    max_suppressed = 0.02
+    time_limit = 60
+
+    [release]
+    into = "patients_k5"                # or out = "patients_k5.parquet"
+    as = "table"                        # or "view"
+    seed = 42
+
+Paths in the file start from the directory of the file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from kanon_sql.errors import PolicyError, UsageError
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.roles import NamedColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kanon_sql.models.base import PrivacyModel
+
+Algorithm = Literal["optimal"]
+Measure = Literal["loss"]
+Kind = Literal["table", "view"]
+
+DEFAULT_K = 5
+DEFAULT_MAX_SUPPRESSED = 0.02
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a release must be.
+
+    Attributes:
+        columns: roles of the columns.
+        models: what every published class must satisfy.
+        hierarchies: for columns that have one given, its rule or file.
+        hierarchy_directory: a directory with hierarchy files.
+        max_suppressed: the share of rows that may be suppressed, 0 to 1.
+        algorithm: how the recoding is searched for.
+        measure: what it should lose least of.
+        time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
+        seed: of the order of rows; None draws one.
+        directory: where relative paths of hierarchies start from.
+    """
+
+    columns: NamedColumns = field(default_factory=NamedColumns)
+    models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
+    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    hierarchy_directory: Path | None = None
+    max_suppressed: float = DEFAULT_MAX_SUPPRESSED
+    algorithm: Algorithm = "optimal"
+    measure: Measure = "loss"
+    time_limit: float | None = None
+    seed: int | None = None
+    directory: Path = field(default_factory=Path)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_suppressed <= 1:
+            raise UsageError(f"max_suppressed is a share of rows between 0 and 1, not {self.max_suppressed:g}.")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
+        if self.algorithm not in get_args(Algorithm):
+            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(get_args(Algorithm))}.")
+        if self.measure not in get_args(Measure):
+            raise UsageError(
+                f"There is no measure {self.measure!r} to minimize. There is: {', '.join(get_args(Measure))}."
+            )
+        if not self.models:
+            raise UsageError("A release needs a privacy model: give k.")
+        named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
+        if len(named) > 1:
+            raise UsageError(f"Several columns are to name the person: {', '.join(sorted(named))}. Name one.")
+        if entity := next(iter(named), None):
+            object.__setattr__(self, "columns", replace(self.columns, entity=entity))
+            object.__setattr__(self, "models", tuple(model.counting(entity) for model in self.models))
+
+    @property
+    def k(self) -> int:
+        """The k of k-anonymity."""
+        return max(model.required for model in self.models)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a release goes: at most one of ``into`` and ``out``.
+
+    Attributes:
+        into: name of a table or view in the database.
+        kind: which of the two.
+        out: a file, its format by its suffix.
+        replace: whether something of that name may be replaced.
+    """
+
+    into: str | None = None
+    kind: Kind = "table"
+    out: Path | None = None
+    replace: bool = False
+
+    def __post_init__(self) -> None:
+        if self.into is not None and self.out is not None:
+            raise UsageError("A release goes to one place: give --into or --out, not both.")
+
+
+_SECTIONS: dict[str, set[str]] = {
+    "columns": {column.name for column in fields(NamedColumns)},
+    "privacy": {"k"},
+    "search": {"algorithm", "measure", "max_suppressed", "time_limit"},
+    "release": {"into", "as", "out", "seed", "replace"},
+}
+
+
+def read_policy(path: Path) -> tuple[Policy, Destination]:
+    """Return the policy and the destination in a kanon.toml.
+
+    Raises:
+        PolicyError: it cannot be read, or says something that cannot be meant.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PolicyError(f"There is no policy file {path}.") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
+    try:
+        return _from_document(document, path.parent)
+    except UsageError as error:
+        raise PolicyError(f"{path}: {error}") from None
+
+
+def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
+    """Write a policy and a destination as a kanon.toml that reads back as the same."""
+    import tomli_w
+
+    named = {name: getattr(policy.columns, name) for name in sorted(_SECTIONS["columns"])}
+    columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
+    hierarchies = {name: _moved(rule, policy.directory, path.parent) for name, rule in policy.hierarchies.items()}
+    if policy.hierarchy_directory is not None:
+        hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, path.parent)
+    search = {name: getattr(policy, name) for name in ("algorithm", "measure", "max_suppressed", "time_limit")}
+    release = {
+        "into": destination.into,
+        "as": destination.kind if destination.into else None,
+        "out": os.path.relpath(destination.out, path.parent) if destination.out else None,
+        "seed": policy.seed,
+        "replace": destination.replace or None,
+    }
+    document = {
+        "columns": columns,
+        "hierarchies": hierarchies,
+        "privacy": {"k": policy.k},
+        "search": {name: value for name, value in search.items() if value is not None},
+        "release": {name: value for name, value in release.items() if value is not None},
+    }
+    path.write_text(tomli_w.dumps({name: section for name, section in document.items() if section}), encoding="utf-8")
+
+
+def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
+    for section, settings in document.items():
+        if section not in {*_SECTIONS, "hierarchies"} or not isinstance(settings, dict):
+            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*_SECTIONS, 'hierarchies'])}.")
+        if unknown := set(settings) - _SECTIONS.get(section, set(settings)):
+            raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
+    columns = document.get("columns", {})
+    search, release = document.get("search", {}), document.get("release", {})
+    hierarchies = {
+        name: _checked(rule, str, f"hierarchies.{name}") for name, rule in document.get("hierarchies", {}).items()
+    }
+    files = hierarchies.pop("directory", None)
+    named = NamedColumns(
+        **{role: _names(columns.get(role, []), role) for role in _ROLES},
+        rest=_one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
+        entity=_checked(columns.get("entity"), str, "columns.entity"),
+    )
+    k = _checked(document.get("privacy", {}).get("k", DEFAULT_K), int, "privacy.k")
+    policy = Policy(
+        columns=named,
+        models=(KAnonymity(k, entity=named.entity),),
+        hierarchies=hierarchies,
+        hierarchy_directory=directory / files if files else None,
+        max_suppressed=_number(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED), "search.max_suppressed"),
+        algorithm=search.get("algorithm", "optimal"),
+        measure=search.get("measure", "loss"),
+        time_limit=_number(search.get("time_limit"), "search.time_limit"),
+        seed=_checked(release.get("seed"), int, "release.seed"),
+        directory=directory,
+    )
+    out = _checked(release.get("out"), str, "release.out")
+    destination = Destination(
+        into=_checked(release.get("into"), str, "release.into"),
+        kind=_one_of(release.get("as", "table"), ("table", "view"), "release.as"),
+        out=directory / out if out else None,
+        replace=_checked(release.get("replace", False), bool, "release.replace"),
+    )
+    return policy, destination
+
+
+_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive")
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise PolicyError(f'columns.{where} is a list of column names, as in ["age", "sex"].')
+    return tuple(value)
+
+
+def _checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
+        kinds = {str: "a text", int: "a whole number", bool: "true or false"}
+        raise PolicyError(f"{where} must be {kinds[kind]}.")
+    return value
+
+
+def _number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
+        raise PolicyError(f"{where} must be a number.")
+    return value
+
+
+def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    if value is not None and value not in allowed:
+        raise PolicyError(f"{where} must be {' or '.join(allowed)}.")
+    return value
+
+
+def _moved(rule: str, old: Path, new: Path) -> str:
+    """Return a rule, with the path of a file as it is seen from another directory."""
+    parsed = parse_rule(rule, old)
+    return os.path.relpath(parsed.path, new) if isinstance(parsed, FileRule) and not rule.startswith("ready:") else rule

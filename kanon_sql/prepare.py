@@ -1,0 +1,148 @@
+"""From a source and a policy to everything a search needs: roles, hierarchies, frequency set, labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kanon_sql.errors import HierarchyError, UsageError
+from kanon_sql.frequency import FrequencySet, build_frequency
+from kanon_sql.hierarchy.choose import chosen_rule
+from kanon_sql.hierarchy.facts import column_facts
+from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy, load_hierarchy, use_stored
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.lattice import Lattice
+from kanon_sql.measures.labels import Labels, make_labels
+from kanon_sql.progress import Tell, silent
+from kanon_sql.roles import Roles, assign_roles, find_column
+from kanon_sql.timing import timed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources import Source
+    from kanon_sql.hierarchy.spec import BuiltRule
+    from kanon_sql.policy import Policy
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table that was encoded once and can be searched.
+
+    Attributes:
+        source: the table.
+        roles: the role of each column.
+        hierarchies: of the quasi-identifiers, in their order.
+        frequency: the frequency set.
+        labels: what the labels of each hierarchy stand for.
+        lattice: the generalization lattice.
+        seconds: what it took, by step.
+    """
+
+    source: Source
+    roles: Roles
+    hierarchies: tuple[Hierarchy, ...]
+    frequency: FrequencySet
+    labels: tuple[Labels, ...]
+    lattice: Lattice
+    seconds: dict[str, float]
+
+
+def prepare(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
+    """Return a table ready to be searched.
+
+    Costs one scan of the source, and one more of each column whose hierarchy is built from its values.
+
+    Raises:
+        UsageError: a role or a hierarchy names a column that does not exist, or a column has no role.
+        HierarchyError: a hierarchy cannot be read, is no tree, or misses values.
+    """
+    roles = assign_roles(policy.columns, source.columns, source.name)
+    for name in policy.hierarchies:
+        if (column := find_column(name, source.columns)) is not None and column not in roles.quasi_identifiers:
+            raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
+    seconds: dict[str, float] = {}
+    tell("Preparing hierarchies")
+    with timed(seconds, "hierarchies"):
+        hierarchies = make_hierarchies(source, roles.quasi_identifiers, policy)
+    tell("Counting distinct tuples")
+    with timed(seconds, "frequency_set"):
+        frequency = build_frequency(source.engine, source.relation, hierarchies, roles.entity)
+        labels = make_labels(frequency, hierarchies)
+    lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
+    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds)
+
+
+def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) -> tuple[Hierarchy, ...]:
+    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one."""
+    engine = source.engine
+    given = _given_rules(source, columns, policy)
+    stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
+    built = [
+        column
+        for column in columns
+        if not isinstance(given.get(column.name), FileRule)
+        and (column.name in given or column.name.casefold() not in stored)
+    ]
+    facts = column_facts(engine, source.relation, built)
+
+    def make(column: Column) -> Hierarchy:
+        rule = given.get(column.name)
+        if isinstance(rule, FileRule):
+            return load_hierarchy(engine, column, rule)
+        if rule is None and (kept := stored.get(column.name.casefold())) is not None:
+            return use_stored(engine, column, kept)
+        own = facts[column.name]
+        return build_hierarchy(
+            engine, source.relation, column, rule or chosen_rule(column, own), own, chosen=rule is None
+        )
+
+    return tuple(make(column) for column in columns)
+
+
+def make_hierarchy(source: Source, column: Column, policy: Policy) -> Hierarchy:
+    """Return the hierarchy of one column, as ``make_hierarchies`` does."""
+    (hierarchy,) = make_hierarchies(source, [column], policy)
+    return hierarchy
+
+
+def _given_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, FileRule | BuiltRule]:
+    rules: dict[str, FileRule | BuiltRule] = {}
+    if policy.hierarchy_directory is not None:
+        rules.update(_files_in(policy.hierarchy_directory, columns))
+    for name, text in policy.hierarchies.items():
+        column = find_column(name, source.columns)
+        if column is None:
+            raise UsageError(f"A hierarchy is given for column {name!r}, which {source.name} does not have.")
+        if column in columns:
+            rules[column.name] = parse_rule(text, policy.directory)
+    return rules
+
+
+def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]:
+    """Return the files of a directory that are for these columns: ``<column>.csv`` or ``*_hierarchy_<column>.csv``.
+
+    Raises:
+        HierarchyError: there is no such directory, or two files for one column.
+    """
+    if not directory.is_dir():
+        raise HierarchyError(f"There is no directory {directory} with hierarchies.")
+    rules = {}
+    files = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
+    for column in columns:
+        name = column.name.casefold()
+        found = [
+            path
+            for path in files
+            if path.stem.casefold() == name or path.stem.casefold().endswith(f"_hierarchy_{name}")
+        ]
+        if len(found) > 1:
+            raise HierarchyError(
+                f"{directory} has {len(found)} hierarchy files for column {column.name!r}: say which with --hierarchy."
+            )
+        if found:
+            rules[column.name] = FileRule(found[0])
+    return rules

@@ -1,0 +1,187 @@
+"""What has been asked of the frequency set, and what the answers prove about nodes that were not asked about."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes import node_query
+from kanon_sql.measures.costs import hidden_costs
+from kanon_sql.search.roll_ups import RollUp, RollUps
+
+if TYPE_CHECKING:
+    from kanon_sql.lattice import Node
+    from kanon_sql.search.base import Problem
+
+IMPOSSIBLE = math.inf
+"""The cost of an interval in which every node suppresses too much."""
+
+_LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
+_FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
+
+
+@dataclass
+class Evidence:
+    """Node tests and their consequences.
+
+    Suppression only falls upwards, so a node suppresses at least what any tested node above it does; and loss on
+    what is left only grows upwards. Both are kept as marks that cost one operation each to consult.
+
+    Attributes:
+        problem: what is searched.
+        deadline: ``time.monotonic()`` at which statements stop.
+        best: the best node so far, its suppressed rows and its cost.
+        tested: suppressed rows of every tested node.
+    """
+
+    problem: Problem
+    deadline: float | None = None
+    best: tuple[Node, int, int] | None = None
+    tested: dict[Node, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
+        self._probed: set[Node] = set()
+        self._marks: list[tuple[int, int]] = []
+        self._statements: dict[tuple[str, tuple[bool, ...], bool], exp.Select] = {}
+        self._best_classes: RollUp | None = None
+
+    @property
+    def nodes_tested(self) -> int:
+        """How many nodes were tested or probed."""
+        return len(self._probed | self.tested.keys())
+
+    @property
+    def best_cost(self) -> float:
+        """The cost of the best node so far."""
+        return IMPOSSIBLE if self.best is None else self.best[2]
+
+    def test(self, node: Node) -> int:
+        """Return how many rows a node suppresses; the node becomes the best so far if it costs least."""
+        if node not in self.tested:
+            classes = self._roll_up_if_small(node)
+            suppressed = self._count_suppressed(node, classes)
+            self.tested[node] = suppressed
+            self._mark(node, suppressed)
+            best = self.best
+            if suppressed <= self.problem.limit and self.least_cost(node, suppressed) < self.best_cost:
+                cost = self._exact_cost(node, suppressed, classes)
+                if cost < self.best_cost:
+                    self.best = (node, suppressed, cost)
+            self._keep_if_best(classes, became_best=self.best is not best)
+        return self.tested[node]
+
+    def worth_probing(self, node: Node) -> bool:
+        """Tell whether a node may have so many classes that a probe is far cheaper than a test."""
+        source = self.roll_ups.source(node)
+        return source.tuples >= _LARGE and node not in self._probed and self._most_classes(node) > source.tuples / _FEW
+
+    def probe(self, node: Node) -> None:
+        """Count one class in several of a node: it suppresses at least what is suppressed among these."""
+        self._probed.add(node)
+        self._mark(node, self._count_suppressed(node, None, probe=True))
+
+    def cost(self, node: Node) -> float:
+        """Return the exact cost of a node; impossible if it suppresses too much."""
+        suppressed = self.test(node)
+        if suppressed > self.problem.limit:
+            return IMPOSSIBLE
+        if self.best is not None and self.best[0] == node:
+            return self.best[2]
+        return self._exact_cost(node, suppressed, None)
+
+    def classes_of_best(self) -> exp.Table:
+        """Return the smallest relation from which the classes of the best node can be counted."""
+        best = self.problem.lattice.bottom if self.best is None else self.best[0]
+        return self.roll_ups.source(best).relation
+
+    def suppresses_at_least(self, node: Node) -> int:
+        """Return the most rows that any tested node at or above this one suppresses."""
+        steps = self.problem.lattice.steps(node)
+        for missing, suppressed in self._marks:  # the largest number first
+            if not steps & missing:
+                return suppressed
+        return 0
+
+    def least_cost(self, lower: Node, suppressed: int) -> float:
+        """Return a cost that no node at or above ``lower`` with at least so many suppressed rows is below.
+
+        Every row costs at least what it costs at ``lower``; a suppressed one costs ``full`` in every column instead,
+        and what it would have cost is at most what the costliest rows cost there.
+        """
+        if suppressed > self.problem.limit:
+            return IMPOSSIBLE
+        costs = self.problem.costs
+        return costs.with_suppression(lower, suppressed, costs.most_hidden(lower, suppressed))
+
+    def _count_suppressed(self, node: Node, classes: RollUp | None, *, probe: bool = False) -> int:
+        frequency = self.problem.frequency
+        relation = (classes or self.roll_ups.source(node)).relation
+        masks = frequency.masks(node)
+        kept = tuple(mask != 0 for mask in masks)
+        shape = (relation.name, kept, probe)
+        if shape not in self._statements:
+            places = [exp.Placeholder(this=f"mask_{key}") if keep else 0 for key, keep in enumerate(kept)]
+            self._statements[shape] = node_query(relation, places, self.problem.models, probe=probe)
+        values = {f"mask_{key}": mask for key, mask in enumerate(masks) if mask}
+        title = f"{'probe' if probe else 'test'} node {node}"
+        _, suppressed = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+        return int(suppressed)
+
+    def _exact_cost(self, node: Node, suppressed: int, classes: RollUp | None) -> int:
+        problem = self.problem
+        if suppressed == 0:
+            return problem.costs.generalization(node)
+        (hidden,) = hidden_costs(
+            problem.frequency,
+            (classes or self.roll_ups.source(node)).relation,
+            node,
+            problem.models,
+            problem.labels,
+            [problem.costs],
+            self.deadline,
+        )
+        return problem.costs.with_suppression(node, suppressed, hidden)
+
+    def _most_classes(self, node: Node) -> int:
+        """Return a number of classes that a node cannot exceed."""
+        return math.prod(labels[level] for labels, level in zip(self.problem.costs.labels, node, strict=True))
+
+    def _roll_up_if_small(self, node: Node) -> RollUp | None:
+        """Return the classes of a node as a table, where that costs no more than to count them and serves twice."""
+        source = self.roll_ups.source(node)
+        if source.tuples < _LARGE or self._most_classes(node) > source.tuples / _FEW:
+            return None
+        return self.roll_ups.make(node, self.deadline)
+
+    def _keep_if_best(self, classes: RollUp | None, *, became_best: bool) -> None:
+        if became_best and self._best_classes is not None:
+            self.roll_ups.drop(self._best_classes)
+            self._best_classes = None
+        if classes is not None and became_best:
+            self.roll_ups.keep(classes)
+            self._best_classes = classes
+        elif classes is not None:
+            self.roll_ups.drop(classes)
+
+    def _mark(self, node: Node, suppressed: int) -> None:
+        """Remember that a node suppresses at least so many rows, as far as that matters."""
+        enough = min(suppressed, self._enough())
+        if enough <= self.suppresses_at_least(node):
+            return
+        missing = ~self.problem.lattice.steps(node)
+        # A mark at or below this one that promises no more is of no use any longer.
+        self._marks = [mark for mark in self._marks if mark[1] > enough or ~mark[0] & missing]
+        place = bisect_left(self._marks, -enough, key=lambda mark: -mark[1])
+        self._marks.insert(place, (missing, enough))
+
+    def _enough(self) -> int:
+        """Return how many suppressed rows rule a node out, whatever its levels: more make no difference."""
+        over_limit = self.problem.limit + 1
+        if self.best is None or not (full := sum(self.problem.costs.full)):
+            return over_limit
+        return min(over_limit, -(-self.best[2] // full))

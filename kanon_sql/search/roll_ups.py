@@ -1,0 +1,98 @@
+"""Roll-ups: the frequency set of a node is the source for every node above it, and often far smaller.
+
+Making one costs more than a node test, and not every one is smaller: whoever rolls up at once may lose. It is made
+where tests have scanned what it would have saved as often as it costs (the rule of who rents skis until the rent has
+reached the price), after a probe has told how large it would be. What is scanned is counted in tuples, not in
+seconds, so that the search takes the same way every time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.classes import PROBED, node_query
+from kanon_sql.frequency import roll_up_query
+
+if TYPE_CHECKING:
+    from kanon_sql.frequency import FrequencySet
+    from kanon_sql.lattice import Lattice, Node
+
+_SMALL = 100_000  # tuples below which a scan costs no more than planning the statement
+_PRICE = 8  # scans of the source, below a node, after which its roll-up is considered
+_SHRINKS_TO = 0.5  # of its source: what a roll-up must reach to be made
+
+
+@dataclass(frozen=True)
+class RollUp:
+    """The frequency set of a node.
+
+    Attributes:
+        steps: the node, as steps in the lattice.
+        relation: the temporary table.
+        tuples: its rows.
+    """
+
+    steps: int
+    relation: exp.Table
+    tuples: int
+
+
+class RollUps:
+    """The frequency set and what was rolled up from it."""
+
+    def __init__(self, frequency: FrequencySet, lattice: Lattice) -> None:
+        """Begin with the frequency set alone."""
+        self._frequency = frequency
+        self._lattice = lattice
+        self._kept = [RollUp(lattice.steps(lattice.bottom), frequency.relation, frequency.tuples)]
+        self._scanned: Counter[Node] = Counter()
+        self._considered: set[Node] = set()
+
+    def source(self, node: Node) -> RollUp:
+        """Return the smallest relation from which the classes of a node can be counted."""
+        steps = self._lattice.steps(node)
+        return min((kept for kept in self._kept if not kept.steps & ~steps), key=lambda kept: kept.tuples)
+
+    def scanned(self, lower: Node) -> None:
+        """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``."""
+        source = self.source(lower)
+        if source.tuples < _SMALL or lower in self._considered or source.steps == self._lattice.steps(lower):
+            return
+        self._scanned[lower] += 1
+        if self._scanned[lower] >= _PRICE:
+            self._considered.add(lower)
+            if self._estimate(lower, source) <= _SHRINKS_TO * source.tuples:
+                self.keep(self.make(lower))
+
+    def make(self, node: Node, deadline: float | None = None) -> RollUp:
+        """Return the roll-up to a node, which the caller may keep or drop.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile.
+        """
+        engine = self._frequency.engine
+        relation = engine.temporary_name("kanon_roll_up")
+        query = roll_up_query(self._frequency, self.source(node).relation, node)
+        engine.rows(sql.create_table(relation, query, temporary=True), f"roll up to {node}", deadline=deadline)
+        (tuples,) = engine.row(exp.select(sql.count_rows()).from_(relation.copy()), "size of the roll-up")
+        return RollUp(self._lattice.steps(node), relation, tuples)
+
+    def keep(self, roll_up: RollUp) -> None:
+        """Use a roll-up as a source from now on."""
+        self._kept.append(roll_up)
+
+    def drop(self, roll_up: RollUp) -> None:
+        """Drop a roll-up."""
+        self._kept = [kept for kept in self._kept if kept is not roll_up]
+        self._frequency.engine.run(sql.drop(roll_up.relation), "drop a roll-up")
+
+    def _estimate(self, node: Node, source: RollUp) -> int:
+        """Return about how many tuples a roll-up would have."""
+        query = node_query(source.relation, self._frequency.masks(node), [], probe=True)
+        classes, _ = self._frequency.engine.row(query, f"probe the size of a roll-up to {node}")
+        return int(classes) * PROBED
