@@ -1,0 +1,97 @@
+"""kanon-sql: anonymize tables where they live.
+
+    import kanon_sql as kanon
+
+    release = kanon.anonymize("clinic.duckdb", "patients", quasi_identifiers=["age", "zip", "sex"],
+                              sensitive=["disease"], rest="drop", models=[kanon.KAnonymity(5)])
+    print(release.levels, release.measures)
+    print(release.sql())
+    release.to_table("patients_k5")
+
+The names below are the public library; each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from kanon_sql.anonymizer import anonymize
+    from kanon_sql.checker import CheckResult, check
+    from kanon_sql.destinations import Published
+    from kanon_sql.errors import (
+        HierarchyError,
+        KanonError,
+        NoSolutionError,
+        PolicyError,
+        SearchInterruptedError,
+        SourceError,
+        UsageError,
+        VerificationError,
+    )
+    from kanon_sql.models.k_anonymity import KAnonymity
+    from kanon_sql.policy import Destination, Policy, read_policy, write_policy
+    from kanon_sql.progress import Progress
+    from kanon_sql.release import Release
+    from kanon_sql.roles import NamedColumns
+
+_HOME = {
+    "anonymize": "anonymizer",
+    "check": "checker",
+    "CheckResult": "checker",
+    "Published": "destinations",
+    "HierarchyError": "errors",
+    "KanonError": "errors",
+    "NoSolutionError": "errors",
+    "PolicyError": "errors",
+    "SearchInterruptedError": "errors",
+    "SourceError": "errors",
+    "UsageError": "errors",
+    "VerificationError": "errors",
+    "KAnonymity": "models.k_anonymity",
+    "Destination": "policy",
+    "Policy": "policy",
+    "read_policy": "policy",
+    "write_policy": "policy",
+    "Progress": "progress",
+    "Release": "release",
+    "NamedColumns": "roles",
+}
+
+__all__ = [
+    "CheckResult",
+    "Destination",
+    "HierarchyError",
+    "KAnonymity",
+    "KanonError",
+    "NamedColumns",
+    "NoSolutionError",
+    "Policy",
+    "PolicyError",
+    "Progress",
+    "Published",
+    "Release",
+    "SearchInterruptedError",
+    "SourceError",
+    "UsageError",
+    "VerificationError",
+    "__version__",
+    "anonymize",
+    "check",
+    "read_policy",
+    "write_policy",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
+    """Import a public name from where it lives."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'kanon_sql' has no attribute {name!r}")
+    return getattr(import_module(f"kanon_sql.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

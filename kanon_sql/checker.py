@@ -1,0 +1,151 @@
+"""``check``: does a table satisfy a policy, as it is?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.dialect import render
+from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy import DEFAULT_K, Policy, read_policy
+from kanon_sql.roles import NamedColumns, find_column, resolve_columns
+from kanon_sql.verify import ModelResult, class_check_query, read_verification
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.models.base import PrivacyModel
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Whether a table satisfies a policy, and by how much.
+
+    Attributes:
+        table: what was checked.
+        rows: its rows.
+        classes: its equivalence classes.
+        smallest_class: rows of the smallest class; None for a table without rows.
+        models: the result of each privacy model.
+        classes_failing: classes that fail some model.
+        rows_failing: rows in them.
+        identifying: identifying columns that the table has and must not have.
+    """
+
+    table: str
+    rows: int
+    classes: int
+    smallest_class: int | None
+    models: tuple[ModelResult, ...]
+    classes_failing: int
+    rows_failing: int
+    identifying: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every model holds and no identifying column is there."""
+        return all(model.holds for model in self.models) and not self.identifying
+
+    def summary(self) -> dict[str, Any]:
+        """Return the result as plain values: what ``--format json`` prints."""
+        return {
+            "table": self.table,
+            "holds": self.holds,
+            "rows": self.rows,
+            "classes": self.classes,
+            "k": self.smallest_class,
+            "models": [vars(model) for model in self.models],
+            "classes_failing": self.classes_failing,
+            "rows_failing": self.rows_failing,
+            "identifying_columns": list(self.identifying),
+        }
+
+
+def check(
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    identifying: Sequence[str] = (),
+    models: Sequence[PrivacyModel] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+) -> CheckResult:
+    """Return whether a table satisfies a policy as it is. Nothing is changed.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
+        identifying: columns that the table must not have.
+        models: what every class must satisfy; by default ``KAnonymity(5)``.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above.
+
+    Raises:
+        UsageError: a quasi-identifier is not there, or none is named.
+        SourceError: the source cannot be read.
+    """
+    if policy is None:
+        columns = NamedColumns(tuple(identifying), tuple(quasi_identifiers))
+        policy = Policy(columns, tuple(models) if models is not None else (KAnonymity(DEFAULT_K),))
+    elif not isinstance(policy, Policy):
+        policy, _ = read_policy(Path(policy))
+    opened = open_source(source, table)
+    try:
+        return check_source(opened, policy)
+    finally:
+        opened.engine.close()
+
+
+def check_source(source: Source, policy: Policy) -> CheckResult:
+    """Return whether an open source satisfies a policy."""
+    row = source.engine.row(check_query(source, policy), "check the classes of the table")
+    found = read_verification(row, policy.models)
+    return CheckResult(
+        table=source.name,
+        rows=found.rows,
+        classes=found.classes,
+        smallest_class=found.smallest_class,
+        models=found.models,
+        classes_failing=found.classes_failing,
+        rows_failing=found.rows_failing,
+        identifying=_identifying(source, policy),
+    )
+
+
+def check_query(source: Source, policy: Policy) -> exp.Select:
+    """Return the one statement of a check."""
+    named = policy.columns
+    columns = resolve_columns(named.quasi_identifiers, source.columns, source.name)
+    if not columns:
+        raise UsageError("No quasi-identifier was named: say with --qi which columns could tell who a row is about.")
+    entity = None
+    if named.entity is not None:
+        (person,) = resolve_columns([named.entity], source.columns, source.name)
+        entity = person.name
+    names = list(dict.fromkeys(column.name for column in columns))
+    return class_check_query(source.relation, names, policy.models, entity)
+
+
+def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
+    """Return the text of the statement of a check, after what makes the source if a script needs that."""
+    statements = [*source.setup, check_query(source, policy)]
+    return "\n\n".join(f"{render(statement, dialect, pretty=True)};" for statement in statements) + "\n"
+
+
+def _identifying(source: Source, policy: Policy) -> tuple[str, ...]:
+    """Return the identifying columns of the policy that the table has.
+
+    The column that names the person is one of them unless people are to be counted by it: then it must be there.
+    """
+    names = []
+    for name in policy.columns.identifying:
+        column = find_column(name, source.columns)
+        if column is not None:
+            names.append(column.name)
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,80 @@
+"""``kanon check``: does this table satisfy this policy? Exit code 1 if not."""
+
+from __future__ import annotations
+
+import typer
+
+from kanon_sql.checker import CheckResult, check_source, check_sql
+from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.options import (
+    DialectOption,
+    EntityOption,
+    FormatOption,
+    IdOption,
+    KOption,
+    PolicyOption,
+    QiOption,
+    QuietOption,
+    SourceArgument,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+    overridden,
+)
+from kanon_sql.cli.output import print_json, print_pairs, print_text
+from kanon_sql.engine.sources import open_source
+from kanon_sql.policy import Policy, read_policy
+
+
+def check_command(
+    source: SourceArgument,
+    table: TableArgument = None,
+    identifying: IdOption = None,
+    quasi_identifiers: QiOption = None,
+    entity: EntityOption = None,
+    k: KOption = None,
+    policy_file: PolicyOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Tell whether a table satisfies a policy as it is; exit code 1 if not.
+
+    [bold]kanon check clinic.duckdb patients_k5 --qi age,zip,sex -k 5[/bold]
+    """
+    base = read_policy(policy_file)[0] if policy_file is not None else Policy()
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        opened.engine.listener = talk.statement
+        policy = overridden(
+            base,
+            opened.columns,
+            roles={"identifying": identifying, "quasi_identifiers": quasi_identifiers},
+            entity=entity,
+            k=k,
+        )
+        if sql:
+            print_text(check_sql(opened, policy, dialect))
+            return
+        result = check_source(opened, policy)
+    if output_format == "json":
+        print_json(result.summary())
+    else:
+        _print_result(result)
+    if not result.holds:
+        raise typer.Exit(1)
+
+
+def _print_result(result: CheckResult) -> None:
+    pairs = [("rows", f"{result.rows:,} in {result.classes:,} classes")]
+    for model in result.models:
+        found = "there are no rows" if model.measured is None else f"smallest class has {model.measured:,}"
+        pairs.append((model.model, f"k = {model.required} {'holds' if model.holds else 'DOES NOT HOLD'}: {found}"))
+    if result.classes_failing:
+        pairs.append(("too small", f"{result.classes_failing:,} classes with {result.rows_failing:,} rows"))
+    if result.identifying:
+        pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
+    print_text(f"{result.table} {'satisfies' if result.holds else 'DOES NOT SATISFY'} the policy")
+    print_pairs(pairs)

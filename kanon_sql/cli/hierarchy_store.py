@@ -1,0 +1,189 @@
+"""``kanon hierarchy load`` and ``build``: hierarchies into the database, or into a file."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sqlglot import exp
+
+from kanon_sql import sql as sql_of
+from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.hierarchy import per_level
+from kanon_sql.cli.options import (
+    DialectOption,
+    FormatOption,
+    QuietOption,
+    ReplaceOption,
+    SqlOption,
+    VerboseOption,
+    assignments,
+)
+from kanon_sql.cli.output import print_json, print_table, print_text
+from kanon_sql.dialect import render
+from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.hierarchy.report import Shape, shape_of_relation
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.store import store_statements, stored_hierarchies
+from kanon_sql.plan import lookup_statement
+from kanon_sql.policy import Policy
+from kanon_sql.prepare import make_hierarchies
+from kanon_sql.roles import resolve_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kanon_sql.engine.base import Column
+
+TableAndAssignments = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TABLE COLUMN=...",
+        help="The table, if the database has several; then for each column its file or rule.",
+        show_default=False,
+    ),
+]
+
+
+def load_command(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file.", show_default=False)],
+    arguments: TableAndAssignments,
+    replace: ReplaceOption = False,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Read hierarchy files into the database (schema kanon), where anonymize finds them by the name of their column.
+
+    [bold]kanon hierarchy load clinic.duckdb patients age=age.csv zip=zip.csv[/bold]
+    """
+    with (
+        _opened(source, arguments, writable=not sql) as (opened, rules),
+        Talk(quiet=quiet, verbose=verbose) as talk,
+    ):
+        opened.engine.listener = talk.statement
+        if built := [column for column, rule in rules.items() if not isinstance(parse_rule(rule), FileRule)]:
+            raise UsageError(
+                f"Column {built[0]!r} is given a rule, not a file: kanon hierarchy build makes hierarchies by rules."
+            )
+        shapes = _store(opened, rules, replace=replace, sql=sql, dialect=dialect)
+    _print_stored(shapes, output_format, sql=sql)
+
+
+def build_command(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
+    arguments: TableAndAssignments,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the hierarchy of the one column to a CSV file instead."),
+    ] = None,
+    replace: ReplaceOption = False,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Build hierarchies from the values of columns by rules, into the database (schema kanon) or a file.
+
+    Rules: intervals:5,10,20[:bottom=18][:top=90][:origin=0]   mask[:right|left][:1,2,3]
+    date:day,week,month,quarter,year,decade   round:1,2,3   flat
+
+    [bold]kanon hierarchy build clinic.duckdb patients age=intervals:5,10,20:top=90 zip=mask[/bold]
+    """
+    writable = out is None and not sql
+    with (
+        _opened(source, arguments, writable=writable) as (opened, rules),
+        Talk(quiet=quiet, verbose=verbose) as talk,
+    ):
+        opened.engine.listener = talk.statement
+        if files := [column for column, rule in rules.items() if isinstance(parse_rule(rule), FileRule)]:
+            raise UsageError(f"Column {files[0]!r} is given a file, not a rule: kanon hierarchy load reads files.")
+        if out is None:
+            shapes = _store(opened, rules, replace=replace, sql=sql, dialect=dialect)
+        else:
+            shapes = _write(opened, rules, out, replace=replace, sql=sql, dialect=dialect)
+    _print_stored(shapes, output_format, sql=sql)
+
+
+@contextmanager
+def _opened(source: str, arguments: list[str], *, writable: bool) -> Iterator[tuple[Source, dict[str, str]]]:
+    """Open a source, and tell its table from the assignments that follow it."""
+    first, *others = arguments
+    table, texts = (None, arguments) if "=" in first else (first, others)
+    if not texts:
+        raise UsageError("Give at least one COLUMN=FILE or COLUMN=RULE.")
+    opened = open_source(source, table, writable=writable)
+    with opened.engine:
+        rules = assignments(texts, "The hierarchy", opened.columns)
+        columns = resolve_columns(rules, opened.columns, opened.name)
+        yield opened, {column.name: rule for column, rule in zip(columns, rules.values(), strict=True)}
+
+
+def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, dialect: str) -> list[Shape]:
+    """Put hierarchies into the schema ``kanon``, all or none; or print the statements."""
+    if opened.database is None:
+        raise UsageError(f"{opened.name} is not in a database: write the hierarchy to a file with --out.")
+    engine = opened.engine
+    taken = [column for column in rules if column.casefold() in stored_hierarchies(engine)]
+    if taken and not replace:
+        raise UsageError(f"The database has a hierarchy for column {taken[0]!r} already: --replace it.")
+    made = make_hierarchies(opened, _named(opened, rules), Policy(hierarchies=rules))
+    if sql:
+        for hierarchy in made:
+            statements = [lookup_statement(engine, hierarchy), *store_statements(hierarchy, replace=replace)]
+            print_text("\n\n".join(f"{render(statement, dialect, pretty=True)};" for statement in statements) + "\n")
+        return []
+    with engine.transaction():
+        for hierarchy in made:
+            for statement in store_statements(hierarchy, replace=replace):
+                engine.run(statement, f"keep the hierarchy of {hierarchy.column.name}")
+    return [
+        shape_of_relation(engine, hierarchy.relation, hierarchy.height, hierarchy.column.name, hierarchy.origin)
+        for hierarchy in made
+    ]
+
+
+def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, sql: bool, dialect: str) -> list[Shape]:
+    """Write the hierarchy of one column to a file; or print the statement."""
+    if len(rules) != 1:
+        raise UsageError("--out writes the hierarchy of one column: name one.")
+    if out.exists() and not replace and not sql:
+        raise UsageError(f"{out} exists already: give another name, or --replace.")
+    (hierarchy,) = make_hierarchies(opened, _named(opened, rules), Policy(hierarchies=rules))
+    rows = exp.select(*levels_columns(hierarchy.height)).from_(hierarchy.relation.copy())
+    settings = [("FORMAT", exp.var("csv")), ("DELIMITER", sql_of.literal(";")), ("HEADER", exp.true())]
+    copy = exp.Copy(
+        this=exp.Subquery(this=rows.order_by(exp.Ordered(this=sql_of.column("value"), nulls_first=True))),
+        kind=False,
+        files=[sql_of.literal(str(out))],
+        params=[exp.CopyParameter(this=exp.var(name), expression=value) for name, value in settings],
+    )
+    if sql:
+        statements = [*opened.setup, lookup_statement(opened.engine, hierarchy), copy]
+        print_text("\n\n".join(f"{render(statement, dialect, pretty=True)};" for statement in statements))
+        return []
+    opened.engine.run(copy, "write the hierarchy")
+    return [shape_of_relation(opened.engine, hierarchy.relation, hierarchy.height, hierarchy.column.name, str(out))]
+
+
+def _named(opened: Source, rules: Iterable[str]) -> list[Column]:
+    return resolve_columns(rules, opened.columns, opened.name)
+
+
+def _print_stored(shapes: list[Shape], output_format: str, *, sql: bool) -> None:
+    if sql:
+        return
+    if output_format == "json":
+        print_json([shape.summary() for shape in shapes])
+        return
+    print_table(
+        ["hierarchy", "levels", "values", "labels per level", "origin"],
+        [(shape.name, shape.height, shape.leaves, per_level(shape), shape.origin) for shape in shapes],
+    )

@@ -1,0 +1,149 @@
+"""The plan: the ordered, named SQL statements from source to release, as a script that anyone can read and re-run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.dialect import render
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.verify import class_check_query, label_check_query, people_check_query
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kanon_sql.engine.base import Engine, Logged
+    from kanon_sql.engine.sources import Source
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.publish import Publication
+
+
+@dataclass(frozen=True)
+class Step:
+    """A named part of a plan: ``source``, ``hierarchies``, ``release`` or ``verify``."""
+
+    name: str
+    title: str
+    statements: tuple[exp.Expr, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps from source to release."""
+
+    steps: tuple[Step, ...]
+
+    def statements(self, name: str) -> tuple[exp.Expr, ...]:
+        """Return the statements of a step; none if the plan does not have it."""
+        return next((step.statements for step in self.steps if step.name == name), ())
+
+    def script(self, dialect: str = "duckdb") -> str:
+        """Return the statements in a dialect, each step under its title."""
+        parts = []
+        for number, step in enumerate(self.steps, start=1):
+            lines = [f"-- {number}. {one_line(step.title)}"]
+            lines += [f"{render(statement, dialect, pretty=True)};" for statement in step.statements]
+            parts.append("\n\n".join([lines[0] + "\n" + lines[1], *lines[2:]]))
+        return "\n\n".join(parts) + "\n"
+
+
+def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
+    """Return statements that were run, each under what it was for, with the values of its placeholders in place."""
+    parts = []
+    for logged in statements:
+        bound = logged.statement.transform(_with_value, logged.parameters)
+        parts.append(f"-- {one_line(logged.title)}\n{render(bound, dialect, pretty=True)};")
+    return "\n\n".join(parts) + "\n"
+
+
+def release_plan(
+    source: Source,
+    publication: Publication,
+    make: tuple[exp.Expr, ...],
+    output: exp.Expr | None,
+    lookups: Mapping[str, exp.Table],
+    *,
+    stands_alone: bool = False,
+) -> Plan:
+    """Return the plan of a release.
+
+    Args:
+        source: what is anonymized; its engine holds the rows of hierarchies that came from files.
+        publication: what is published.
+        make: the statements that make the release.
+        output: the release as the statements that verify it read it; None leaves them out.
+        lookups: for each quasi-identifier, the relation that the statements that verify it join.
+        stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
+    """
+    steps = []
+    if source.setup and not stands_alone:
+        steps.append(Step("source", "The source", source.setup))
+    needed = [h for h in joined_hierarchies(publication) if h.stored is None or stands_alone]
+    if needed:
+        made = tuple(lookup_statement(source.engine, hierarchy) for hierarchy in needed)
+        steps.append(Step("hierarchies", "Hierarchies: each value with its label at every level", made))
+    steps.append(Step("release", "The release: generalize, leave out classes that are too small, mix the rows", make))
+    if output is not None:
+        steps.append(
+            Step("verify", "Check the release on its own rows", verify_statements(publication, lookups, output))
+        )
+    return Plan(tuple(steps))
+
+
+def joined_hierarchies(publication: Publication) -> list[Hierarchy]:
+    """Return the hierarchies that the publishing statement and its verification refer to."""
+    return [
+        hierarchy
+        for hierarchy, level in zip(publication.hierarchies, publication.recoding.node, strict=True)
+        if level > 0
+    ]
+
+
+def verify_statements(
+    publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr
+) -> tuple[exp.Expr, ...]:
+    """Return the statements that verify a release."""
+    counted = tuple(model for model in publication.models if model.entity is None)
+    statements: list[exp.Expr] = [class_check_query(output, publication.quasi_identifiers, counted)]
+    if (labels := label_check_query(publication, lookups, output)) is not None:
+        statements.append(labels)
+    if len(counted) < len(publication.models):
+        statements.append(people_check_query(publication, lookups, output))
+    return tuple(statements)
+
+
+def lookup_statement(engine: Engine, hierarchy: Hierarchy) -> exp.Create:
+    """Return the statement that makes a lookup relation: its rule over the source, or the rows of its file."""
+    query = hierarchy.definition or _literal_rows(engine, hierarchy)
+    return sql.create_table(hierarchy.relation.copy(), query.copy(), temporary=True)
+
+
+def one_line(text: str) -> str:
+    """Return a text that cannot end the comment it stands in: a column may be called anything."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
+def _literal_rows(engine: Engine, hierarchy: Hierarchy) -> exp.Query:
+    names = [VALUE, *(level_name(level) for level in range(1, hierarchy.height + 1))]
+    as_text = [
+        sql.named(sql.cast(sql.column(VALUE), "VARCHAR"), VALUE),
+        *levels_columns(hierarchy.height)[1:],
+    ]
+    query = exp.select(*as_text).from_(hierarchy.relation.copy()).order_by(sql.column(VALUE, hierarchy.relation.name))
+    rows = engine.rows(query, f"rows of the hierarchy of {hierarchy.column.name}")
+    values = exp.Values(
+        expressions=[exp.Tuple(expressions=[sql.literal(cell) for cell in row]) for row in rows],
+        alias=exp.TableAlias(this=sql.identifier("lines"), columns=[sql.identifier(name) for name in names]),
+    )
+    typed = sql.named(sql.cast(sql.column(VALUE), hierarchy.column.lookup_type), VALUE)
+    return exp.select(typed, *levels_columns(hierarchy.height)[1:]).from_(values)
+
+
+def _with_value(node: exp.Expr, parameters: dict[str, object]) -> exp.Expr:
+    if isinstance(node, exp.Placeholder) and node.name in parameters:
+        return exp.convert(parameters[node.name])
+    return node

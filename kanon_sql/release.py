@@ -1,0 +1,300 @@
+"""A release: the recoding that a search found, what it costs, and the ways to publish it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from kanon_sql import sql
+from kanon_sql.destinations import (
+    Published,
+    check_file,
+    check_target,
+    copy_statement,
+    publish_file,
+    publish_frame,
+    publish_table,
+    publish_view,
+    reading_back,
+    view_lookups,
+    view_statements,
+)
+from kanon_sql.errors import UsageError
+from kanon_sql.plan import Plan, logged_script, release_plan
+from kanon_sql.policy import Destination, Policy
+from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.verify import ModelResult
+
+if TYPE_CHECKING:
+    import os
+
+    from sqlglot import exp
+
+    from kanon_sql.measures.summary import ClassCounts
+    from kanon_sql.prepare import Prepared
+    from kanon_sql.publish import Publication
+    from kanon_sql.search.base import SearchResult
+
+
+@dataclass
+class Release:
+    """The best recoding that was found for a table, ready to be published.
+
+    Nothing is published yet: ``to_table``, ``to_view``, ``to_file`` and the data frames each make the release anew,
+    verify it on its own rows and only then hand it over. A release holds its source open until ``close``, or the end
+    of a ``with`` block.
+
+    Attributes:
+        policy: what was asked for.
+        prepared: the table as it was searched.
+        result: what the search found.
+        publication: what is published.
+        measures: every quality measure by name.
+        counts: sizes of the classes.
+        seconds: by step.
+    """
+
+    policy: Policy
+    prepared: Prepared
+    result: SearchResult
+    publication: Publication
+    measures: dict[str, float | None]
+    counts: ClassCounts
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    # What came out
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The level of each quasi-identifier: 0 is the original value."""
+        return self.publication.recoding.levels(self.publication.hierarchies)
+
+    @property
+    def rows_in(self) -> int:
+        """Rows of the table."""
+        return self.prepared.frequency.rows
+
+    @property
+    def rows_suppressed(self) -> int:
+        """Rows that are left out because their class is too small."""
+        return self.counts.suppressed
+
+    @property
+    def rows_out(self) -> int:
+        """Rows that are published."""
+        return self.counts.rows
+
+    @property
+    def classes(self) -> int:
+        """Equivalence classes that are published."""
+        return self.counts.published
+
+    @property
+    def loss(self) -> float:
+        """What was minimized, between 0 and 1."""
+        return self._loss_of(self.result.cost)
+
+    @property
+    def bound(self) -> float:
+        """The loss that no full-domain release of this table can be below; equal to ``loss`` when proven optimal."""
+        return self._loss_of(self.result.bound)
+
+    @property
+    def gap(self) -> float:
+        """How much less any release could lose, as a share of ``loss``: 0 when proven optimal."""
+        return (self.result.cost - self.result.bound) / self.result.cost if self.result.cost else 0.0
+
+    @property
+    def optimal(self) -> bool:
+        """Whether it is proven that no full-domain release loses less."""
+        return self.result.optimal
+
+    def _loss_of(self, cost: int) -> float:
+        loss = self.measures["loss"] or 0.0
+        return loss * cost / self.result.cost if self.result.cost else loss
+
+    # Publishing
+
+    def to_table(self, name: str, *, replace: bool = False) -> Published:
+        """Make the release a table in the database of its source.
+
+        Raises:
+            UsageError: the source is in no database, or the name is taken.
+            VerificationError: the output is not what it should be; it was taken back.
+        """
+        self._make_writable()
+        return self._noted(publish_table(self.prepared.source, self.publication, name, self.rows_out, replace=replace))
+
+    def to_view(self, name: str, *, replace: bool = False) -> Published:
+        """Make the release a view over its source; convenient, but the raw table stays behind it (see the docs).
+
+        Raises:
+            UsageError: the source is in no database, or the name is taken.
+            VerificationError: the output is not what it should be; it was taken back.
+        """
+        self._make_writable()
+        return self._noted(publish_view(self.prepared.source, self.publication, name, self.rows_out, replace=replace))
+
+    def to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> Published:
+        """Write the release to a Parquet, CSV or JSON file.
+
+        Raises:
+            UsageError: the suffix is not known, or the file exists.
+            SourceError: the file cannot be written.
+            VerificationError: the output is not what it should be; it was taken back.
+        """
+        return self._noted(
+            publish_file(self.prepared.source, self.publication, Path(path), self.rows_out, replace=replace)
+        )
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
+        """Return the release as a pandas data frame with an index of its own."""
+        return self._frame("pandas")
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - a polars.DataFrame, which may not be installed
+        """Return the release as a polars data frame."""
+        return self._frame("polars")
+
+    def to_arrow(self) -> Any:  # noqa: ANN401 - a pyarrow.Table, which may not be installed
+        """Return the release as an Arrow table."""
+        return self._frame("arrow")
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - the kind of data frame that came in
+        """Return the release as the kind of data frame that was handed in; pandas if none was."""
+        return self._frame(self.prepared.source.frame_kind or "pandas")
+
+    def publish(self, destination: Destination) -> Published:
+        """Put the release where a destination says."""
+        if destination.out is not None:
+            return self.to_file(destination.out, replace=destination.replace)
+        if destination.into is None:
+            raise UsageError("Say where the release should go: --into NAME or --out FILE.")
+        if destination.kind == "view":
+            return self.to_view(destination.into, replace=destination.replace)
+        return self.to_table(destination.into, replace=destination.replace)
+
+    # SQL
+
+    def plan(self, destination: Destination | None = None, *, stands_alone: bool = False) -> Plan:
+        """Return the statements from source to release: hierarchies, the release, its verification.
+
+        Args:
+            destination: where the release goes; without one, the statement returns its rows.
+            stands_alone: whether hierarchies that are stored in the database are written out too.
+        """
+        source, publication = self.prepared.source, self.publication
+        destination = destination or Destination()
+        lookups = readable_lookups(publication.hierarchies, stored=not stands_alone)
+        query = release_query(publication, lookups)
+        make: tuple[exp.Expr, ...] = (query,)
+        output: exp.Expr | None = None
+        if destination.out is not None and not stands_alone:
+            form = check_file(destination.out, replace=True)
+            make = (copy_statement(query, destination.out, form),)
+            output = reading_back(publication, destination.out, form)
+        elif destination.into is not None:
+            output = check_target(source, destination.into, destination.kind, replace=True)
+            make = (sql.create_table(output.copy(), query),)
+            if destination.kind == "view":
+                make = view_statements(publication, destination.into, output, lookups)
+                lookups = view_lookups(publication, destination.into)
+        return release_plan(source, publication, make, output, lookups, stands_alone=stands_alone)
+
+    def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
+        """Return the script that makes the release: what is run, as text that can be run again elsewhere.
+
+        In another dialect than that of the source the script stands alone: all hierarchies are written out, the source
+        is expected to be there, and a file is not written.
+        """
+        source = self.prepared.source
+        return self.plan(destination, stands_alone=dialect != source.engine.dialect).script(dialect)
+
+    def statements_run(self, dialect: str = "duckdb") -> str:
+        """Return every statement that was run so far, node tests included, each under what it was for."""
+        return logged_script(self.prepared.source.engine.statements, dialect)
+
+    # In short
+
+    def summary(self, published: Published | None = None) -> dict[str, Any]:
+        """Return what came out as plain values: what ``--format json`` prints.
+
+        Args:
+            published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
+        """
+        checked = published.verification if published else None
+        models = checked.models if checked else self._models_before()
+        return {
+            "algorithm": self.policy.algorithm,
+            "source": self.prepared.source.name,
+            "destination": published.destination if published else None,
+            "levels": self.levels,
+            "heights": {hierarchy.column.name: hierarchy.height for hierarchy in self.publication.hierarchies},
+            "hierarchies": {
+                hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}
+                for hierarchy in self.publication.hierarchies
+            },
+            "rows_in": self.rows_in,
+            "rows_out": checked.rows if checked else self.rows_out,
+            "rows_suppressed": self.rows_suppressed,
+            "classes": checked.classes if checked else self.classes,
+            "k": checked.smallest_class if checked else self.counts.worst[0],
+            "models": [
+                {
+                    "model": result.model,
+                    "required": result.required,
+                    "measured": result.measured,
+                    "holds": result.holds,
+                    "entity": model.entity,
+                }
+                for result, model in zip(models, self.publication.models, strict=True)
+            ],
+            "measures": self.measures,
+            "optimal": self.optimal,
+            "bound": self.bound,
+            "gap": self.gap,
+            "stopped": self.result.stopped,
+            "nodes_tested": self.result.nodes_tested,
+            "lattice_size": self.prepared.lattice.size,
+            "seed": self.publication.seed,
+            "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
+        }
+
+    def close(self) -> None:
+        """Let go of the source and drop the temporary tables."""
+        self.prepared.source.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        proof = "optimal" if self.optimal else f"gap {self.gap:.1%}"
+        return (
+            f"<Release of {self.prepared.source.name}: loss {self.loss:.4f} ({proof}), {self.rows_out:,} of "
+            f"{self.rows_in:,} rows in {self.classes:,} classes>"
+        )
+
+    def _models_before(self) -> tuple[ModelResult, ...]:
+        return tuple(
+            ModelResult(model.name, model.required, worst, holds=True)
+            for model, worst in zip(self.publication.models, self.counts.worst, strict=True)
+        )
+
+    def _noted(self, published: Published) -> Published:
+        self.seconds.update(published.seconds)
+        return published
+
+    def _make_writable(self) -> None:
+        self.prepared.source.make_writable(lambda: self.plan().statements("hierarchies"))
+
+    def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
+        def fetch(relation: Any) -> Any:  # noqa: ANN401 - a relation of DuckDB
+            return {"pandas": relation.df, "polars": relation.pl, "arrow": relation.to_arrow_table}[kind]()
+
+        engine = self.prepared.source.engine
+        frame, published = publish_frame(engine, self.publication, self.rows_out, fetch)
+        self._noted(published)
+        return frame

@@ -1,0 +1,240 @@
+"""A release is checked on its own rows, by statements that share nothing with those that made it.
+
+1. The classes: counted anew from the published labels; every model must hold in the worst of them.
+2. The labels: a generalized column holds labels of its level and nothing else, so that no raw value slipped through.
+3. The people, where a model counts them: the release does not name them, so that each published class is looked up in
+   the source; it must be there with the same number of rows, and with enough people.
+4. The columns: those that are published and no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import VerificationError
+from kanon_sql.hierarchy.build import level_name
+from kanon_sql.names import unused_name
+from kanon_sql.publish import GENERALIZED, class_measures, generalized_query
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.publish import Publication
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """What a privacy model asks for and what the output has.
+
+    Attributes:
+        model: name of the model.
+        required: the threshold.
+        measured: the measure of the worst class of the output; None if the output has no rows.
+        holds: whether every class satisfies the model.
+    """
+
+    model: str
+    required: int
+    measured: int | None
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found in the output.
+
+    Attributes:
+        rows: rows of the output.
+        classes: equivalence classes of the output.
+        smallest_class: rows of the smallest class; None if there are no rows.
+        classes_failing: classes that fail some model.
+        rows_failing: rows in them.
+        models: the result of each model.
+    """
+
+    rows: int
+    classes: int
+    smallest_class: int | None
+    classes_failing: int
+    rows_failing: int
+    models: tuple[ModelResult, ...]
+
+
+def class_check_query(
+    output: exp.Expr,
+    quasi_identifiers: list[str],
+    models: tuple[PrivacyModel, ...],
+    entity: str | None = None,
+) -> exp.Select:
+    """Return the check of the classes of a table: how many, the smallest, and for each model the worst and the failing.
+
+    Args:
+        output: the table, or a subquery.
+        quasi_identifiers: columns whose values make a class.
+        models: what to measure; those that count people need the entity.
+        entity: the column of the table that names the person.
+    """
+    n, measured = _count_names(quasi_identifiers, models)
+    person = sql.column(entity) if entity else None
+    measures = [
+        sql.named(model.readable_measure(person.copy() if person and model.entity else None), name)
+        for name, model in zip(measured, models, strict=True)
+    ]
+    classes = (
+        exp.select(sql.named(sql.count_rows(), n), *measures)
+        .from_(output.copy())
+        .group_by(*(sql.column(name) for name in quasi_identifiers))
+    )
+    return _summary(models, n, measured).from_("classes").with_("classes", as_=classes)
+
+
+def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Select:
+    """Return the check of published classes against the people in the source; also counts classes not whole."""
+    names = publication.quasi_identifiers
+    n, measured = _count_names(names, publication.models)
+    n_in_source = unused_name("n_in_source", names)
+    measures = [sql.named(measure, name) for name, measure in zip(measured, class_measures(publication), strict=True)]
+    rows = sql.named(sql.count_rows(), n)
+    grouped = [sql.column(name) for name in names]
+    in_source = exp.select(*grouped, rows, *measures).from_(GENERALIZED).group_by(*(name.copy() for name in grouped))
+    in_output = (
+        exp.select(*(name.copy() for name in grouped), rows.copy())
+        .from_(output.copy())
+        .group_by(*(name.copy() for name in grouped))
+    )
+    found = [sql.column(name, "in_source") for name in measured]
+    classes = (
+        exp.select(sql.column(n, "in_output"), sql.named(sql.column(n, "in_source"), n_in_source), *found)
+        .from_("in_output")
+        .join(
+            "in_source",
+            on=sql.all_of(sql.same(sql.column(name, "in_source"), sql.column(name, "in_output")) for name in names),
+            join_type="left",
+        )
+    )
+    partial = exp.NullSafeNEQ(this=sql.column(n), expression=sql.column(n_in_source))
+    return (
+        _summary(publication.models, n, measured)
+        .select(sql.named(sql.where(sql.count_rows(), partial), "not_whole"))
+        .from_("classes")
+        .with_(GENERALIZED, as_=generalized_query(publication, lookups))
+        .with_("in_source", as_=in_source)
+        .with_("in_output", as_=in_output)
+        .with_("classes", as_=classes)
+    )
+
+
+def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Query | None:
+    """Return the check of the labels: how many of each generalized column are not of its level; None if none is."""
+    checks = []
+    for hierarchy, level in zip(publication.hierarchies, publication.recoding.node, strict=True):
+        if level == 0:
+            continue
+        name = hierarchy.column.name
+        label = sql.column("label", "published")
+        known = (
+            exp.select("1")
+            .from_(lookups[name].copy())
+            .where(sql.same(sql.column(level_name(level), lookups[name].name), label))
+        )
+        published = exp.select(sql.named(sql.column(name), "label")).distinct().from_(output.copy())
+        unknown = sql.where(sql.count_rows(), exp.Exists(this=known).not_())
+        checks.append(
+            exp.select(sql.named(sql.literal(name), "column_name"), sql.named(unknown, "foreign_labels")).from_(
+                published.subquery("published")
+            )
+        )
+    return sql.union_all(checks) if checks else None
+
+
+def verify(
+    engine: Engine,
+    publication: Publication,
+    lookups: Mapping[str, exp.Table],
+    output: exp.Expr,
+    *,
+    rows_expected: int,
+    columns_found: list[str],
+) -> Verification:
+    """Return what was found in a release that was made and is not yet given its name.
+
+    Raises:
+        VerificationError: it is not what it should be.
+    """
+    # 1. The classes.
+    counted = tuple(model for model in publication.models if model.entity is None)
+    query = class_check_query(output, publication.quasi_identifiers, counted)
+    verification = read_verification(engine.row(query, "verify the classes of the release"), counted)
+    # 2. The labels.
+    if (labels := label_check_query(publication, lookups, output)) is not None:
+        for name, foreign in engine.rows(labels, "verify the labels of the release"):
+            if foreign:
+                raise _failed(f"{foreign:,} labels of column {name!r} are not of its level in the hierarchy")
+    # 3. The people.
+    if len(counted) < len(publication.models):
+        *found, not_whole = engine.row(
+            people_check_query(publication, lookups, output), "verify the people in each class of the release"
+        )
+        verification = read_verification(found, publication.models)
+        if not_whole:
+            raise _failed(f"{not_whole:,} classes have other rows than in the table")
+    # 4. The columns, and that every row is accounted for.
+    expected = [column.name for column in publication.columns]
+    if columns_found != expected:
+        raise _failed("its columns are not those that were to be published")
+    if verification.rows != rows_expected:
+        raise _failed(
+            f"it has {verification.rows:,} rows where {rows_expected:,} were expected; did the table change meanwhile?"
+        )
+    for result in verification.models:
+        if not result.holds:
+            raise _failed(f"{result.model} asks for {result.required} and its worst class has {result.measured}")
+    return verification
+
+
+def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyModel, ...]) -> Verification:
+    """Return what the row of a check says."""
+    classes, rows, smallest, classes_failing, rows_failing, *measured = row
+    results = tuple(
+        ModelResult(model.name, model.required, worst, holds=failing == 0)
+        for model, worst, failing in zip(models, measured[::2], measured[1::2], strict=True)
+    )
+    return Verification(int(rows or 0), classes, smallest, classes_failing, int(rows_failing or 0), results)
+
+
+def _count_names(quasi_identifiers: list[str], models: tuple[PrivacyModel, ...]) -> tuple[str, list[str]]:
+    """Return names for the rows of a class and for its measures, which no quasi-identifier has."""
+    return unused_name("n", quasi_identifiers), [
+        unused_name(f"measure_{number}", quasi_identifiers) for number in range(len(models))
+    ]
+
+
+def _summary(models: tuple[PrivacyModel, ...], n: str, measured: list[str]) -> exp.Select:
+    fails = [sql.negated(model.is_met(sql.column(name))) for name, model in zip(measured, models, strict=True)]
+    any_fails = exp.or_(*fails) if fails else exp.false()
+    query = exp.select(
+        sql.named(sql.count_rows(), "classes"),
+        sql.named(exp.Sum(this=sql.column(n)), "rows_in_classes"),
+        sql.named(exp.Min(this=sql.column(n)), "smallest_class"),
+        sql.named(sql.where(sql.count_rows(), any_fails), "classes_failing"),
+        sql.named(sql.where(exp.Sum(this=sql.column(n)), any_fails.copy()), "rows_failing"),
+    )
+    for number, model in enumerate(models):
+        measure = sql.column(measured[number])
+        query = query.select(
+            sql.named(model.worst(measure), f"worst_{number}"),
+            sql.named(sql.where(sql.count_rows(), fails[number].copy()), f"failing_{number}"),
+        )
+    return query
+
+
+def _failed(why: str) -> VerificationError:
+    return VerificationError(
+        f"The release failed the check of its own output and was taken back: {why}. Nothing was kept."
+    )
