@@ -1,0 +1,104 @@
+"""What several tests use: the Adult data, the command line in this process, small databases."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, settings
+
+from kanon_sql.cli.main import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A run of the whole tool takes a tenth of a second; how many examples each property is given is said where it stands.
+settings.register_profile("kanon", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kanon")
+
+REPOSITORY = Path(__file__).parent.parent
+ADULT = REPOSITORY.parent / "shared" / "data" / "adult"
+ADULT_QI = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command line ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed as JSON."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def adult() -> Path:
+    """The directory with the Adult table and its hierarchies."""
+    if not ADULT.is_dir():
+        pytest.skip("needs the Adult data in ../shared/data/adult, which are not part of this repository")
+    return ADULT
+
+
+@pytest.fixture
+def kanon(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Run the command line in this process."""
+
+    def call(*arguments: object) -> Ended:
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of the test's own, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Path:
+    """A small database with one table of patients: ten classes of zip and sex, two of them small."""
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            """
+            CREATE TABLE patients AS
+            SELECT
+              i AS id,
+              'Name ' || i AS name,
+              20 + (i * 7) % 50 AS age,
+              CASE WHEN i % 2 = 0 THEN 'F' ELSE 'M' END AS sex,
+              CAST(10000 + 10 * (i % 6) + i % 3 AS VARCHAR) AS zip,
+              CASE WHEN i % 5 = 0 THEN 'flu' ELSE 'cough' END AS disease
+            FROM range(60) AS numbers(i)
+            """
+        )
+    return path
+
+
+def tables_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Return every table of a database with its rows, sorted: what a failed command must leave as it was."""
+    with duckdb.connect(str(path), read_only=True) as connection:
+        names = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
+        return {
+            f"{schema}.{table}": sorted(connection.table(f'"{schema}"."{table}"').fetchall(), key=repr)
+            for schema, table in names
+        }
+
+
+def files_in(directory: Path) -> set[str]:
+    """Return the names of all files in a directory."""
+    return set(os.listdir(directory))  # noqa: PTH208 - hidden files too, as a set of names
