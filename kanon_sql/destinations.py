@@ -75,7 +75,9 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     if _same_relation(source.engine, target, source.relation):
         raise UsageError(f"{name!r} is the table that is to be anonymized: give the release another name.")
     if existing is not None and not replace:
-        raise UsageError(f"There is a {existing.lower()} {name!r} already: give another name, or --replace.")
+        raise UsageError(
+            f"There is a {existing.lower()} {name!r} already: give another name, or replace it (--replace)."
+        )
     return target
 
 
@@ -92,7 +94,7 @@ def check_file(path: Path, *, replace: bool) -> str:
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
     if path.exists() and not replace:
-        raise UsageError(f"{path} exists already: give another name, or --replace.")
+        raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
     return format_name
 
 

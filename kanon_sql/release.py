@@ -229,6 +229,7 @@ class Release:
             "source": self.prepared.source.name,
             "destination": published.destination if published else None,
             "levels": self.levels,
+            "labels": dict(zip(self.levels, self.counts.labels, strict=True)),
             "heights": {hierarchy.column.name: hierarchy.height for hierarchy in self.publication.hierarchies},
             "hierarchies": {
                 hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}

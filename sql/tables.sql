@@ -1,9 +1,20 @@
-/* Tables and views that a person may name as a source (not those of kanon's own schema), with the catalog and schema they live in. */
-SELECT database_name, schema_name, table_name, schema_name = current_schema() AND database_name = current_database() AS is_near
-FROM duckdb_tables()
-WHERE NOT internal AND schema_name <> 'kanon'
-UNION ALL
-SELECT database_name, schema_name, view_name, schema_name = current_schema() AND database_name = current_database() AS is_near
-FROM duckdb_views()
-WHERE NOT internal AND schema_name <> 'kanon'
-ORDER BY ALL
+/*
+Tables and views that a person may name as a source (not those of kanon's own schema), with the catalog and schema they
+live in. Where two have the same name, DuckDB means the temporary one, then that of the current schema.
+*/
+SELECT
+  database_name,
+  schema_name,
+  name,
+  CASE
+    WHEN database_name = 'temp' THEN 2
+    WHEN schema_name = current_schema() AND database_name = current_database() THEN 1
+    ELSE 0
+  END AS nearness
+FROM (
+  SELECT database_name, schema_name, table_name AS name FROM duckdb_tables() WHERE NOT internal
+  UNION ALL
+  SELECT database_name, schema_name, view_name AS name FROM duckdb_views() WHERE NOT internal
+) AS relations
+WHERE schema_name <> 'kanon'
+ORDER BY database_name, schema_name, name

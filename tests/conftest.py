@@ -70,7 +70,7 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def clinic(tmp_path: Path) -> Path:
-    """A small database with one table of patients: ten classes of zip and sex, two of them small."""
+    """A small database with one table of 60 patients, three of whom are like nobody else."""
     path = tmp_path / "clinic.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(
@@ -79,9 +79,9 @@ def clinic(tmp_path: Path) -> Path:
             SELECT
               i AS id,
               'Name ' || i AS name,
-              20 + (i * 7) % 50 AS age,
+              CASE WHEN i < 57 THEN 20 + (i * 7) % 50 ELSE 95 + i - 57 END AS age,
               CASE WHEN i % 2 = 0 THEN 'F' ELSE 'M' END AS sex,
-              CAST(10000 + 10 * (i % 6) + i % 3 AS VARCHAR) AS zip,
+              CASE WHEN i < 57 THEN CAST(10000 + 10 * (i % 6) + i % 3 AS VARCHAR) ELSE '77777' END AS zip,
               CASE WHEN i % 5 = 0 THEN 'flu' ELSE 'cough' END AS disease
             FROM range(60) AS numbers(i)
             """
@@ -102,3 +102,8 @@ def tables_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 def files_in(directory: Path) -> set[str]:
     """Return the names of all files in a directory."""
     return set(os.listdir(directory))  # noqa: PTH208 - hidden files too, as a set of names
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that approves changed SQL snapshots."""
+    parser.addoption("--approve", action="store_true", help="write the SQL snapshots anew; then read the diff")

@@ -141,8 +141,7 @@ def database_with(columns: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 def load(case: Case) -> tuple[duckdb.DuckDBPyConnection, str | None]:
     """Put the table of a case into a database; return the connection and the name of the column of people."""
     columns: dict[str, Any] = {
-        name: pa.array([row[place] for row in case.rows], pa.string())
-        for place, name in enumerate(case.columns)
+        name: pa.array([row[place] for row in case.rows], pa.string()) for place, name in enumerate(case.columns)
     }
     if case.persons is not None:
         columns[PERSON] = pa.array(case.persons, pa.int64())

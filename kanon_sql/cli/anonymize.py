@@ -152,20 +152,12 @@ def anonymize_command(
 
 def print_release(release: Release, summary: dict[str, Any]) -> None:
     """Print what came out, for people."""
-    heights = summary["heights"]
-    print_table(
-        ["column", "level", "of", "hierarchy"],
-        [
-            (
-                column,
-                level,
-                heights[column],
-                summary["hierarchies"][column]["origin"]
-                + (" (chosen)" if summary["hierarchies"][column]["chosen"] else ""),
-            )
-            for column, level in summary["levels"].items()
-        ],
-    )
+    rows = []
+    for column, level in summary["levels"].items():
+        hierarchy = summary["hierarchies"][column]
+        origin = hierarchy["origin"] + (" (chosen)" if hierarchy["chosen"] else "")
+        rows.append((column, level, summary["heights"][column], summary["labels"][column], origin))
+    print_table(["column", "level", "of", "labels", "hierarchy"], rows)
     print_pairs(_findings(release, summary))
 
 

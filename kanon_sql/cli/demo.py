@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,28 +80,28 @@ def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple
     columns = ["name", *QUASI_IDENTIFIERS, "department", "diagnosis", "cost"]
     print_table(columns, before)
     print_text(
-        "Who knows a neighbour's birth date, sex, ZIP and when she was in hospital can find her row, and learn her "
-        "diagnosis,\neven without the name. "
-        "So these four were generalized until every row is like at least\n"
-        f"{k - 1} others in all of them (k-anonymity with k = {k}), as little as that takes, and rows that would stay\n"
-        f"alone were left out. The name is gone. Some rows of {RELEASE}:\n"
+        "Who knows a neighbour's birth date, sex, ZIP and when she was in hospital can find her row, and learn her\n"
+        "diagnosis, even without the name. So these four were generalized until every row is like at least "
+        f"{k - 1} others\nin all of them (k-anonymity with k = {k}), as little as that takes; rows that would still "
+        f"be too few were left out.\nThe name is gone. Some rows of {RELEASE}:\n"
     )
     print_table(columns[1:], after)
-    print_text("What it took: each column's level in its hierarchy, 0 being the original value.\n")
+    print_text("What it took: the level of each column in its hierarchy, 0 being the original value.\n")
 
 
 def _say_what_next(out: Path, k: int) -> None:
     qi = ",".join(QUASI_IDENTIFIERS)
-    anonymize = f"kanon anonymize {out} {TABLE} --id name --qi {qi} --sensitive diagnosis --rest keep"
+    kanon = _as_called()
+    anonymize = f"{kanon} anonymize {out} {TABLE} --id name --qi {qi} --sensitive diagnosis --rest keep"
     stricter = (
-        f"kanon anonymize {out} {TABLE} --id name --qi {qi},department --sensitive diagnosis --rest keep \\\n"
+        f"{kanon} anonymize {out} {TABLE} --id name --qi {qi},department --sensitive diagnosis --rest keep \\\n"
         "      --hierarchy department=ready:hospital_department -k 20 --max-suppressed 0.05"
     )
     print_text(
         f"""
 The release is the table {RELEASE} in {out}; it was checked by counting its classes anew. What to type next:
 
-  kanon check {out} {RELEASE} --qi {qi} -k {k}
+  {kanon} check {out} {RELEASE} --qi {qi} -k {k}
       count its classes yourself
 
   {anonymize} --sql
@@ -108,10 +110,16 @@ The release is the table {RELEASE} in {out}; it was checked by counting its clas
   {stricter} --out admissions_k20.parquet
       a stricter release, as a file, that generalizes the department too
 
-  kanon anonymize --help
+  {kanon} anonymize --help
       your own tables
 """
     )
+
+
+def _as_called() -> str:
+    """Return what a person types to call this command: its path where a shell would not find it by its name."""
+    called = sys.argv[0]
+    return called if Path(called).name == "kanon" and shutil.which("kanon") is None else "kanon"
 
 
 def _first_rows(engine: Engine, table: str) -> list[tuple[Any, ...]]:

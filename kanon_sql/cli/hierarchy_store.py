@@ -155,7 +155,7 @@ def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, s
     if len(rules) != 1:
         raise UsageError("--out writes the hierarchy of one column: name one.")
     if out.exists() and not replace and not sql:
-        raise UsageError(f"{out} exists already: give another name, or --replace.")
+        raise UsageError(f"{out} exists already: give another name, or replace it (--replace).")
     (hierarchy,) = make_hierarchies(opened, _named(opened, rules), Policy(hierarchies=rules))
     rows = exp.select(*levels_columns(hierarchy.height)).from_(hierarchy.relation.copy())
     settings = [("FORMAT", exp.var("csv")), ("DELIMITER", sql_of.literal(";")), ("HEADER", exp.true())]

@@ -64,7 +64,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Return the exit code of a command line."""
     try:
-        result = app(args=_with_sql_value(arguments), standalone_mode=False)
+        result = app(args=_with_sql_value(arguments), prog_name="kanon", standalone_mode=False)
         code = result if isinstance(result, int) else 0
         if code == SearchInterruptedError.exit_code:
             diagnostics.error("Interrupted; nothing was written.")

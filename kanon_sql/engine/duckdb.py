@@ -36,6 +36,7 @@ _WITHOUT_CELLS = (
     duckdb.PermissionException,
     duckdb.TransactionException,
     duckdb.HTTPException,
+    duckdb.ResourceInUseException,
 )
 
 

@@ -192,15 +192,16 @@ def _find_table(engine: DuckDBEngine, wanted: str | None, place: str) -> tuple[e
         ]
         if len(matches) > 1:
             matches = [row for row in matches if row[2] == wanted] or matches
-            matches = [row for row in matches if row[3]] or matches
+            nearest = max(row[3] for row in matches)
+            matches = [row for row in matches if row[3] == nearest]
     if not matches:
         raise UsageError(f"{place} has no table or view {wanted!r}{_list(listed)}.")
     if len(matches) > 1:
         raise UsageError(f"{wanted!r} names {len(matches)} tables in {place}: write SCHEMA.TABLE.")
-    catalog, schema, name, near = matches[0]
-    if near and name.casefold() in _STEP_NAMES:
-        return sql.relation(name, schema), name
-    return (sql.relation(name) if near else sql.relation(name, schema, catalog)), name
+    catalog, schema, name, nearness = matches[0]
+    if nearness and name.casefold() in _STEP_NAMES:
+        return sql.relation(name, schema, catalog), name
+    return (sql.relation(name) if nearness else sql.relation(name, schema, catalog)), name
 
 
 def _list(listed: list[tuple[Any, ...]]) -> str:

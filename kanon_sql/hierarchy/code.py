@@ -117,10 +117,10 @@ def coded_query(levels: exp.Table, height: int, words: tuple[CodeWord, ...]) -> 
             labels = exp.select(
                 sql.column(level_name(level)),
                 sql.named(exp.Min(this=sql.column(level_name(level + 1))), "parent"),
-                sql.named(exp.Min(this=sql.column(VALUE)), "first"),
+                sql.named(exp.Min(this=sql.column(VALUE)), "smallest"),
             )
             grouped = labels.from_(levels.copy()).group_by(sql.column(level_name(level))).subquery("labels")
-            numbered = sql.named(_numbered("parent", "first"), _ordinal(level))
+            numbered = sql.named(_numbered("parent", "smallest"), _ordinal(level))
             family = exp.select(sql.column(level_name(level)), numbered).from_(grouped)
             query = query.with_(_family(level), as_=family, copy=False)
     return query

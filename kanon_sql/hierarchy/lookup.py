@@ -104,12 +104,12 @@ def load_hierarchy(engine: Engine, column: Column, rule: FileRule) -> Hierarchy:
         (untyped,) = engine.row(untyped_query(file, column), f"type of the values in the hierarchy of {column.name}")
         if untyped:
             raise HierarchyError(
-                f"The hierarchy of column {column.name!r} ({rule.path}): {untyped:,} of its {len(rows.values):,} "
+                f"The hierarchy of column {column.name!r} ({rule}): {untyped:,} of its {len(rows.values):,} "
                 f"values cannot be read as {column.type}, the type of the column. Write them as the column has them"
                 f"{', or remove the header line' if untyped == 1 and not rows.header else ''}."
             )
     definition = _with_row_for_null(file, height, column)
-    hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule.path))
+    hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule))
     engine.run(sql.drop(file), "drop the rows of the file")
     return hierarchy
 

@@ -12,6 +12,7 @@ from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.check import describe_missing, missing_query
 from kanon_sql.hierarchy.read import read_hierarchy
+from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.names import unused_name
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def shape_of_file(path: Path, name: str) -> Shape:
     """
     rows = read_hierarchy(path, name)
     labels = tuple(len(set(level)) for level in rows.levels)
-    return Shape(name, len(rows.levels), sum(value is not None for value in rows.values), labels, str(path))
+    return Shape(name, len(rows.levels), sum(value is not None for value in rows.values), labels, str(FileRule(path)))
 
 
 def shape_query(relation: exp.Table, height: int) -> exp.Select:

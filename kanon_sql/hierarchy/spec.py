@@ -35,7 +35,10 @@ class FileRule:
     path: Path
 
     def __str__(self) -> str:
-        return str(self.path)
+        if self.path.parent == data_directory("hierarchies"):
+            return f"ready:{self.path.stem}"
+        here = Path.cwd()
+        return str(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path)
 
 
 @dataclass(frozen=True)

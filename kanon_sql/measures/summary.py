@@ -40,6 +40,7 @@ class ClassCounts:
         squares: the sum of the squares of their sizes.
         suppressed: rows in the other classes.
         worst: for each model, the measure of the worst published class; None if there is none.
+        labels: for each column, how many labels its level has; at the original values, how many the hierarchy has.
     """
 
     published: int
@@ -47,6 +48,7 @@ class ClassCounts:
     squares: int
     suppressed: int
     worst: tuple[int | None, ...]
+    labels: tuple[int, ...]
 
 
 def measure_node(
@@ -73,8 +75,10 @@ def measure_node(
     roll_up = roll_up_query(frequency, source, node)
     engine.run(sql.create_table(relation, roll_up, temporary=True), f"classes of the release, {node}")
     row = engine.row(class_counts_query(frequency, relation, node, models), "sizes of the classes")
-    counts = ClassCounts(int(row[0]), int(row[1] or 0), int(row[2] or 0), int(row[3] or 0), tuple(row[4:]))
     costs = [level_costs(engine, labels, measure, frequency.rows) for measure in CELL_MEASURES]
+    labelled = tuple(column[level] for column, level in zip(costs[0].labels, node, strict=True))
+    published, rows, squares, suppressed, *worst = row
+    counts = ClassCounts(published, int(rows or 0), int(squares or 0), int(suppressed or 0), tuple(worst), labelled)
     hidden = hidden_costs(frequency, relation, node, models, labels, costs)
     values: dict[str, float | None] = {
         cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))

@@ -1,0 +1,747 @@
+-- find the table
+SELECT
+  database_name,
+  schema_name,
+  name,
+  CASE
+    WHEN database_name = 'temp'
+    THEN 2
+    WHEN schema_name = CURRENT_SCHEMA() AND database_name = CURRENT_DATABASE()
+    THEN 1
+    ELSE 0
+  END AS nearness
+FROM (
+  SELECT
+    database_name,
+    schema_name,
+    table_name AS name
+  FROM DUCKDB_TABLES()
+  WHERE
+    NOT internal
+  UNION ALL
+  SELECT
+    database_name,
+    schema_name,
+    view_name AS name
+  FROM DUCKDB_VIEWS()
+  WHERE
+    NOT internal
+) AS relations
+WHERE
+  schema_name <> 'kanon'
+ORDER BY
+  database_name,
+  schema_name,
+  name;
+
+-- columns of the table
+DESCRIBE SELECT
+  *
+FROM patients;
+
+-- extremes of the columns that get a hierarchy built
+SELECT
+  MIN(TRY_CAST(source.age AS DECIMAL(38, 0))),
+  MAX(TRY_CAST(source.age AS DECIMAL(38, 0))),
+  MIN(LENGTH(CAST(source.age AS TEXT))),
+  MAX(LENGTH(CAST(source.age AS TEXT))),
+  NULL,
+  NULL,
+  MIN(LENGTH(CAST(source.sex AS TEXT))),
+  MAX(LENGTH(CAST(source.sex AS TEXT))),
+  NULL,
+  NULL,
+  MIN(LENGTH(CAST(source.zip AS TEXT))),
+  MAX(LENGTH(CAST(source.zip AS TEXT)))
+FROM patients AS source;
+
+-- names in use
+/* Names that a new temporary table must not take: those of every table and view in sight. */
+SELECT
+  table_name
+FROM DUCKDB_TABLES()
+UNION
+SELECT
+  view_name
+FROM DUCKDB_VIEWS();
+
+-- levels of ...
+CREATE TEMPORARY TABLE kanon_levels_age AS
+WITH present AS (
+  SELECT
+    source.age AS value
+  FROM patients AS source
+  UNION
+  SELECT
+    NULL AS value
+), numbers AS (
+  SELECT
+    value,
+    TRY_CAST(value AS DECIMAL(18, 0)) AS number
+  FROM present
+), lower_bounds AS (
+  SELECT
+    value,
+    number,
+    CAST(number - (
+      number % 10 + 10
+    ) % 10 AS DECIMAL(18, 0)) AS lower_1,
+    CAST(number - (
+      number % 20 + 20
+    ) % 20 AS DECIMAL(18, 0)) AS lower_2
+  FROM numbers
+), intervals AS (
+  SELECT
+    *,
+    CAST(lower_1 + 10 AS DECIMAL(18, 0)) AS upper_1,
+    CAST(lower_2 + 20 AS DECIMAL(18, 0)) AS upper_2
+  FROM lower_bounds
+)
+SELECT
+  value,
+  CASE
+    WHEN number IS NULL
+    THEN '*'
+    WHEN number >= 90
+    THEN '>=90'
+    ELSE lower_1 || '-' || (
+      LEAST(upper_1, 90) - 1
+    )
+  END AS level_1,
+  CASE
+    WHEN number IS NULL
+    THEN '*'
+    WHEN number >= 90
+    THEN '>=90'
+    ELSE lower_2 || '-' || (
+      LEAST(upper_2, 90) - 1
+    )
+  END AS level_2,
+  '*' AS level_3
+FROM intervals;
+
+-- is the hierarchy of ... a tree?
+SELECT
+  'rows' AS what,
+  0 AS level,
+  n
+FROM (
+  SELECT
+    COUNT(*) AS n
+  FROM kanon_levels_age
+) AS counted
+UNION ALL
+SELECT
+  'repeated' AS what,
+  0 AS level,
+  n
+FROM (
+  SELECT
+    COUNT(*) AS n
+  FROM (
+    SELECT
+      value
+    FROM kanon_levels_age
+    GROUP BY
+      value
+    HAVING
+      COUNT(*) > 1
+  ) AS groups
+) AS counted
+UNION ALL
+SELECT
+  'roots' AS what,
+  3 AS level,
+  n
+FROM (
+  SELECT
+    COUNT(DISTINCT level_3) AS n
+  FROM kanon_levels_age
+) AS counted
+UNION ALL
+SELECT
+  'several_parents' AS what,
+  1 AS level,
+  n
+FROM (
+  SELECT
+    COUNT(*) AS n
+  FROM (
+    SELECT
+      level_1
+    FROM kanon_levels_age
+    GROUP BY
+      level_1
+    HAVING
+      COUNT(DISTINCT level_2) > 1
+  ) AS groups
+) AS counted
+UNION ALL
+SELECT
+  'several_parents' AS what,
+  2 AS level,
+  n
+FROM (
+  SELECT
+    COUNT(*) AS n
+  FROM (
+    SELECT
+      level_2
+    FROM kanon_levels_age
+    GROUP BY
+      level_2
+    HAVING
+      COUNT(DISTINCT level_3) > 1
+  ) AS groups
+) AS counted
+UNION ALL
+SELECT
+  'children' AS what,
+  0 AS level,
+  n
+FROM (
+  SELECT
+    MAX(children) AS n
+  FROM (
+    SELECT
+      COUNT(*) AS children
+    FROM kanon_levels_age
+    GROUP BY
+      level_1
+  ) AS families
+) AS counted
+UNION ALL
+SELECT
+  'children' AS what,
+  1 AS level,
+  n
+FROM (
+  SELECT
+    MAX(children) AS n
+  FROM (
+    SELECT
+      COUNT(DISTINCT level_1) AS children
+    FROM kanon_levels_age
+    GROUP BY
+      level_2
+  ) AS families
+) AS counted
+UNION ALL
+SELECT
+  'children' AS what,
+  2 AS level,
+  n
+FROM (
+  SELECT
+    MAX(children) AS n
+  FROM (
+    SELECT
+      COUNT(DISTINCT level_2) AS children
+    FROM kanon_levels_age
+    GROUP BY
+      level_3
+  ) AS families
+) AS counted;
+
+-- prefix codes of ...
+CREATE TEMPORARY TABLE kanon_hierarchy_age AS
+WITH leaves AS (
+  SELECT
+    value,
+    level_1,
+    level_2,
+    level_3,
+    CAST(ROW_NUMBER() OVER (PARTITION BY level_1 ORDER BY value NULLS FIRST) - 1 AS BIGINT) AS ordinal_0
+  FROM kanon_levels_age
+), labels_1 AS (
+  SELECT
+    level_1,
+    CAST(ROW_NUMBER() OVER (PARTITION BY parent ORDER BY smallest NULLS FIRST) - 1 AS BIGINT) AS ordinal_1
+  FROM (
+    SELECT
+      level_1,
+      MIN(level_2) AS parent,
+      MIN(value) AS smallest
+    FROM kanon_levels_age
+    GROUP BY
+      level_1
+  ) AS labels
+), labels_2 AS (
+  SELECT
+    level_2,
+    CAST(ROW_NUMBER() OVER (PARTITION BY parent ORDER BY smallest NULLS FIRST) - 1 AS BIGINT) AS ordinal_2
+  FROM (
+    SELECT
+      level_2,
+      MIN(level_3) AS parent,
+      MIN(value) AS smallest
+    FROM kanon_levels_age
+    GROUP BY
+      level_2
+  ) AS labels
+)
+SELECT
+  levels.value,
+  levels.level_1,
+  levels.level_2,
+  levels.level_3,
+  CAST(ordinal_0 | (
+    ordinal_1 << 4
+  ) | (
+    ordinal_2 << 5
+  ) AS BIGINT) AS code
+FROM leaves AS levels
+JOIN labels_1
+  ON levels.level_1 IS NOT DISTINCT FROM labels_1.level_1
+JOIN labels_2
+  ON levels.level_2 IS NOT DISTINCT FROM labels_2.level_2;
+
+-- drop the levels without codes
+DROP TABLE IF EXISTS kanon_levels_age;
+
+-- frequency set of the quasi-identifiers
+CREATE TEMPORARY TABLE kanon_frequency AS
+WITH coded AS (
+  SELECT
+    lookup_1.code | (
+      lookup_2.code << 8
+    ) | (
+      lookup_3.code << 10
+    ) AS key_0,
+    source.id AS entity
+  FROM patients AS source
+  LEFT JOIN kanon_hierarchy_age AS lookup_1
+    ON source.age IS NOT DISTINCT FROM lookup_1.value
+  LEFT JOIN kanon_hierarchy_sex AS lookup_2
+    ON source.sex IS NOT DISTINCT FROM lookup_2.value
+  LEFT JOIN kanon_hierarchy_zip AS lookup_3
+    ON source.zip IS NOT DISTINCT FROM lookup_3.value
+), pairs AS (
+  SELECT
+    key_0,
+    entity,
+    COUNT(*) AS n
+  FROM coded
+  GROUP BY
+    key_0,
+    entity
+), movers AS (
+  SELECT
+    entity,
+    ROW_NUMBER() OVER (ORDER BY entity NULLS FIRST) AS number
+  FROM pairs
+  WHERE
+    NOT entity IS NULL
+  GROUP BY
+    entity
+  HAVING
+    COUNT(*) > 1
+)
+SELECT
+  key_0,
+  CAST(SUM(n) AS BIGINT) AS n,
+  COUNT(entity) AS persons,
+  CAST(NULL AS BIGINT) AS entity
+FROM pairs
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM movers
+    WHERE
+      movers.entity = pairs.entity
+  )
+GROUP BY
+  key_0
+UNION ALL
+SELECT
+  key_0,
+  n,
+  0 AS persons,
+  number AS entity
+FROM pairs
+JOIN movers
+  ON pairs.entity = movers.entity;
+
+-- size of the frequency set
+SELECT
+  COALESCE(SUM(n), 0) AS rows_in_table,
+  COUNT(*) AS tuples,
+  COUNT(*) FILTER(WHERE
+    key_0 IS NULL) AS tuples_without_code
+FROM kanon_frequency;
+
+-- labels of ...
+CREATE TEMPORARY TABLE kanon_labels_age AS
+WITH marginal AS (
+  SELECT
+    (
+      key_0 & 255
+    ) AS code,
+    SUM(n) AS n
+  FROM kanon_frequency
+  GROUP BY
+    (
+      key_0 & 255
+    )
+), leaves AS (
+  SELECT
+    lookup.code,
+    lookup.level_1,
+    lookup.level_2,
+    lookup.level_3,
+    CAST(TRY_CAST(lookup.value AS DECIMAL(38, 0)) AS DOUBLE) AS number,
+    COALESCE(marginal.n, 0) AS n
+  FROM kanon_hierarchy_age AS lookup
+  LEFT JOIN marginal
+    ON lookup.code = marginal.code
+  WHERE
+    NOT lookup.value IS NULL OR marginal.n > 0
+)
+SELECT
+  1 AS level,
+  (
+    code & 240
+  ) AS code,
+  CAST(SUM(n) AS BIGINT) AS n,
+  COUNT(*) AS leaves,
+  MAX(level_1) = '*' AS at_root,
+  MIN(number) AS lower,
+  MAX(number) AS upper
+FROM leaves
+GROUP BY
+  (
+    code & 240
+  )
+UNION ALL
+SELECT
+  2 AS level,
+  (
+    code & 224
+  ) AS code,
+  CAST(SUM(n) AS BIGINT) AS n,
+  COUNT(*) AS leaves,
+  MAX(level_2) = '*' AS at_root,
+  MIN(number) AS lower,
+  MAX(number) AS upper
+FROM leaves
+GROUP BY
+  (
+    code & 224
+  )
+UNION ALL
+SELECT
+  3 AS level,
+  (
+    code & 0
+  ) AS code,
+  CAST(SUM(n) AS BIGINT) AS n,
+  COUNT(*) AS leaves,
+  MAX(level_3) = '*' AS at_root,
+  MIN(number) FILTER(WHERE
+    n > 0) AS lower,
+  MAX(number) FILTER(WHERE
+    n > 0) AS upper
+FROM leaves
+GROUP BY
+  (
+    code & 0
+  );
+
+-- leaves of the hierarchies
+SELECT
+  0 AS number,
+  leaves,
+  lower,
+  upper
+FROM kanon_labels_age
+WHERE
+  level = 3
+UNION ALL
+SELECT
+  1 AS number,
+  leaves,
+  lower,
+  upper
+FROM kanon_labels_sex
+WHERE
+  level = 1
+UNION ALL
+SELECT
+  2 AS number,
+  leaves,
+  lower,
+  upper
+FROM kanon_labels_zip
+WHERE
+  level = 3;
+
+-- loss of every level
+SELECT
+  0 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 52 ELSE leaves - 1 END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 52 ELSE leaves - 1 END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_age
+GROUP BY
+  level
+UNION ALL
+SELECT
+  1 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 1 ELSE leaves - 1 END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 1 ELSE leaves - 1 END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_sex
+GROUP BY
+  level
+UNION ALL
+SELECT
+  2 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 6 ELSE leaves - 1 END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 6 ELSE leaves - 1 END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_zip
+GROUP BY
+  level;
+
+-- test node ...
+SELECT
+  COUNT(*) AS classes,
+  COALESCE(SUM(n) FILTER(WHERE
+    measure_0 < 4), 0) AS suppressed
+FROM (
+  SELECT
+    key_0 & 0 AS key_0,
+    SUM(n) AS n,
+    SUM(persons) + COUNT(DISTINCT entity) AS measure_0
+  FROM kanon_frequency
+  GROUP BY
+    key_0 & 0
+) AS classes;
+
+-- what suppressed rows lose at ...
+SELECT
+  COALESCE(
+    SUM(
+      classes.n * (
+        CASE WHEN labels_1.at_root THEN 52 ELSE labels_1.leaves - 1 END
+      )
+    ),
+    0
+  ) AS loss_0,
+  COALESCE(SUM(classes.n * (
+    1
+  )), 0) AS loss_1,
+  COALESCE(SUM(classes.n * (
+    6
+  )), 0) AS loss_2
+FROM (
+  SELECT
+    key_0 & 224 AS key_0,
+    SUM(n) AS n,
+    SUM(persons) + COUNT(DISTINCT entity) AS measure_0
+  FROM kanon_frequency
+  GROUP BY
+    key_0 & 224
+) AS classes
+JOIN kanon_labels_age AS labels_1
+  ON labels_1.level = 2 AND labels_1.code = (
+    key_0 & 224
+  )
+WHERE
+  measure_0 < 4;
+
+-- classes of the release, ...
+CREATE TEMPORARY TABLE kanon_classes AS
+SELECT
+  key_0 & 32512 AS key_0,
+  CAST(SUM(n) AS BIGINT) AS n,
+  CAST(SUM(persons) AS BIGINT) AS persons,
+  entity
+FROM kanon_frequency
+GROUP BY
+  key_0 & 32512,
+  entity;
+
+-- sizes of the classes
+SELECT
+  COUNT(*) FILTER(WHERE
+    measure_0 >= 4),
+  SUM(n) FILTER(WHERE
+    measure_0 >= 4),
+  SUM(n * n) FILTER(WHERE
+    measure_0 >= 4),
+  SUM(n) FILTER(WHERE
+    measure_0 < 4),
+  MIN(measure_0) FILTER(WHERE
+    measure_0 >= 4)
+FROM (
+  SELECT
+    key_0 & 32512 AS key_0,
+    SUM(n) AS n,
+    SUM(persons) + COUNT(DISTINCT entity) AS measure_0
+  FROM kanon_classes
+  GROUP BY
+    key_0 & 32512
+) AS classes;
+
+-- precision of every level
+SELECT
+  0 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 3 ELSE level END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_age
+GROUP BY
+  level
+UNION ALL
+SELECT
+  1 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 1 ELSE level END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 1 ELSE level END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_sex
+GROUP BY
+  level
+UNION ALL
+SELECT
+  2 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 3 ELSE level END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_zip
+GROUP BY
+  level;
+
+-- gcp of every level
+SELECT
+  0 AS number,
+  level,
+  SUM(
+    n * (
+      CASE
+        WHEN at_root
+        THEN 1000000000
+        ELSE CAST(ROUND(
+          COALESCE((
+            LEAST(upper, 97.0) - GREATEST(lower, 20.0)
+          ) / 77.0, 0) * 1000000000
+        ) AS BIGINT)
+      END
+    )
+  ) AS total,
+  MAX(
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CAST(ROUND(
+        COALESCE((
+          LEAST(upper, 97.0) - GREATEST(lower, 20.0)
+        ) / 77.0, 0) * 1000000000
+      ) AS BIGINT)
+    END
+  ) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_age
+GROUP BY
+  level
+UNION ALL
+SELECT
+  1 AS number,
+  level,
+  SUM(
+    n * (
+      CASE
+        WHEN at_root
+        THEN 1000000000
+        ELSE CASE
+          WHEN leaves = 1
+          THEN 0
+          ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
+        END
+      END
+    )
+  ) AS total,
+  MAX(
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN leaves = 1
+        THEN 0
+        ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
+      END
+    END
+  ) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_sex
+GROUP BY
+  level
+UNION ALL
+SELECT
+  2 AS number,
+  level,
+  SUM(
+    n * (
+      CASE
+        WHEN at_root
+        THEN 1000000000
+        ELSE CASE
+          WHEN leaves = 1
+          THEN 0
+          ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
+        END
+      END
+    )
+  ) AS total,
+  MAX(
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN leaves = 1
+        THEN 0
+        ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
+      END
+    END
+  ) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_zip
+GROUP BY
+  level;

@@ -1,0 +1,141 @@
+"""What a hierarchy must be, checked in SQL; every complaint has its count and says what to do, and no cell value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import pandas as pd
+import pytest
+from conftest import tables_of
+
+import kanon_sql as kanon
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ended
+
+HIDDEN = "Rumpelstiltskin"
+
+
+def anonymize(tmp_path: Path, hierarchy: str, values: list[object]) -> kanon.Release:
+    """Anonymize a table of one column with a hierarchy of this text."""
+    path = tmp_path / "c.csv"
+    path.write_text(hierarchy, encoding="utf-8")
+    return kanon.anonymize(
+        pd.DataFrame({"c": values}), quasi_identifiers=["c"], hierarchies={"c": path}, models=[kanon.KAnonymity(1)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "values", "says"),
+    [
+        (
+            f"a;A;*\n{HIDDEN};B;*\n",
+            ["a", "b", "b", "c"],
+            r"has no row for 2 values of the column \(3 rows of the table\)\. Add a line for each",
+        ),
+        (f"a;A;*\na;B;*\n{HIDDEN};A;*\n", ["a"], "1 value has more than one row: keep one row per value"),
+        (f"a;A;*\na;A;*\n{HIDDEN};B;*\n", ["a"], "1 value has more than one row"),
+        (
+            f"a;A;X;*\nb;A;Y;*\n{HIDDEN};B;X;*\n",
+            ["a"],
+            "1 label of level 1 has more than one parent at level 2: give the label a different name under each parent",
+        ),
+        (f"a;A\n{HIDDEN};B\n", ["a"], "has 2 labels instead of one root: add a level that is the same for all"),
+        (
+            f"a;A\nb;B\na;C\n{HIDDEN};D\n",
+            ["a"],
+            "1 value has more than one row.*; the last level has 4 labels instead of one root",
+        ),
+        ("1;0-9;*\n2;0-9;*\nx;rest;*\n", [1, 2], r"1 of its 3 values cannot be read as BIGINT.*or remove the header"),
+        ("1;0-9;*\n01;0-9;*\n", [1], "1 value has more than one row"),
+        ("a;A;*\nb;A;*\n", ["a ", " b"], "All are there but for surrounding spaces: trim the column"),
+        ("25;20s;*\n30;30s;*\n", ["25.0", "030"], "All are there as numbers but the column is VARCHAR"),
+    ],
+)
+def test_what_is_wrong_is_counted_and_a_fix_is_named(
+    tmp_path: Path, hierarchy: str, values: list[object], says: str
+) -> None:
+    with pytest.raises(kanon.HierarchyError, match=says) as caught:
+        anonymize(tmp_path, hierarchy, values)
+    assert "'c'" in str(caught.value)
+    assert "c.csv" in str(caught.value)
+    assert HIDDEN not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_match_a_numeric_column_and_texts_a_text_column(tmp_path: Path) -> None:
+    """The classic mismatch: "25" in the file against 25 in the table, and the other way round."""
+    with anonymize(tmp_path, "25;20-29;*\n30;30-39;*\n", [25, 30, 30]) as release:
+        assert release.rows_out == 3
+    with anonymize(tmp_path, "25;20-29;*\n30;30-39;*\n", ["25", "30"]) as release:
+        assert release.rows_out == 2
+
+
+def test_null_goes_to_the_root_or_to_a_row_of_its_own(tmp_path: Path) -> None:
+    values = ["a", "a", "b", "b", None, None]
+    for text, label in [("a;A;*\nb;B;*\n", "*"), (";Unknown;*\na;A;*\nb;B;*\n", "Unknown")]:
+        path = tmp_path / "c.csv"
+        path.write_text(text, encoding="utf-8")
+        frame = pd.DataFrame({"c": values, "d": list("xyxyxy")})
+        with kanon.anonymize(
+            frame,
+            quasi_identifiers=["c", "d"],
+            hierarchies={"c": path, "d": "flat"},
+            models=[kanon.KAnonymity(2)],
+            max_suppressed=0,
+        ) as release:
+            rows = release.prepared.source.engine.rows(release.plan().statements("release")[0])
+            assert release.levels == {"c": 0, "d": 1}
+            assert sorted({row[0] for row in rows}, key=str) == [None, "a", "b"]
+            lookup = release.publication.hierarchies[0].relation
+            found = release.prepared.source.engine.connection.table(lookup.name).filter("value IS NULL").fetchall()
+            assert found[0][1:3] == (label, "*")
+
+
+def test_a_value_without_a_row_ends_with_exit_code_3_and_leaves_nothing(
+    clinic: Path, tmp_path: Path, kanon: Callable[..., Ended]
+) -> None:
+    (tmp_path / "zip.csv").write_text("10000;1000*;*\n", encoding="utf-8")
+    before = tables_of(clinic)
+    ended = kanon("anonymize", clinic, "--qi", "zip", "--rest", "drop", "--hierarchies", tmp_path, "--into", "released")
+    assert ended.code == 3
+    assert "has no row for 6 values" in ended.err
+    assert "100" not in ended.err.replace("error:", "").split("Add")[0].replace(str(tmp_path), "")
+    assert ended.out == ""
+    assert tables_of(clinic) == before
+
+
+def test_check_says_which_hierarchies_fit(clinic: Path, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
+    (tmp_path / "patients_hierarchy_zip.csv").write_text("10000;1000*;*\n10001;1000*;*\n", encoding="utf-8")
+    (tmp_path / "sex.csv").write_text("F;*\nM;*\n", encoding="utf-8")
+    ended = kanon("hierarchy", "check", clinic, "patients", "--hierarchies", tmp_path, "--format", "json")
+    assert ended.code == 1
+    by_column = {found["column"]: found for found in ended.json}
+    assert by_column.keys() == {"zip", "sex"}
+    assert by_column["sex"]["problem"] is None
+    with duckdb.connect(str(clinic), read_only=True) as connection:
+        (missing,) = connection.execute("SELECT count(*) FROM patients WHERE zip NOT IN ('10000', '10001')").fetchall()
+    assert by_column["zip"]["rows_missing"] == missing[0]
+    assert kanon("hierarchy", "check", clinic, "--qi", "sex", "--hierarchies", tmp_path).code == 0
+
+
+def test_check_prints_the_query_that_lists_the_missing_values(
+    clinic: Path, tmp_path: Path, kanon: Callable[..., Ended]
+) -> None:
+    (tmp_path / "sex.csv").write_text("F;*\n", encoding="utf-8")
+    ended = kanon("hierarchy", "check", clinic, "--hierarchies", tmp_path, "--sql")
+    assert ended.code == 0
+    with duckdb.connect(str(clinic), read_only=True) as connection:
+        assert connection.execute(ended.out).fetchall() == [("M", 30)]
+
+
+def test_of_two_files_for_one_column_none_is_guessed(clinic: Path, tmp_path: Path, kanon: Callable[..., Ended]) -> None:
+    (tmp_path / "sex.csv").write_text("F;*\nM;*\n", encoding="utf-8")
+    (tmp_path / "b_hierarchy_sex.csv").write_text("F;*\nM;*\n", encoding="utf-8")
+    ended = kanon("anonymize", clinic, "--qi", "sex", "--rest", "drop", "--hierarchies", tmp_path, "--into", "x")
+    assert ended.code == 3
+    assert "2 hierarchy files for column 'sex'" in ended.err

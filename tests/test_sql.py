@@ -1,0 +1,178 @@
+"""The SQL itself: files that are valid, how often the source is read, snapshots that a reviewer sees change."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import duckdb
+import pandas as pd
+import pglast
+import pglast.keywords
+import pytest
+import sqlglot
+from conftest import REPOSITORY
+from sqlglot import exp
+
+import kanon_sql as kanon
+from kanon_sql import sql
+from kanon_sql.dialect import DIALECTS, render
+from kanon_sql.frequency import frequency_query
+from kanon_sql.names import needs_quotes, unused_name
+from kanon_sql.policy import Destination
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SQL_FILES = sorted((REPOSITORY / "sql").glob("*.sql"))
+SNAPSHOTS = REPOSITORY / "tests" / "snapshots"
+
+
+@pytest.fixture
+def release(clinic: Path) -> Iterator[kanon.Release]:
+    """A release that joins a hierarchy, keeps a column, gives one up, and suppresses rows; people are counted."""
+    with kanon.anonymize(
+        clinic,
+        "patients",
+        quasi_identifiers=["age", "sex", "zip"],
+        identifying=["name"],
+        sensitive=["disease"],
+        rest="drop",
+        models=[kanon.KAnonymity(4, entity="id")],
+        hierarchies={"age": "intervals:10,20:top=90", "sex": "flat", "zip": "mask:right:1,3"},
+        max_suppressed=0.2,
+        seed=1,
+    ) as made:
+        yield made
+
+
+@pytest.mark.parametrize("path", SQL_FILES, ids=lambda path: path.stem)
+def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
+    with duckdb.connect() as connection:
+        (statement,) = connection.extract_statements(text)
+        names = {name: 1 if name == "rows" else "x" for name in statement.named_parameters}
+        connection.execute(statement, names or None)
+
+
+@pytest.mark.parametrize("path", SQL_FILES, ids=lambda path: path.stem)
+def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path) -> None:
+    """What the package runs is the file after sqlglot read and rendered it: both must give the same rows."""
+    text = path.read_text(encoding="utf-8")
+    values = {"rows": 200, "name": "t", "schema": None, "mark": "x"}
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (c INTEGER)")
+        (statement,) = connection.extract_statements(text)
+        asked = {name: values[name] for name in statement.named_parameters}
+        bound = sql.statement(path.stem, values=asked)
+        if isinstance(bound, exp.Create):
+            connection.execute(statement, asked)
+            plain = connection.table("admissions").fetchall()
+            connection.execute("DROP TABLE admissions")
+            connection.execute(render(bound, "duckdb"))
+            assert connection.table("admissions").fetchall() == plain
+        else:
+            assert (
+                connection.execute(render(bound, "duckdb")).fetchall()
+                == connection.execute(statement, asked).fetchall()
+            )
+
+
+def test_every_file_is_used() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "kanon_sql").rglob("*.py"))
+    assert [path.stem for path in SQL_FILES if f'statement("{path.stem}"' not in code] == []
+
+
+def scans_of(connection: duckdb.DuckDBPyConnection, query: exp.Expr, table: str) -> int:
+    """Return how often a query reads a table, by the plan that DuckDB makes of it."""
+    plan = "\n".join(row[1] for row in connection.execute(f"EXPLAIN {render(query, 'duckdb')}").fetchall())
+    return len(re.findall(rf"Table: \S*\b{table}\b", plan))
+
+
+def test_the_source_is_read_once_for_the_frequency_set(release: kanon.Release) -> None:
+    prepared = release.prepared
+    connection = prepared.source.engine.connection
+    for entity in (None, prepared.roles.entity):
+        query = frequency_query(prepared.source.relation, prepared.hierarchies, prepared.frequency.placements, entity)
+        assert scans_of(connection, query, "patients") == 1
+
+
+def test_publishing_reads_the_source_twice_and_the_first_time_only_what_makes_classes(release: kanon.Release) -> None:
+    """Once for the classes (narrow), once for the rows; docs/sql.md tells what a single scan would cost."""
+    (query,) = release.plan().statements("release")
+    connection = release.prepared.source.engine.connection
+    assert scans_of(connection, query, "patients") == 2
+    plan = "\n".join(row[1] for row in connection.execute(f"EXPLAIN {render(query, 'duckdb')}").fetchall())
+    scans = [part for part in plan.split("Table Scan") if re.search(r"Table: \S*\bpatients\b", part)]
+    assert sum("disease" in part.split("\u256e")[0] for part in scans) <= 1
+
+
+def test_the_search_never_reads_the_source(release: kanon.Release) -> None:
+    statements = [logged for logged in release.prepared.source.engine.statements if "node" in logged.title]
+    assert statements
+    for logged in statements:
+        assert "patients" not in {table.name for table in logged.statement.find_all(exp.Table)}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_approved_script(release: kanon.Release, dialect: str, request: pytest.FixtureRequest) -> None:
+    """To approve a change: pytest --approve, and read the diff."""
+    script = release.sql(dialect, Destination(into="released"))
+    if dialect == "postgres":
+        pglast.parse_sql(script)
+    path = SNAPSHOTS / f"release.{dialect}.sql"
+    if request.config.getoption("--approve"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(script, encoding="utf-8")
+    assert script == path.read_text(encoding="utf-8")
+
+
+def test_approved_search_statements(release: kanon.Release, request: pytest.FixtureRequest) -> None:
+    """One statement of each kind that a search runs."""
+    seen: dict[str, str] = {}
+    for part in release.statements_run().split("\n\n-- "):
+        title = re.sub(r"\(.*\)|\b(age|sex|zip)\b", "...", part.lstrip("- ").splitlines()[0])
+        seen.setdefault(title, part.lstrip("- ").partition("\n")[2].strip())
+    text = "\n\n".join(f"-- {title}\n{statement}" for title, statement in seen.items()) + "\n"
+    path = SNAPSHOTS / "search.duckdb.sql"
+    if request.config.getoption("--approve"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_words_that_duckdb_and_postgresql_reserve_are_quoted() -> None:
+    reserved = duckdb.execute(
+        "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+    ).fetchall()
+    words = {word for (word,) in reserved} | set(pglast.keywords.RESERVED_KEYWORDS)
+    words |= set(pglast.keywords.TYPE_FUNC_NAME_KEYWORDS) | set(pglast.keywords.COL_NAME_KEYWORDS)
+    assert sorted(word for word in words if not needs_quotes(word)) == []
+    for name in ("Age", "age-band", "1st", "", "é"):
+        assert needs_quotes(name)
+    assert not needs_quotes("birth_date")
+
+
+def test_an_unused_name_differs_as_sql_compares_names() -> None:
+    assert unused_name("n", []) == "n"
+    assert unused_name("n", ["N", "n_2"]) == "n_3"
+
+
+@pytest.mark.parametrize("name", ['a"b', "a`b", "a'b", "a\\b", "a;b--", "a\nb", "日本 語", "select", "", "A"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_name_stays_one_identifier_in_every_dialect(name: str, dialect: str) -> None:
+    text = render(exp.select(sql.column(name, "t")).from_("t"), dialect)
+    parsed = sqlglot.parse_one(text, read=dialect)
+    (column,) = parsed.find_all(exp.Column)
+    assert column.name == name
+
+
+def test_no_name_can_end_the_comment_above_a_statement() -> None:
+    frame = pd.DataFrame({"x\n; DROP TABLE kanon_source; --": [1, 1, 2, 2]})
+    with kanon.anonymize(frame, quasi_identifiers=list(frame.columns), models=[kanon.KAnonymity(2)]) as made:
+        script = made.statements_run()
+    assert any("x ; DROP TABLE kanon_source; --" in line for line in script.splitlines() if line.startswith("--"))
+    with duckdb.connect() as connection:
+        statements = [statement.query.strip() for statement in connection.extract_statements(script)]
+    assert not any(statement.startswith("DROP TABLE kanon_source") for statement in statements)
