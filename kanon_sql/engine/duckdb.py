@@ -58,6 +58,8 @@ class DuckDBEngine:
         self._last_rendered: tuple[exp.Expr | None, str] = (None, "")
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
         self._spill_directory: str | None = None
+        if owned:  # DuckDB would draw a bar of its own on stdout when a statement takes long; stdout is for data
+            connection.execute("SET enable_progress_bar = false")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
 
     @classmethod
