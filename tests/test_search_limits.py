@@ -173,7 +173,7 @@ def test_ctrl_c_before_the_search_leaves_nothing(tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         # Every look at this view takes long: whoever interrupts does so before anything is found.
         connection.execute(
-            "CREATE VIEW slow AS SELECT a.i % 7 AS c FROM range(60000) a(i), range(60000) b(j) "
+            "CREATE VIEW slow AS SELECT a.i % 7 AS c FROM range(300000) a(i), range(300000) b(j) "
             "WHERE (a.i * b.j) % 9999991 = 3"
         )
     code, out, err = press_ctrl_c(

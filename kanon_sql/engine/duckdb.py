@@ -43,7 +43,8 @@ _WITHOUT_CELLS = (
 class DuckDBEngine:
     """A DuckDB connection.
 
-    A statement with a deadline runs on a thread of its own while the caller watches the clock.
+    Statements run on a thread of their own while the caller watches the clock and the keyboard: DuckDB itself notices
+    Ctrl-C late or not at all in some of its operators, and has no deadlines. The detour costs 0.1 ms a statement.
     """
 
     dialect = "duckdb"
@@ -193,8 +194,6 @@ class DuckDBEngine:
         return text
 
     def _call(self, work: Callable[[], Result], title: str, deadline: float | None) -> Result:
-        if deadline is None:
-            return _translated(work, title)
         future = self._worker.submit(_translated, work, title)
         try:
             while not future.done() and (deadline is None or time.monotonic() < deadline):
@@ -220,10 +219,6 @@ def _translated(work: Callable[[], Result], title: str) -> Result:
     """Do the work; an error of DuckDB becomes one of ours that quotes no cell."""
     try:
         return work()
-    except RuntimeError as error:
-        if "interrupted" in str(error):  # how DuckDB passes Ctrl-C on
-            raise KeyboardInterrupt from None
-        raise
     except duckdb.Error as error:
         doing = f" while it ran this step: {title}" if title else ""
         if isinstance(error, _WITHOUT_CELLS):
