@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -53,8 +54,7 @@ def anonymize(path: Path, max_suppressed: float) -> dict[str, float]:
     begin = time.perf_counter()
     source = open_source(str(path), TABLE, writable=True)
     with source.engine:
-        policy = demo_policy(5)
-        object.__setattr__(policy, "max_suppressed", max_suppressed)
+        policy = replace(demo_policy(5), max_suppressed=max_suppressed)
         release = make_release(source, policy, silent)
         release.to_table("released", replace=True)
         total = time.perf_counter() - begin
