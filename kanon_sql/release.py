@@ -289,7 +289,7 @@ class Release:
         return published
 
     def _make_writable(self) -> None:
-        self.prepared.source.make_writable(lambda: self.plan().statements("hierarchies"))
+        self.prepared.source.make_writable()
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
         def fetch(relation: Any) -> Any:  # noqa: ANN401 - a relation of DuckDB

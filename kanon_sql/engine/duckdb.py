@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Result = TypeVar("Result")
+
+_TAKEN_BY_DUCKDB = {"memory", "system", "temp"}  # names that no attached database can have
 
 # Errors whose text DuckDB writes from names, paths and settings alone. The others may quote a cell.
 _WITHOUT_CELLS = (
@@ -59,6 +61,7 @@ class DuckDBEngine:
         self._last_rendered: tuple[exp.Expr | None, str] = (None, "")
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
         self._spill_directory: str | None = None
+        self._file: tuple[Path, exp.Identifier] | None = None
         if owned:  # DuckDB would draw a bar of its own on stdout when a statement takes long; stdout is for data
             connection.execute("SET enable_progress_bar = false")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
@@ -73,15 +76,55 @@ class DuckDBEngine:
 
     @classmethod
     def from_file(cls, path: Path, *, writable: bool) -> DuckDBEngine:
-        """Return an engine on a database file.
+        """Return an engine on a database file, which becomes the current database of an empty one.
+
+        Temporary tables belong to the empty one, so that they outlive ``make_writable``.
 
         Raises:
             SourceError: the file is missing, locked by another process or not a DuckDB database.
         """
+        engine = cls(duckdb.connect(config={"temp_directory": f"{path}.tmp"}), owned=True)
+        name = path.stem if path.stem.casefold() not in _TAKEN_BY_DUCKDB else f"{path.stem}_database"
+        engine._file = (path, sql.identifier(name))
         try:
-            return cls(duckdb.connect(str(path), read_only=not writable), owned=True)
+            engine._attach(writable=writable)
+        except SourceError:
+            engine.close()
+            raise
+        return engine
+
+    def make_writable(self) -> None:
+        """Open the file again, for writing; temporary tables stay.
+
+        Raises:
+            SourceError: another process has the file open.
+        """
+        if self._file is None:
+            return
+        _, name = self._file
+        self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
+        self._execute(exp.Detach(this=name.copy()))
+        try:
+            self._attach(writable=True)
+        except SourceError:
+            self._attach(writable=False)
+            raise
+
+    def _attach(self, *, writable: bool) -> None:
+        if self._file is None:
+            return
+        path, name = self._file
+        options = [] if writable else [exp.AttachOption(this=exp.var("READ_ONLY"))]
+        attached = exp.Alias(this=sql.literal(str(path)), alias=name.copy())
+        try:
+            self._execute(exp.Attach(this=attached, expressions=options))
         except duckdb.Error as error:
             raise SourceError(_why_not_opened(path, error)) from None
+        self._execute(exp.Use(this=exp.Table(this=name.copy())))
+
+    def _execute(self, statement: exp.Expr) -> None:
+        """Run a statement that is about this connection and not about its data: no script shows it."""
+        self.connection.execute(render(statement, self.dialect))
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""
@@ -202,11 +245,15 @@ class DuckDBEngine:
         except KeyboardInterrupt:
             self._stop(future)
             raise
-        if not future.done():
+        in_time = future.done()
+        if not in_time:
             self._stop(future)
-            if future.cancelled() or future.exception() is not None:
-                raise DeadlineReachedError
-        return future.result()
+        try:
+            return future.result()
+        except (CancelledError, duckdb.InterruptException):
+            if in_time:  # whoever owns the connection stopped it
+                raise KeyboardInterrupt from None
+            raise DeadlineReachedError from None
 
     def _stop(self, future: Future[Any]) -> None:
         future.cancel()
@@ -219,6 +266,8 @@ def _translated(work: Callable[[], Result], title: str) -> Result:
     """Do the work; an error of DuckDB becomes one of ours that quotes no cell."""
     try:
         return work()
+    except duckdb.InterruptException:
+        raise
     except duckdb.Error as error:
         doing = f" while it ran this step: {title}" if title else ""
         if isinstance(error, _WITHOUT_CELLS):
@@ -244,7 +293,7 @@ def _why_not_opened(path: Path, error: duckdb.Error) -> str:
     text = _first_line(error)
     if "lock" in text.lower():
         return f"{path} is in use by another process. Close it there, or work on a copy."
-    if "different configuration" in text:
+    if isinstance(error, duckdb.ResourceInUseException):
         return f"{path} is already open in this process; pass that connection instead of the path."
     if "not a valid DuckDB" in text:
         return f"{path} is not a DuckDB database."

@@ -15,8 +15,6 @@ from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from kanon_sql.engine.base import Column
 
 FrameKind = Literal["pandas", "polars", "arrow"]
@@ -31,18 +29,6 @@ _READERS = {
     ".ndjson": "read_json",
 }
 _DATABASES = {".duckdb", ".db", ".ddb"}
-# Names of steps (WITH name AS ...) in statements over the source: a table of that name is called by its schema.
-_STEP_NAMES = {
-    "generalized",
-    "too_small",
-    "classes",
-    "published",
-    "coded",
-    "pairs",
-    "movers",
-    "present",
-    "numbers",
-}
 
 
 @dataclass
@@ -73,24 +59,15 @@ class Source:
         if not self.columns:
             self.columns = self.engine.columns(self.relation)
 
-    def make_writable(self, rebuild: Callable[[], Iterable[exp.Expr]]) -> None:
+    def make_writable(self) -> None:
         """Open the database for writing if it was opened for reading.
-
-        Args:
-            rebuild: returns, while the database is still open, statements that make again the temporary tables that
-                are still needed.
 
         Raises:
             SourceError: another process has the file open.
         """
-        if self.writable or self.database is None:
-            return
-        statements = tuple(rebuild())
-        self.engine.close()
-        self.engine = DuckDBEngine.from_file(self.database, writable=True)
-        self.writable = True
-        for statement in statements:
-            self.engine.run(statement, "hierarchies, again")
+        if not self.writable:
+            self.engine.make_writable()
+            self.writable = True
 
 
 def open_source(source: Any, table: str | None = None, *, writable: bool = False) -> Source:  # noqa: ANN401 - anything may be handed in; what is not understood is refused below
@@ -199,8 +176,6 @@ def _find_table(engine: DuckDBEngine, wanted: str | None, place: str) -> tuple[e
     if len(matches) > 1:
         raise UsageError(f"{wanted!r} names {len(matches)} tables in {place}: write SCHEMA.TABLE.")
     catalog, schema, name, nearness = matches[0]
-    if nearness and name.casefold() in _STEP_NAMES:
-        return sql.relation(name, schema, catalog), name
     return (sql.relation(name) if nearness else sql.relation(name, schema, catalog)), name
 
 

@@ -1,7 +1,11 @@
 """Is a lookup relation a tree over the values of its column? Asked in SQL, answered with counts.
 
-What is counted: rows; values with several rows; labels with several parents, for each level; labels at the top
-level (there must be one); and, for the codes, the largest number of children of a label at each level.
+What is counted: rows; values with several rows; labels with several parents, for each level; labels that read like
+the root and have another parent, for each level; labels at the top level (there must be one); and, for the codes, the
+largest number of children of a label at each level.
+
+A label that reads like the root tells no more than the root does, and costs as much (``measures.labels``). A parent that
+tells more would make it cheaper to generalize further: the search may not meet such a thing.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ class TreeCounts:
         rows: rows of the lookup, that of NULL included.
         repeated: values with more than one row.
         several_parents: for each level from 1 to below the root, labels with more than one parent.
+        early_roots: for each level from 1 to below the root, rows whose label reads like the root and whose label at the
+            next level does not.
         roots: labels at the top level.
         children: for each level from 0 to below the root, the largest number of its labels under one parent.
     """
@@ -34,6 +40,7 @@ class TreeCounts:
     rows: int
     repeated: int
     several_parents: tuple[int, ...]
+    early_roots: tuple[int, ...]
     roots: int
     children: tuple[int, ...]
 
@@ -49,6 +56,7 @@ def tree_query(lookup: exp.Table, height: int) -> exp.Query:
     for level in range(1, height):
         several = exp.GT(this=_distinct(level + 1), expression=sql.literal(1))
         parts.append(_count("several_parents", level, _grouped(lookup, level_name(level), several)))
+        parts.append(_count("early_roots", level, _early_roots(lookup, level, height)))
     for level in range(height):
         counted = sql.count_rows() if level == 0 else _distinct(level)
         families = exp.select(sql.named(counted, "children")).from_(lookup.copy()).group_by(level_name(level + 1))
@@ -65,6 +73,7 @@ def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> T
         rows=counts["rows", 0],
         repeated=counts["repeated", 0],
         several_parents=tuple(counts["several_parents", level] for level in range(1, height)),
+        early_roots=tuple(counts["early_roots", level] for level in range(1, height)),
         roots=counts["roots", height],
         children=tuple(counts["children", level] for level in range(height)),
     )
@@ -82,6 +91,12 @@ def tree_problems(counts: TreeCounts, height: int) -> list[str]:
             problems.append(
                 f"{_plural(several, 'label', 'labels')} of level {level} {'has' if several == 1 else 'have'} more than "
                 f"one parent at level {level + 1}: give the label a different name under each parent"
+            )
+    for level, early in enumerate(counts.early_roots, start=1):
+        if early:
+            problems.append(
+                f"{_plural(early, 'row has', 'rows have')} the label of the root at level {level} and another one at level "
+                f"{level + 1}: nothing stands above the root, so repeat its label up to the last level"
             )
     if counts.roots > 1:
         problems.append(
@@ -167,6 +182,19 @@ def _text(expression: exp.Expr) -> exp.Expr:
 
 def _number(expression: exp.Expr) -> exp.Expr:
     return exp.TryCast(this=_text(expression), to=exp.DataType.build("DOUBLE"))
+
+
+def _early_roots(lookup: exp.Table, level: int, height: int) -> exp.Select:
+    label, parent = sql.column(level_name(level), "lookup"), sql.column(level_name(level + 1), "lookup")
+    root = exp.select(sql.named(exp.Min(this=sql.column(level_name(height))), "root")).from_(lookup.copy())
+    reads_like_root = exp.EQ(this=label, expression=sql.column("root", "top"))
+    other_parent = exp.NEQ(this=parent, expression=sql.column("root", "top"))
+    return (
+        exp.select(sql.named(sql.count_rows(), "n"))
+        .from_(sql.aliased(lookup, "lookup"))
+        .join(root.subquery("top"), join_type="cross")
+        .where(reads_like_root, other_parent)
+    )
 
 
 def _distinct(level: int) -> exp.Expr:

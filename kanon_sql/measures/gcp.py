@@ -42,7 +42,9 @@ class GlobalCertaintyPenalty:
             lower = exp.func("GREATEST", sql.column("lower"), sql.literal(labels.lower), dialect="postgres")
             width = exp.Paren(this=exp.Sub(this=upper, expression=lower))
             share = exp.Div(this=width, expression=sql.literal(labels.upper - labels.lower))
-            return _whole(exp.Coalesce(this=share, expressions=[sql.literal(0)]))
+            # NULL is no number, and neither is NaN: a label of nothing else has no width.
+            without_width = sql.column("lower").is_(exp.null())
+            return exp.Case().when(without_width, sql.literal(0)).else_(_whole(share))
         share = exp.Div(this=sql.column("leaves"), expression=sql.literal(float(max(1, labels.leaves))))
         single = exp.EQ(this=sql.column("leaves"), expression=sql.literal(1))
         return exp.Case().when(single, sql.literal(0)).else_(_whole(share))

@@ -34,14 +34,16 @@ class Evidence:
     Attributes:
         problem: what is searched.
         deadline: ``time.monotonic()`` at which statements stop.
+        proven: no node costs less than this.
         best: the best node so far, its suppressed rows and its cost.
         tested: suppressed rows of every tested node.
     """
 
     problem: Problem
     deadline: float | None = None
-    best: tuple[Node, int, int] | None = None
-    tested: dict[Node, int] = field(default_factory=dict)
+    proven: float = field(default=0, init=False)
+    best: tuple[Node, int, int] | None = field(default=None, init=False)
+    tested: dict[Node, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
@@ -49,6 +51,7 @@ class Evidence:
         self._marks: list[tuple[int, int]] = []
         self._statements: dict[tuple[str, tuple[bool, ...], bool], exp.Select] = {}
         self._best_classes: RollUp | None = None
+        self._exact: dict[Node, int] = {}
 
     @property
     def nodes_tested(self) -> int:
@@ -88,11 +91,7 @@ class Evidence:
     def cost(self, node: Node) -> float:
         """Return the exact cost of a node; impossible if it suppresses too much."""
         suppressed = self.test(node)
-        if suppressed > self.problem.limit:
-            return IMPOSSIBLE
-        if self.best is not None and self.best[0] == node:
-            return self.best[2]
-        return self._exact_cost(node, suppressed, None)
+        return IMPOSSIBLE if suppressed > self.problem.limit else self._exact_cost(node, suppressed, None)
 
     def classes_of_best(self) -> exp.Table:
         """Return the smallest relation from which the classes of the best node can be counted."""
@@ -136,16 +135,18 @@ class Evidence:
         problem = self.problem
         if suppressed == 0:
             return problem.costs.generalization(node)
-        (hidden,) = hidden_costs(
-            problem.frequency,
-            (classes or self.roll_ups.source(node)).relation,
-            node,
-            problem.models,
-            problem.labels,
-            [problem.costs],
-            self.deadline,
-        )
-        return problem.costs.with_suppression(node, suppressed, hidden)
+        if node not in self._exact:
+            (hidden,) = hidden_costs(
+                problem.frequency,
+                (classes or self.roll_ups.source(node)).relation,
+                node,
+                problem.models,
+                problem.labels,
+                [problem.costs],
+                self.deadline,
+            )
+            self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
+        return self._exact[node]
 
     def _most_classes(self, node: Node) -> int:
         """Return a number of classes that a node cannot exceed."""

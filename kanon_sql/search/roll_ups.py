@@ -58,16 +58,20 @@ class RollUps:
         steps = self._lattice.steps(node)
         return min((kept for kept in self._kept if not kept.steps & ~steps), key=lambda kept: kept.tuples)
 
-    def scanned(self, lower: Node) -> None:
-        """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``."""
+    def scanned(self, lower: Node, deadline: float | None = None) -> None:
+        """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile.
+        """
         source = self.source(lower)
         if source.tuples < _SMALL or lower in self._considered or source.steps == self._lattice.steps(lower):
             return
         self._scanned[lower] += 1
         if self._scanned[lower] >= _PRICE:
             self._considered.add(lower)
-            if self._estimate(lower, source) <= _SHRINKS_TO * source.tuples:
-                self.keep(self.make(lower))
+            if self._estimate(lower, source, deadline) <= _SHRINKS_TO * source.tuples:
+                self.keep(self.make(lower, deadline))
 
     def make(self, node: Node, deadline: float | None = None) -> RollUp:
         """Return the roll-up to a node, which the caller may keep or drop.
@@ -79,7 +83,8 @@ class RollUps:
         relation = engine.temporary_name("kanon_roll_up")
         query = roll_up_query(self._frequency, self.source(node).relation, node)
         engine.rows(sql.create_table(relation, query, temporary=True), f"roll up to {node}", deadline=deadline)
-        (tuples,) = engine.row(exp.select(sql.count_rows()).from_(relation.copy()), "size of the roll-up")
+        size = exp.select(sql.count_rows()).from_(relation.copy())
+        (tuples,) = engine.row(size, "size of the roll-up", deadline=deadline)
         return RollUp(self._lattice.steps(node), relation, tuples)
 
     def keep(self, roll_up: RollUp) -> None:
@@ -91,8 +96,9 @@ class RollUps:
         self._kept = [kept for kept in self._kept if kept is not roll_up]
         self._frequency.engine.run(sql.drop(roll_up.relation), "drop a roll-up")
 
-    def _estimate(self, node: Node, source: RollUp) -> int:
+    def _estimate(self, node: Node, source: RollUp, deadline: float | None) -> int:
         """Return about how many tuples a roll-up would have."""
         query = node_query(source.relation, self._frequency.masks(node), [], probe=True)
-        classes, _ = self._frequency.engine.row(query, f"probe the size of a roll-up to {node}")
+        title = f"probe the size of a roll-up to {node}"
+        classes, _ = self._frequency.engine.row(query, title, deadline=deadline)
         return int(classes) * PROBED

@@ -178,6 +178,23 @@ FROM (
 ) AS counted
 UNION ALL
 SELECT
+  'early_roots' AS what,
+  1 AS level,
+  n
+FROM (
+  SELECT
+    COUNT(*) AS n
+  FROM kanon_levels_age AS lookup
+  CROSS JOIN (
+    SELECT
+      MIN(level_3) AS root
+    FROM kanon_levels_age
+  ) AS top
+  WHERE
+    lookup.level_1 = top.root AND lookup.level_2 <> top.root
+) AS counted
+UNION ALL
+SELECT
   'several_parents' AS what,
   2 AS level,
   n
@@ -193,6 +210,23 @@ FROM (
     HAVING
       COUNT(DISTINCT level_3) > 1
   ) AS groups
+) AS counted
+UNION ALL
+SELECT
+  'early_roots' AS what,
+  2 AS level,
+  n
+FROM (
+  SELECT
+    COUNT(*) AS n
+  FROM kanon_levels_age AS lookup
+  CROSS JOIN (
+    SELECT
+      MIN(level_3) AS root
+    FROM kanon_levels_age
+  ) AS top
+  WHERE
+    lookup.level_2 = top.root AND lookup.level_3 <> top.root
 ) AS counted
 UNION ALL
 SELECT
@@ -652,11 +686,13 @@ SELECT
       CASE
         WHEN at_root
         THEN 1000000000
-        ELSE CAST(ROUND(
-          COALESCE((
+        ELSE CASE
+          WHEN lower IS NULL
+          THEN 0
+          ELSE CAST(ROUND((
             LEAST(upper, 97.0) - GREATEST(lower, 20.0)
-          ) / 77.0, 0) * 1000000000
-        ) AS BIGINT)
+          ) / 77.0 * 1000000000) AS BIGINT)
+        END
       END
     )
   ) AS total,
@@ -664,11 +700,13 @@ SELECT
     CASE
       WHEN at_root
       THEN 1000000000
-      ELSE CAST(ROUND(
-        COALESCE((
+      ELSE CASE
+        WHEN lower IS NULL
+        THEN 0
+        ELSE CAST(ROUND((
           LEAST(upper, 97.0) - GREATEST(lower, 20.0)
-        ) / 77.0, 0) * 1000000000
-      ) AS BIGINT)
+        ) / 77.0 * 1000000000) AS BIGINT)
+      END
     END
   ) FILTER(WHERE
     n > 0) AS largest,
