@@ -4,8 +4,8 @@ What is counted: rows; values with several rows; labels with several parents, fo
 the root and have another parent, for each level; labels at the top level (there must be one); and, for the codes, the
 largest number of children of a label at each level.
 
-A label that reads like the root tells no more than the root does, and costs as much (``measures.labels``). A parent that
-tells more would make it cheaper to generalize further: the search may not meet such a thing.
+A label that reads like the root tells no more than the root does, and costs as much (``measures.labels``). A parent
+that tells more would make it cheaper to generalize further: the search may not meet such a thing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class TreeCounts:
         rows: rows of the lookup, that of NULL included.
         repeated: values with more than one row.
         several_parents: for each level from 1 to below the root, labels with more than one parent.
-        early_roots: for each level from 1 to below the root, rows whose label reads like the root and whose label at the
-            next level does not.
+        early_roots: for each level from 1 to below the root, rows whose label reads like the root and whose label at
+            the next level does not.
         roots: labels at the top level.
         children: for each level from 0 to below the root, the largest number of its labels under one parent.
     """
@@ -95,8 +95,8 @@ def tree_problems(counts: TreeCounts, height: int) -> list[str]:
     for level, early in enumerate(counts.early_roots, start=1):
         if early:
             problems.append(
-                f"{_plural(early, 'row has', 'rows have')} the label of the root at level {level} and another one at level "
-                f"{level + 1}: nothing stands above the root, so repeat its label up to the last level"
+                f"{_plural(early, 'row has', 'rows have')} the label of the root at level {level} and another one at "
+                f"level {level + 1}: nothing stands above the root, so repeat its label up to the last level"
             )
     if counts.roots > 1:
         problems.append(
