@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import string
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 # Every word that DuckDB 2.0, PostgreSQL 17 or Spark 4 (in ANSI mode) does not take everywhere as a bare name.
 RESERVED = frozenset(
@@ -37,6 +39,11 @@ RESERVED = frozenset(
 def needs_quotes(name: str) -> bool:
     """Tell whether a name must be quoted to mean itself in every dialect that we write."""
     return name in RESERVED or _PLAIN.fullmatch(name) is None
+
+
+def folded(name: str) -> str:
+    """Return a name as SQL compares it: DuckDB regards case of the 26 letters of ASCII only."""
+    return name.translate(_LOWER)
 
 
 def unused_name(wanted: str, taken: Iterable[str]) -> str:

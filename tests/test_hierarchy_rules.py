@@ -34,8 +34,9 @@ def built(rule: str | None, kind: str, values: list[Any]) -> tuple[Hierarchy, di
         connection.execute("CREATE TABLE source (c VARCHAR)").execute("INSERT INTO source FROM given")
         connection.execute("ALTER TABLE source ALTER c TYPE " + kind)
         column, table = Column("c", kind), relation("source")
-        facts = column_facts(cast, table, [column])["c"]
-        made: BuiltRule = chosen_rule(column, facts) if rule is None else parse_rule(rule)  # type: ignore[assignment]  # no file is named here
+        given: BuiltRule | None = None if rule is None else parse_rule(rule)  # type: ignore[assignment]  # no file is named here
+        facts = column_facts(cast, table, [(column, given)])["c"]
+        made = chosen_rule(column, facts) if given is None else given
         hierarchy = build_hierarchy(cast, table, column, made, facts, chosen=rule is None)
         rows = cast.rows(rows_query(hierarchy.relation, hierarchy.height, None))
         return hierarchy, {value: list(labels) for value, *labels in rows}
