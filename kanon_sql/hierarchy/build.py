@@ -160,13 +160,13 @@ def _floored(data_type: str, places: int) -> exp.Expr:
     return sql.cast(exp.Sub(this=number.copy(), expression=unit), data_type)
 
 
-def _lowest_bound(rule: IntervalRule, facts: Facts) -> Decimal:
-    """Return the lowest bound that any label can show."""
+def _lowest_bound(rule: IntervalRule, facts: Facts) -> int:
+    """Return the lowest bound that any label of whole numbers can show."""
     if facts.minimum is None:
-        return Decimal(0)
-    past_bound = (facts.minimum - rule.origin) % rule.widths[-1]
-    lowest = facts.minimum - (past_bound if past_bound >= 0 else past_bound + rule.widths[-1])
-    return lowest if rule.bottom is None else max(lowest, rule.bottom)
+        return 0
+    minimum = int(facts.minimum)  # in whole numbers of Python, of any size; a Decimal has 28 digits
+    lowest = minimum - (minimum - int(rule.origin)) % int(rule.widths[-1])
+    return lowest if rule.bottom is None else max(lowest, int(rule.bottom))
 
 
 def _lower_bound(rule: IntervalRule, width: Decimal, data_type: str) -> exp.Expr:

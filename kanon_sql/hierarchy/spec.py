@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -69,7 +70,7 @@ class IntervalRule:
         _require(all(width > 0 for width in self.widths), "the width of an interval must be greater than 0")
         for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
             _require(
-                wide > narrow and wide % narrow == 0,
+                wide > narrow and Fraction(wide) % Fraction(narrow) == 0,
                 f"an interval of width {wide} cannot be put together from intervals of width {narrow}: "
                 "each width must be a multiple of the one before",
             )
