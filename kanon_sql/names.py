@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import string
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 # Every word that DuckDB 2.0, PostgreSQL 17 or Spark 4 (in ANSI mode) does not take everywhere as a bare name.
 RESERVED = frozenset(
@@ -41,6 +40,9 @@ def needs_quotes(name: str) -> bool:
     return name in RESERVED or _PLAIN.fullmatch(name) is None
 
 
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
 def folded(name: str) -> str:
     """Return a name as SQL compares it: DuckDB regards case of the 26 letters of ASCII only."""
     return name.translate(_LOWER)
@@ -51,9 +53,9 @@ def unused_name(wanted: str, taken: Iterable[str]) -> str:
 
     Names are compared as SQL compares them: without regard to case.
     """
-    lowered = {name.casefold() for name in taken}
+    lowered = {folded(name) for name in taken}
     name, number = wanted, 1
-    while name.casefold() in lowered:
+    while folded(name) in lowered:
         number += 1
         name = f"{wanted}_{number}"
     return name

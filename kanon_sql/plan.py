@@ -108,7 +108,7 @@ def verify_statements(
 ) -> tuple[exp.Expr, ...]:
     """Return the statements that verify a release."""
     counted = tuple(model for model in publication.models if model.entity is None)
-    statements: list[exp.Expr] = [class_check_query(output, publication.quasi_identifiers, counted)]
+    statements: list[exp.Expr] = [class_check_query(output, publication.published_quasi_identifiers, counted)]
     if (labels := label_check_query(publication, lookups, output)) is not None:
         statements.append(labels)
     if len(counted) < len(publication.models):

@@ -12,6 +12,7 @@ from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy, load_hierarchy, use_stored
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.identity import require_identity
 from kanon_sql.lattice import Lattice
 from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.names import folded
@@ -68,6 +69,7 @@ def prepare(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
     for name in policy.hierarchies:
         if (column := find_column(name, source.columns)) is not None and column not in roles.quasi_identifiers:
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
+    require_identity(source.engine, source.relation, roles.quasi_identifiers)
     seconds: dict[str, float] = {}
     tell("Preparing hierarchies")
     with timed(seconds, "hierarchies"):

@@ -203,7 +203,7 @@ def _findings(release: Release, summary: dict[str, Any]) -> list[tuple[str, str]
 def _check_destination(source: Source, destination: Destination) -> None:
     """Refuse a destination before any work is done for it."""
     if destination.out is not None:
-        check_file(destination.out, replace=destination.replace)
+        check_file(source, destination.out, replace=destination.replace)
     elif destination.into is not None:
         check_target(source, destination.into, destination.kind, replace=destination.replace)
 

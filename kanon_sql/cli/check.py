@@ -45,7 +45,7 @@ def check_command(
     [bold]kanon check clinic.duckdb patients_k5 --qi age,zip,sex -k 5[/bold]
     """
     base = read_policy(policy_file)[0] if policy_file is not None else Policy()
-    opened = open_source(source, table)
+    opened = open_source(source, table, as_text=True)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
         policy = overridden(
