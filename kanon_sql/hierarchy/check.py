@@ -21,6 +21,13 @@ from kanon_sql.hierarchy.build import VALUE, level_name
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.lookup import Hierarchy
+
+_LISTED = "kanon hierarchy check --sql prints the query that lists them."
+_ADD_LINES = f"Add a line for each; {_LISTED}"
+_MAKE_AGAIN = (
+    f"It is in the database: build it again, or complete its file and load it again, with --replace; {_LISTED}"
+)
 
 
 @dataclass(frozen=True)
@@ -162,8 +169,45 @@ def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Q
     )
 
 
-def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int]) -> str:
-    """Return what to tell a person whose data have values that the hierarchy lacks."""
+@dataclass(frozen=True)
+class Missing:
+    """What a hierarchy lacks of its column.
+
+    Attributes:
+        values: distinct values of the column without a row.
+        rows: rows of the table with such a value.
+        message: what to tell the person; None if nothing is missing.
+    """
+
+    values: int
+    rows: int
+    message: str | None
+
+
+def missing_message(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> str | None:
+    """Return what to tell a person whose data have values that the hierarchy lacks; None if it has them all."""
+    return count_missing(engine, source, hierarchy).message
+
+
+def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Missing:
+    """Return what a hierarchy lacks of its column."""
+    column = hierarchy.column
+    query = missing_query(source, hierarchy.relation, column)
+    rows, values, spaces, numbers = engine.row(query, f"values that the hierarchy of {column.name} misses")
+    counts = (int(rows), int(values), int(spaces), int(numbers))
+    advice = _ADD_LINES if hierarchy.stored is None else _MAKE_AGAIN
+    return Missing(counts[1], counts[0], describe_missing(column, hierarchy.origin, counts, advice) if values else None)
+
+
+def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int], advice: str = _ADD_LINES) -> str:
+    """Return what to tell a person whose data have values that the hierarchy lacks.
+
+    Args:
+        column: the column.
+        origin: what the hierarchy was made from.
+        counts: rows and values missing, and how many of the values would be found without spaces, and as numbers.
+        advice: what to do if they are not near misses.
+    """
     rows, values, spaces, numbers = counts
     text = (
         f"The hierarchy of column {column.name!r} ({origin}) has no row for {_plural(values, 'value', 'values')} of "
@@ -173,7 +217,7 @@ def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, i
         return text + "All are there but for surrounding spaces: trim the column."
     if numbers == values:
         return text + f"All are there as numbers but the column is {column.type}: cast it, or write the values alike."
-    return text + "Add a line for each; kanon hierarchy check --sql prints the query that lists them."
+    return text + advice
 
 
 def _text(expression: exp.Expr) -> exp.Expr:

@@ -65,15 +65,6 @@ LIMIT 0;
 SELECT
   MIN(TRY_CAST(source.age AS DECIMAL(38, 0))),
   MAX(TRY_CAST(source.age AS DECIMAL(38, 0))),
-  MIN(LENGTH(CAST(source.age AS TEXT))),
-  MAX(LENGTH(CAST(source.age AS TEXT))),
-  NULL,
-  NULL,
-  MIN(LENGTH(CAST(source.sex AS TEXT))),
-  MAX(LENGTH(CAST(source.sex AS TEXT))),
-  NULL,
-  NULL,
-  MIN(LENGTH(CAST(source.zip AS TEXT))),
   MAX(LENGTH(CAST(source.zip AS TEXT)))
 FROM patients AS source;
 
