@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from kanon_sql.models.k_anonymity import KAnonymity
     from kanon_sql.policy import Destination, Policy, read_policy, write_policy
+    from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
     from kanon_sql.progress import Progress
     from kanon_sql.release import Release
     from kanon_sql.roles import NamedColumns
@@ -56,6 +57,9 @@ _HOME = {
     "Policy": "policy",
     "read_policy": "policy",
     "write_policy": "policy",
+    "PreparedTable": "prepared_table",
+    "SatisfyingNode": "prepared_table",
+    "prepare": "prepared_table",
     "Progress": "progress",
     "Release": "release",
     "NamedColumns": "roles",
@@ -71,9 +75,11 @@ __all__ = [
     "NoSolutionError",
     "Policy",
     "PolicyError",
+    "PreparedTable",
     "Progress",
     "Published",
     "Release",
+    "SatisfyingNode",
     "SearchInterruptedError",
     "SourceError",
     "UsageError",
@@ -81,6 +87,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "check",
+    "prepare",
     "read_policy",
     "write_policy",
 ]

@@ -8,26 +8,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
-from kanon_sql.measures.costs import level_costs
-from kanon_sql.measures.loss import Loss
+from kanon_sql.errors import UsageError
+from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.summary import measure_node
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, read_policy
-from kanon_sql.prepare import Prepared, prepare
+from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.publish import Publication
 from kanon_sql.recoding import FullDomain
 from kanon_sql.release import Release
-from kanon_sql.roles import NamedColumns
+from kanon_sql.roles import NamedColumns, names
 from kanon_sql.search.base import Problem, SearchResult, rows_allowed
-from kanon_sql.search.optimal import search_optimal
+from kanon_sql.search.run import search
 from kanon_sql.timing import timed
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from kanon_sql.measures.costs import Costs
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.roles import Rest
 
@@ -43,7 +45,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     rest: Rest | None = None,
     models: Sequence[PrivacyModel] | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
-    max_suppressed: float = DEFAULT_MAX_SUPPRESSED,
+    max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
     algorithm: str = "optimal",
     measure: str = "loss",
     time_limit: float | None = None,
@@ -64,9 +66,10 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         models: what every published class must satisfy; by default ``KAnonymity(5)``.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
             one that is stored in the database, or one chosen by its type.
-        max_suppressed: the share of rows that may be suppressed, 0 to 1.
-        algorithm: how to search.
-        measure: what to lose least of.
+        max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
+            "k rows".
+        algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first" or "datafly".
+        measure: what to lose least of: "loss", "gcp" or "precision".
         time_limit: seconds after which the best release so far is taken, with its proven gap.
         seed: of the order of rows; drawn when not given.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
@@ -77,43 +80,50 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         SourceError: the source or a hierarchy cannot be read.
         NoSolutionError: no release satisfies the models.
     """
-    if policy is None:
-        policy = Policy(
-            columns=NamedColumns(
-                tuple(identifying), tuple(quasi_identifiers), tuple(sensitive), tuple(insensitive), rest
-            ),
-            models=tuple(models) if models is not None else (KAnonymity(DEFAULT_K),),
-            hierarchies=_rules(hierarchies) if isinstance(hierarchies, Mapping) else {},
-            hierarchy_directory=None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
-            max_suppressed=max_suppressed,
-            algorithm=algorithm,  # type: ignore[arg-type]  # any text may come in; Policy refuses what is unknown
-            measure=measure,  # type: ignore[arg-type]  # likewise
-            time_limit=time_limit,
-            seed=seed,
-        )
-    elif not isinstance(policy, Policy):
-        policy, _ = read_policy(Path(policy))
+    asked = make_policy(
+        policy,
+        quasi_identifiers=quasi_identifiers,
+        identifying=identifying,
+        sensitive=sensitive,
+        insensitive=insensitive,
+        rest=rest,
+        hierarchies=hierarchies,
+        models=models,
+        max_suppressed=max_suppressed,
+        algorithm=algorithm,
+        measure=measure,
+        time_limit=time_limit,
+        seed=seed,
+    )
     opened = open_source(source, table)
     try:
-        return make_release(opened, policy, progress or silent)
+        return make_release(opened, asked, progress or silent)
     except BaseException:
         opened.engine.close()
         raise
 
 
 def make_release(source: Source, policy: Policy, progress: Listener) -> Release:
-    """Return the best release of an open source under a policy."""
-    prepared = prepare(source, policy, lambda doing: progress(Progress(doing)))
-    models = policy.models
-    seconds = prepared.seconds
+    """Return the release of an open source that a policy asks for."""
+    prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
+    return release_of(prepared, policy, progress)
+
+
+def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Release:
+    """Return the release of a prepared table that a policy asks for; the table is not read again."""
+    seconds = dict(prepared.seconds)
     with timed(seconds, "search"):
-        result = _search(prepared, policy, progress)
+        costs = prepared.costs_of(policy.measure)
+        result = _search(prepared, policy, costs, progress)
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
+        charges = [prepared.costs_of(name) for name in CELL_MEASURES]
         measures, counts = measure_node(
-            prepared.frequency, result.classes, result.node, models, prepared.labels, policy.k
+            prepared.frequency, result.classes, result.node, policy.models, prepared.labels, charges, policy.k
         )
-    roles = prepared.roles
+        if result.classes != prepared.frequency.relation:
+            prepared.frequency.engine.run(sql.drop(result.classes), "drop the roll-up of the release")
+    source, roles = prepared.source, prepared.roles
     published = {column.name for column in (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive)}
     publication = Publication(
         source=source.relation,
@@ -121,25 +131,70 @@ def make_release(source: Source, policy: Policy, progress: Listener) -> Release:
         roles=roles,
         hierarchies=prepared.hierarchies,
         recoding=FullDomain(result.node),
-        models=models,
+        models=policy.models,
         seed=secrets.randbits(31) if policy.seed is None else policy.seed,
     )
-    return Release(policy, prepared, result, publication, measures, counts, seconds)
+    return Release(policy, prepared, result, costs, publication, measures, counts, seconds)
 
 
-def _search(prepared: Prepared, policy: Policy, progress: Listener) -> SearchResult:
+def problem_of(prepared: Prepared, policy: Policy, costs: Costs) -> Problem:
+    """Return what is to be searched for a policy.
+
+    Raises:
+        UsageError: people are to be counted in a table that was prepared to count rows, or the other way round.
+    """
     frequency = prepared.frequency
-    deadline = None if policy.time_limit is None else time.monotonic() + policy.time_limit
-    costs = level_costs(frequency.engine, prepared.labels, Loss(), frequency.rows)
-    limit = rows_allowed(policy.max_suppressed, frequency.rows)
-    problem = Problem(frequency, prepared.lattice, policy.models, costs, prepared.labels, limit)
+    if any(model.entity is not None for model in policy.models) != frequency.counts_people:
+        raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
+    limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
+    return Problem(frequency, prepared.lattice, policy.models, costs, prepared.labels, limit)
 
-    def report(nodes_tested: int, best: int | None, bound: int) -> None:
-        loss = None if best is None else costs.value(best)
-        progress(Progress("Searching", nodes_tested, loss, costs.value(bound)))
+
+def _search(prepared: Prepared, policy: Policy, costs: Costs, progress: Listener) -> SearchResult:
+    deadline = None if policy.time_limit is None else time.monotonic() + policy.time_limit
+
+    def report(nodes_tested: int, best: int | None, bound: int | None) -> None:
+        value, least = (None if cost is None else costs.value(cost) for cost in (best, bound))
+        progress(Progress("Searching", nodes_tested, value, least))
 
     progress(Progress("Searching"))
-    return search_optimal(problem, deadline=deadline, progress=report)
+    problem = problem_of(prepared, policy, costs)
+    return search(problem, policy.algorithm, deadline=deadline, progress=report)
+
+
+def make_policy(  # noqa: PLR0913 - the settings of the public calls
+    policy: Policy | str | os.PathLike[str] | None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    identifying: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    rest: Rest | None = None,
+    entity: str | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know
+) -> Policy:
+    """Return the policy that was given, or read from a file, or the one that settings make.
+
+    Raises:
+        UsageError: a setting is wrong.
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if policy is not None:
+        return read_policy(Path(policy))[0]
+    in_directory = hierarchies is not None and not isinstance(hierarchies, Mapping)
+    columns = NamedColumns(
+        names(identifying), names(quasi_identifiers), names(sensitive), names(insensitive), rest, entity
+    )
+    return Policy(
+        columns=columns,
+        models=tuple(models) if models is not None else (KAnonymity(DEFAULT_K),),
+        hierarchies=_rules(hierarchies) if isinstance(hierarchies, Mapping) else {},
+        hierarchy_directory=Path(hierarchies) if in_directory else None,  # type: ignore[arg-type]  # a path then
+        **settings,
+    )
 
 
 def _rules(hierarchies: Mapping[str, str | os.PathLike[str]]) -> dict[str, str]:

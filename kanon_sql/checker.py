@@ -12,7 +12,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.identity import require_identity
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import DEFAULT_K, Policy, read_policy
-from kanon_sql.roles import NO_QUASI_IDENTIFIER, NamedColumns, find_column, resolve_columns
+from kanon_sql.roles import NO_QUASI_IDENTIFIER, NamedColumns, find_column, names, resolve_columns
 from kanon_sql.verify import ModelResult, class_check_query, read_verification
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def check(
         SourceError: the source cannot be read.
     """
     if policy is None:
-        columns = NamedColumns(tuple(identifying), tuple(quasi_identifiers))
+        columns = NamedColumns(names(identifying), names(quasi_identifiers))
         policy = Policy(columns, tuple(models) if models is not None else (KAnonymity(DEFAULT_K),))
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))

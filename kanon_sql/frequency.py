@@ -21,7 +21,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE
-from kanon_sql.hierarchy.check import describe_missing, missing_query
+from kanon_sql.hierarchy.check import missing_message
 from kanon_sql.hierarchy.code import WORD_BITS, CodeWord, code_name
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def build_frequency(
         "size of the frequency set",
     )
     if missing:
-        raise HierarchyError(" ".join(_missing_values(engine, source, hierarchies)))
+        messages = [missing_message(engine, source, hierarchy) for hierarchy in hierarchies]
+        raise HierarchyError(" ".join(message for message in messages if message))
     return FrequencySet(engine, relation, placements, keys, int(rows), tuples, entity is not None)
 
 
@@ -225,16 +226,3 @@ def _with_people(coded: exp.Select, keys: list[exp.Column]) -> exp.Query:
         .with_("pairs", as_=pairs)
         .with_("movers", as_=movers)
     )
-
-
-def _missing_values(engine: Engine, source: exp.Table, hierarchies: Sequence[Hierarchy]) -> list[str]:
-    """Return what each hierarchy misses, for the message."""
-    messages = []
-    for hierarchy in hierarchies:
-        query = missing_query(source, hierarchy.relation, hierarchy.column)
-        rows, values, spaces, numbers = engine.row(
-            query, f"values that the hierarchy of {hierarchy.column.name} misses"
-        )
-        if values:
-            messages.append(describe_missing(hierarchy.column, hierarchy.origin, (int(rows), values, spaces, numbers)))
-    return messages

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.models.base import PrivacyModel
 
-Algorithm = Literal["optimal"]
-Measure = Literal["loss"]
+Algorithm = Literal["optimal", "incognito", "samarati", "samarati-first", "datafly"]
+Measure = Literal["loss", "gcp", "precision"]
 Kind = Literal["table", "view"]
 
 DEFAULT_K = 5
@@ -64,7 +65,7 @@ class Policy:
         models: what every published class must satisfy.
         hierarchies: for columns that have one given, its rule or file.
         hierarchy_directory: a directory with hierarchy files.
-        max_suppressed: the share of rows that may be suppressed, 0 to 1.
+        max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
         algorithm: how the recoding is searched for.
         measure: what it should lose least of.
         time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
@@ -76,7 +77,7 @@ class Policy:
     models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
-    max_suppressed: float = DEFAULT_MAX_SUPPRESSED
+    max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
     algorithm: Algorithm = "optimal"
     measure: Measure = "loss"
     time_limit: float | None = None
@@ -84,8 +85,7 @@ class Policy:
     directory: Path = field(default_factory=Path)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.max_suppressed <= 1:
-            raise UsageError(f"max_suppressed is a share of rows between 0 and 1, not {self.max_suppressed:g}.")
+        object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
         if self.time_limit is not None and not self.time_limit > 0:
             raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
         if self.algorithm not in get_args(Algorithm):
@@ -128,6 +128,26 @@ class Destination:
     def __post_init__(self) -> None:
         if self.into is not None and self.out is not None:
             raise UsageError("A release goes to one place: give --into or --out, not both.")
+
+
+def suppression_limit(given: float | str) -> float | str:
+    """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    text = str(given).strip().lower()
+    if match := re.fullmatch(r"(\d+|k) ?rows?", text):
+        return f"{match[1]} rows"
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if isinstance(given, bool) or not 0 <= share <= 1:
+        raise UsageError(
+            f'max_suppressed is a share of rows between 0 and 1, or "25 rows", or "k rows"; not {given!r}.'
+        )
+    return given if isinstance(given, int | float) else share
 
 
 _SECTIONS: dict[str, set[str]] = {
@@ -212,7 +232,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         models=(KAnonymity(k, entity=named.entity),),
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
-        max_suppressed=_number(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED), "search.max_suppressed"),
+        max_suppressed=_limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),
         time_limit=_number(search.get("time_limit"), "search.time_limit"),
@@ -259,6 +279,10 @@ def _number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file m
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
         raise PolicyError(f"{where} must be a number.")
     return value
+
+
+def _limit(value: Any) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    return value if isinstance(value, str) else _number(value, "search.max_suppressed")
 
 
 def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold

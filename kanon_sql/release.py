@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.summary import ClassCounts
-    from kanon_sql.prepare import Prepared
+    from kanon_sql.preparation import Prepared
     from kanon_sql.publish import Publication
     from kanon_sql.search.base import SearchResult
 
@@ -50,19 +51,23 @@ class Release:
         policy: what was asked for.
         prepared: the table as it was searched.
         result: what the search found.
+        costs: the measure that was minimized.
         publication: what is published.
         measures: every quality measure by name.
         counts: sizes of the classes.
         seconds: by step.
+        keeps_source: whether the source is closed with the release; that of a ``PreparedTable`` is not.
     """
 
     policy: Policy
     prepared: Prepared
     result: SearchResult
+    costs: Costs
     publication: Publication
     measures: dict[str, float | None]
     counts: ClassCounts
     seconds: dict[str, float] = field(default_factory=dict)
+    keeps_source: bool = True
 
     # What came out
 
@@ -93,27 +98,28 @@ class Release:
 
     @property
     def loss(self) -> float:
-        """What was minimized, between 0 and 1."""
-        return self._loss_of(self.result.cost)
+        """The share of other values that a cell could have, as a mean over all cells: 0 to 1."""
+        return self.measures["loss"] or 0.0
 
     @property
-    def bound(self) -> float:
-        """The loss that no full-domain release of this table can be below; equal to ``loss`` when proven optimal."""
-        return self._loss_of(self.result.bound)
+    def bound(self) -> float | None:
+        """The value of ``policy.measure`` that no full-domain release can beat, as far as is proven; None if nothing is.
+
+        It is the value of this release when that is proven optimal.
+        """
+        return None if self.result.bound is None else self.costs.value(self.result.bound)
 
     @property
-    def gap(self) -> float:
-        """How much less any release could lose, as a share of ``loss``: 0 when proven optimal."""
+    def gap(self) -> float | None:
+        """How much less any release could cost, as a share of this one's cost: 0 when proven optimal; None if unknown."""
+        if self.result.bound is None:
+            return None
         return (self.result.cost - self.result.bound) / self.result.cost if self.result.cost else 0.0
 
     @property
     def optimal(self) -> bool:
-        """Whether it is proven that no full-domain release loses less."""
+        """Whether it is proven that no full-domain release is better by ``policy.measure``."""
         return self.result.optimal
-
-    def _loss_of(self, cost: int) -> float:
-        loss = self.measures["loss"] or 0.0
-        return loss * cost / self.result.cost if self.result.cost else loss
 
     # Publishing
 
@@ -229,6 +235,7 @@ class Release:
         models = checked.models if checked else self._models_before()
         return {
             "algorithm": self.policy.algorithm,
+            "measure": self.policy.measure,
             "source": self.prepared.source.name,
             "destination": published.destination if published else None,
             "levels": self.levels,
@@ -266,8 +273,9 @@ class Release:
         }
 
     def close(self) -> None:
-        """Let go of the source and drop the temporary tables."""
-        self.prepared.source.engine.close()
+        """Let go of the source and drop the temporary tables, unless a ``PreparedTable`` holds them."""
+        if self.keeps_source:
+            self.prepared.source.engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -276,7 +284,7 @@ class Release:
         self.close()
 
     def __repr__(self) -> str:
-        proof = "optimal" if self.optimal else f"gap {self.gap:.1%}"
+        proof = "optimal" if self.optimal else self.policy.algorithm if self.gap is None else f"gap {self.gap:.1%}"
         return (
             f"<Release of {self.prepared.source.name}: loss {self.loss:.4f} ({proof}), {self.rows_out:,} of "
             f"{self.rows_in:,} rows in {self.classes:,} classes>"

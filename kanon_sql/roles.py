@@ -109,6 +109,17 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
     )
 
 
+def names(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names as they were given.
+
+    Raises:
+        UsageError: one text stands where a list of names belongs.
+    """
+    if isinstance(given, str):
+        raise UsageError(f"Give a list of column names, such as [{given!r}], not a text.")
+    return tuple(given)
+
+
 def named_once(names: Iterable[str], source: str) -> None:
     """Raise unless the names of a source's columns are different ones to SQL.
 

@@ -44,7 +44,7 @@ from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement, one_line
 from kanon_sql.policy import Policy
-from kanon_sql.prepare import given_rules, make_hierarchy
+from kanon_sql.preparation import given_rules, make_hierarchy
 from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from kanon_sql.hierarchy.store import store_statements, stored_hierarchies
 from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import Policy
-from kanon_sql.prepare import make_hierarchies
+from kanon_sql.preparation import make_hierarchies
 from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:

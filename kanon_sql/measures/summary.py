@@ -11,23 +11,17 @@ from kanon_sql import sql
 from kanon_sql.classes import classes_query, is_published
 from kanon_sql.frequency import N, roll_up_query
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
-from kanon_sql.measures.costs import hidden_costs, level_costs
+from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.measures.discernibility import discernibility
-from kanon_sql.measures.gcp import GlobalCertaintyPenalty
-from kanon_sql.measures.loss import Loss
-from kanon_sql.measures.precision import Precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.frequency import FrequencySet
     from kanon_sql.lattice import Node
-    from kanon_sql.measures.base import CellMeasure
+    from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
-
-CELL_MEASURES: tuple[CellMeasure, ...] = (Loss(), Precision(), GlobalCertaintyPenalty())
-"""Measures that are a mean over cells."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +53,7 @@ def measure_node(
     node: Node,
     models: Sequence[PrivacyModel],
     labels: Sequence[Labels],
+    costs: Sequence[Costs],
     k: int,
 ) -> tuple[dict[str, float | None], ClassCounts]:
     """Return every measure of a node, by name, and the sizes of its classes.
@@ -70,6 +65,7 @@ def measure_node(
         node: the node.
         models: what a published class must satisfy.
         labels: the labels of each quasi-identifier.
+        costs: what each measure that is a mean over cells charges.
         k: the class size in whose units the average is given.
     """
     engine = frequency.engine
@@ -77,13 +73,13 @@ def measure_node(
     roll_up = roll_up_query(frequency, source, node)
     engine.run(sql.create_table(relation, roll_up, temporary=True), f"classes of the release, {node}")
     row = engine.row(class_counts_query(frequency, relation, node, models), "sizes of the classes")
-    costs = [level_costs(engine, labels, measure, frequency.rows) for measure in CELL_MEASURES]
     labelled = tuple(column[level] for column, level in zip(costs[0].labels, node, strict=True))
     published, rows, squares, smallest, suppressed, *worst = row
     counts = ClassCounts(
         published, int(rows or 0), int(squares or 0), smallest, int(suppressed or 0), tuple(worst), labelled
     )
     hidden = hidden_costs(frequency, relation, node, models, labels, costs)
+    engine.run(sql.drop(relation), "drop the classes of the release")
     values: dict[str, float | None] = {
         cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
         for cost, charged in zip(costs, hidden, strict=True)

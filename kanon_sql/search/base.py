@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from kanon_sql.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
 
 Stopped = Literal["time limit", "interrupt"]
+
+LISTABLE = 1_000_000
+"""Nodes of a lattice that can be listed."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best node that was found, and what is proven about it.
+    """The node that an algorithm chose, and what is proven about it.
 
     Attributes:
         node: the node.
         suppressed: rows that it suppresses.
         cost: its cost, in units of ``Problem.costs``.
-        bound: no node costs less than this.
+        bound: no node costs less than this; None where the algorithm proves nothing.
         nodes_tested: lattice nodes whose classes were counted.
         classes: the smallest relation from which the classes of the node can be counted.
         stopped: why the search ended before the proof was complete; None if it is complete.
@@ -58,24 +63,56 @@ class SearchResult:
     node: Node
     suppressed: int
     cost: int
-    bound: int
+    bound: int | None
     nodes_tested: int
     classes: exp.Table
     stopped: Stopped | None = None
 
     @property
     def optimal(self) -> bool:
-        """Whether no node costs less."""
-        return self.bound >= self.cost
+        """Whether it is proven that no node costs less."""
+        return self.bound is not None and self.bound >= self.cost
 
 
 class SearchProgress(Protocol):
     """Told from time to time how far a search has come."""
 
-    def __call__(self, nodes_tested: int, best: int | None, bound: int) -> None:
-        """Take note: nodes tested, the best cost so far, the cost that none can be below."""
+    def __call__(self, nodes_tested: int, best: int | None, bound: int | None) -> None:
+        """Take note: nodes tested, the best cost so far, the cost that none can be below as far as is proven."""
 
 
-def rows_allowed(max_suppressed: float, rows: int) -> int:
-    """Return how many rows a fraction allows; 0.29 of 100 is 29, as a person would say, not 28."""
+def require_monotone(models: Sequence[PrivacyModel], algorithm: str) -> None:
+    """Raise unless suppression falls upwards under all models, on which an algorithm relies.
+
+    Raises:
+        UsageError: a model is not monotone.
+    """
+    if stubborn := [model.name for model in models if not model.monotone]:
+        raise UsageError(f"Algorithm {algorithm} needs monotone privacy models; {', '.join(stubborn)} is not.")
+
+
+def require_listable(lattice: Lattice, algorithm: str) -> None:
+    """Raise if an algorithm that lists nodes of the lattice would never end.
+
+    Raises:
+        UsageError: there are too many nodes.
+    """
+    if lattice.size > LISTABLE:
+        raise UsageError(
+            f"Algorithm {algorithm} lists nodes of the lattice, and this one has {lattice.size:,} (at most {LISTABLE:,}): "
+            "use --algorithm optimal, which never lists it, or hierarchies with fewer levels."
+        )
+
+
+def rows_allowed(max_suppressed: float | str, rows: int, k: int = 0) -> int:
+    """Return how many rows may be suppressed.
+
+    Args:
+        max_suppressed: a fraction, of which 0.29 of 100 is 29, as a person would say, not 28; or "25 rows", "k rows".
+        rows: rows of the table.
+        k: the k of "k rows".
+    """
+    if isinstance(max_suppressed, str):
+        number = max_suppressed.split()[0]
+        return k if number == "k" else int(number)
     return int(Fraction(str(max_suppressed)) * rows)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes import node_query
+from kanon_sql.errors import NoSolutionError, SearchInterruptedError
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.search.roll_ups import RollUp, RollUps
 
@@ -34,14 +35,14 @@ class Evidence:
     Attributes:
         problem: what is searched.
         deadline: ``time.monotonic()`` at which statements stop.
-        proven: no node costs less than this.
+        proven: no node costs less than this; None until something is proven.
         best: the best node so far, its suppressed rows and its cost.
         tested: suppressed rows of every tested node.
     """
 
     problem: Problem
     deadline: float | None = None
-    proven: float = field(default=0, init=False)
+    proven: float | None = field(default=None, init=False)
     best: tuple[Node, int, int] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
 
@@ -58,10 +59,41 @@ class Evidence:
         """How many nodes were tested or probed."""
         return len(self._probed | self.tested.keys())
 
+    def the_best(self) -> tuple[Node, int, int]:
+        """Return the best node so far, its suppressed rows and its cost; the top has been tested at least.
+
+        Raises:
+            SearchInterruptedError: nothing has been tested yet.
+        """
+        if self.best is None:
+            raise SearchInterruptedError("Stopped before a first release was found; nothing was written.")
+        return self.best
+
     @property
     def best_cost(self) -> float:
         """The cost of the best node so far."""
         return IMPOSSIBLE if self.best is None else self.best[2]
+
+    def require_top(self) -> None:
+        """Test the top of the lattice, where the whole table is one class.
+
+        Raises:
+            NoSolutionError: it would be suppressed; then so would be all of every other node.
+        """
+        problem = self.problem
+        suppressed = self.test(problem.lattice.top)
+        if problem.frequency.rows and suppressed:
+            required = max(model.required for model in problem.models)
+            members = "different people" if problem.frequency.counts_people else "rows"
+            raise NoSolutionError(
+                f"The table has fewer than {required:,} {members} (it has {problem.frequency.rows:,} rows), so that no "
+                f"release of it can be {required:,}-anonymous. Lower k, or take a larger table."
+            )
+
+    def satisfies(self, node: Node) -> bool:
+        """Tell whether a node suppresses no more than is allowed; without a test where the answer is known."""
+        limit = self.problem.limit
+        return self.suppresses_at_least(node) <= limit and self.test(node) <= limit
 
     def test(self, node: Node) -> int:
         """Return how many rows a node suppresses; the node becomes the best so far if it costs least."""
@@ -93,10 +125,9 @@ class Evidence:
         suppressed = self.test(node)
         return IMPOSSIBLE if suppressed > self.problem.limit else self._exact_cost(node, suppressed, None)
 
-    def classes_of_best(self) -> exp.Table:
-        """Return the smallest relation from which the classes of the best node can be counted."""
-        best = self.problem.lattice.bottom if self.best is None else self.best[0]
-        return self.roll_ups.source(best).relation
+    def classes_of(self, node: Node) -> exp.Table:
+        """Return the smallest relation from which the classes of a node can be counted."""
+        return self.roll_ups.source(node).relation
 
     def suppresses_at_least(self, node: Node) -> int:
         """Return the most rows that any tested node at or above this one suppresses."""

@@ -9,7 +9,7 @@ suppresses at least the rows that ``b`` does, and every row that is left costs a
 for all v in the interval, from a single test, that of ``b``. The rows' cost at ``a`` is not asked for: it is at most
 what the costliest labels of ``a`` charge for so many rows (``Costs.most_hidden``).
 
-1. Test the top: if it suppresses too much, everything does. Begin with the interval of the whole lattice.
+1. The top was tested: if it suppresses too much, everything does. Begin with the interval of the whole lattice.
 2. Take the interval of the smallest bound. If that bound reaches the best node found, the best node is the optimum.
 3. Tighten: lower the upper end, column by column, past levels whose generalization alone costs too much. Test the upper
    end (probe it first where it may have very many classes); repeat until nothing changes.
@@ -28,16 +28,14 @@ import heapq
 from itertools import count
 from typing import TYPE_CHECKING
 
-from kanon_sql.engine.base import DeadlineReachedError
-from kanon_sql.errors import NoSolutionError, SearchInterruptedError, UsageError
 from kanon_sql.lattice import with_level
-from kanon_sql.search.base import SearchResult, Stopped
+from kanon_sql.search.base import require_monotone
 from kanon_sql.search.descent import descend, improve
-from kanon_sql.search.evidence import Evidence
 
 if TYPE_CHECKING:
     from kanon_sql.lattice import Node
-    from kanon_sql.search.base import Problem, SearchProgress
+    from kanon_sql.search.base import SearchProgress
+    from kanon_sql.search.evidence import Evidence
 
 _PATIENCE = 400  # tests of branch and bound before descent is worth its own tests
 _LARGE = 1_000_000  # nodes of a lattice in which descent comes first
@@ -46,35 +44,18 @@ Interval = tuple[float, int, "Node", "Node"]
 """Bound, order of arrival (negative: the newest first), lower end, upper end."""
 
 
-def search_optimal(
-    problem: Problem, *, deadline: float | None = None, progress: SearchProgress | None = None
-) -> SearchResult:
-    """Return the node that costs least, with proof; or the best so far when time is up or Ctrl-C is pressed.
-
-    Args:
-        problem: what is searched.
-        deadline: ``time.monotonic()`` at which the search ends.
-        progress: told after every interval.
+def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
+    """Return the node that costs least; ``evidence.proven`` says at any time what is proven.
 
     Raises:
         UsageError: a model is not monotone, so that what is pruned here could hold the optimum.
-        NoSolutionError: even the top suppresses too much.
-        SearchInterruptedError: interrupted before the first node was tested.
     """
-    if stubborn := [model.name for model in problem.models if not model.monotone]:
-        raise UsageError(f"The optimal search needs monotone privacy models; {', '.join(stubborn)} is not.")
-    evidence = Evidence(problem)
-    stopped: Stopped | None = None
-    try:
-        # 1. The top, however short the time; then the whole lattice.
-        _require_top(evidence)
-        evidence.deadline = deadline
-        _prove(evidence, progress)
-        # 6. Undo what costs nothing.
-        _lower_for_free(evidence)
-    except (KeyboardInterrupt, DeadlineReachedError) as reason:
-        stopped = "interrupt" if isinstance(reason, KeyboardInterrupt) else "time limit"
-    return _best_so_far(evidence, stopped)
+    require_monotone(evidence.problem.models, "optimal")
+    evidence.proven = 0
+    # 1. The top, which was tested before; then the whole lattice.
+    _prove(evidence, progress)
+    # 6. Undo what costs nothing.
+    return lower_for_free(evidence)
 
 
 def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
@@ -110,23 +91,6 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
         if progress is not None and evidence.best is not None:
             progress(evidence.nodes_tested, evidence.best[2], int(bound))
     evidence.proven = evidence.best_cost
-
-
-def _require_top(evidence: Evidence) -> None:
-    """Test the top of the lattice, where the whole table is one class.
-
-    Raises:
-        NoSolutionError: it would be suppressed; then so would be all of every other node.
-    """
-    problem = evidence.problem
-    suppressed = evidence.test(problem.lattice.top)
-    if problem.frequency.rows and suppressed:
-        required = max(model.required for model in problem.models)
-        members = "different people" if problem.frequency.counts_people else "rows"
-        raise NoSolutionError(
-            f"The table has fewer than {required:,} {members} (it has {problem.frequency.rows:,} rows), so that no "
-            f"release of it can be {required:,}-anonymous. Lower k, or take a larger table."
-        )
 
 
 def _tighten(evidence: Evidence, lower: Node, upper: Node) -> tuple[Node, Node] | None:
@@ -167,11 +131,9 @@ def _split(evidence: Evidence, lower: Node, upper: Node) -> tuple[tuple[Node, No
     return (with_level(lower, column, middle + 1), upper), (lower, with_level(upper, column, middle))
 
 
-def _lower_for_free(evidence: Evidence) -> None:
-    """Go down from the best node where that costs nothing: generalization without a reason helps no one."""
-    if evidence.best is None:
-        return
-    node, suppressed, cost = evidence.best
+def lower_for_free(evidence: Evidence) -> Node:
+    """Return the best node after going down where that costs nothing: generalization without a reason helps no one."""
+    node, suppressed, cost = evidence.the_best()
     totals = evidence.problem.costs.totals
     for column in range(len(node)):
         while node[column] and totals[column][node[column]] == totals[column][node[column] - 1]:
@@ -179,20 +141,5 @@ def _lower_for_free(evidence: Evidence) -> None:
             if evidence.cost(lowered) > cost:
                 break
             node, suppressed = lowered, evidence.tested[lowered]
-    evidence.best = (node, suppressed, cost)
-
-
-def _best_so_far(evidence: Evidence, stopped: Stopped | None) -> SearchResult:
-    if evidence.best is None:
-        raise SearchInterruptedError("Stopped before a first release was found; nothing was written.")
-    node, suppressed, cost = evidence.best
-    bound = int(min(cost, evidence.proven))
-    return SearchResult(
-        node,
-        suppressed,
-        cost,
-        bound,
-        evidence.nodes_tested,
-        evidence.classes_of_best(),
-        None if bound >= cost else stopped,
-    )
+            evidence.best = (node, suppressed, cost)
+    return node

@@ -96,6 +96,12 @@ class RollUps:
         self._kept = [kept for kept in self._kept if kept is not roll_up]
         self._frequency.engine.run(sql.drop(roll_up.relation), "drop a roll-up")
 
+    def drop_all_but(self, relation: exp.Table) -> None:
+        """Drop every roll-up that was kept, but for one."""
+        for roll_up in self._kept[1:]:
+            if roll_up.relation != relation:
+                self.drop(roll_up)
+
     def _estimate(self, node: Node, source: RollUp, deadline: float | None) -> int:
         """Return about how many tuples a roll-up would have."""
         query = node_query(source.relation, self._frequency.masks(node), [], probe=True)

@@ -603,85 +603,6 @@ JOIN kanon_labels_age AS labels_1
 WHERE
   measure_0 < 4;
 
--- classes of the release, ...
-CREATE TEMPORARY TABLE kanon_classes AS
-SELECT
-  key_0 & 32512 AS key_0,
-  CAST(SUM(n) AS BIGINT) AS n,
-  CAST(SUM(persons) AS BIGINT) AS persons,
-  entity
-FROM kanon_frequency
-GROUP BY
-  key_0 & 32512,
-  entity;
-
--- sizes of the classes
-SELECT
-  COUNT(*) FILTER(WHERE
-    measure_0 >= 4),
-  SUM(n) FILTER(WHERE
-    measure_0 >= 4),
-  SUM(n * n) FILTER(WHERE
-    measure_0 >= 4),
-  MIN(n) FILTER(WHERE
-    measure_0 >= 4),
-  SUM(n) FILTER(WHERE
-    measure_0 < 4),
-  MIN(measure_0) FILTER(WHERE
-    measure_0 >= 4)
-FROM (
-  SELECT
-    key_0 & 32512 AS key_0,
-    SUM(n) AS n,
-    SUM(persons) + COUNT(DISTINCT entity) AS measure_0
-  FROM kanon_classes
-  GROUP BY
-    key_0 & 32512
-) AS classes;
-
--- precision of every level
-SELECT
-  0 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 3 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 1 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 1 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 3 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
-GROUP BY
-  level;
-
 -- gcp of every level
 SELECT
   0 AS number,
@@ -788,3 +709,85 @@ SELECT
 FROM kanon_labels_zip
 GROUP BY
   level;
+
+-- precision of every level
+SELECT
+  0 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 3 ELSE level END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_age
+GROUP BY
+  level
+UNION ALL
+SELECT
+  1 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 1 ELSE level END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 1 ELSE level END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_sex
+GROUP BY
+  level
+UNION ALL
+SELECT
+  2 AS number,
+  level,
+  SUM(n * (
+    CASE WHEN at_root THEN 3 ELSE level END
+  )) AS total,
+  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_zip
+GROUP BY
+  level;
+
+-- classes of the release, ...
+CREATE TEMPORARY TABLE kanon_classes AS
+SELECT
+  key_0 & 32512 AS key_0,
+  CAST(SUM(n) AS BIGINT) AS n,
+  CAST(SUM(persons) AS BIGINT) AS persons,
+  entity
+FROM kanon_frequency
+GROUP BY
+  key_0 & 32512,
+  entity;
+
+-- sizes of the classes
+SELECT
+  COUNT(*) FILTER(WHERE
+    measure_0 >= 4),
+  SUM(n) FILTER(WHERE
+    measure_0 >= 4),
+  SUM(n * n) FILTER(WHERE
+    measure_0 >= 4),
+  MIN(n) FILTER(WHERE
+    measure_0 >= 4),
+  SUM(n) FILTER(WHERE
+    measure_0 < 4),
+  MIN(measure_0) FILTER(WHERE
+    measure_0 >= 4)
+FROM (
+  SELECT
+    key_0 & 32512 AS key_0,
+    SUM(n) AS n,
+    SUM(persons) + COUNT(DISTINCT entity) AS measure_0
+  FROM kanon_classes
+  GROUP BY
+    key_0 & 32512
+) AS classes;
+
+-- drop the classes of the release
+DROP TABLE IF EXISTS kanon_classes;

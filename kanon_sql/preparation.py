@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, UsageError
@@ -14,6 +14,8 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.identity import require_identity
 from kanon_sql.lattice import Lattice
+from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.costs import Costs, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.names import folded
 from kanon_sql.progress import Tell, silent
@@ -51,9 +53,17 @@ class Prepared:
     labels: tuple[Labels, ...]
     lattice: Lattice
     seconds: dict[str, float]
+    _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
+
+    def costs_of(self, measure: str) -> Costs:
+        """Return what a measure charges for the levels of each column; computed when it is first asked for."""
+        if measure not in self._costs:
+            frequency = self.frequency
+            self._costs[measure] = level_costs(frequency.engine, self.labels, CELL_MEASURES[measure], frequency.rows)
+        return self._costs[measure]
 
 
-def prepare(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
+def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
     """Return a table ready to be searched.
 
     Costs one scan of the source for the frequency set. Before it, a column whose hierarchy is built from its values is

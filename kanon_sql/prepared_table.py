@@ -1,0 +1,159 @@
+"""``prepare``: a table that is encoded once and asked many times; another k, limit or algorithm costs no second scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from kanon_sql.anonymizer import make_policy, problem_of, release_of
+from kanon_sql.engine.sources import open_source
+from kanon_sql.preparation import Prepared, prepare_source
+from kanon_sql.progress import Listener, Progress, silent
+from kanon_sql.search.evidence import Evidence
+from kanon_sql.search.incognito import good_nodes, minimal_nodes
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.policy import Policy
+    from kanon_sql.release import Release
+    from kanon_sql.roles import Rest
+
+
+@dataclass(frozen=True)
+class SatisfyingNode:
+    """A node of the lattice that satisfies a policy.
+
+    Attributes:
+        levels: the level of each quasi-identifier.
+        rows_suppressed: rows in classes that are too small.
+        value: what the policy's measure says of it.
+        minimal: whether no node below it satisfies the policy.
+    """
+
+    levels: dict[str, int]
+    rows_suppressed: int
+    value: float
+    minimal: bool
+
+
+@dataclass(frozen=True)
+class PreparedTable:
+    """A table whose frequency set is kept until ``close``, or the end of a ``with`` block.
+
+    Attributes:
+        prepared: the table as it is searched.
+        policy: roles and hierarchies; the other settings are what is asked for where nothing else is said.
+    """
+
+    prepared: Prepared
+    policy: Policy
+
+    def anonymize(self, *, progress: Listener | None = None, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
+        """Return the release that the policy asks for, with some of its settings changed.
+
+        Args:
+            progress: called as the work goes on.
+            settings: ``models``, ``max_suppressed``, ``algorithm``, ``measure``, ``time_limit``, ``seed``.
+
+        Raises:
+            UsageError: a setting is wrong.
+            NoSolutionError: no release satisfies the models.
+        """
+        release = release_of(self.prepared, replace(self.policy, **settings), progress or silent)
+        release.keeps_source = False
+        return release
+
+    def lattice(
+        self, *, everything: bool = False, progress: Listener | None = None, **settings: Any
+    ) -> list[SatisfyingNode]:  # noqa: ANN401 - as above
+        """Return the nodes that satisfy the policy, found by Incognito, those that lose least first.
+
+        Args:
+            everything: whether to return all of them, or only the minimal ones: those above no other.
+            progress: called as the work goes on.
+            settings: as for ``anonymize``.
+
+        Raises:
+            UsageError: a setting is wrong, or the lattice is too large to be listed.
+            NoSolutionError: no node satisfies the models.
+        """
+        policy = replace(self.policy, **settings)
+        tell = progress or silent
+        costs = self.prepared.costs_of(policy.measure)
+        evidence = Evidence(problem_of(self.prepared, policy, costs))
+        evidence.require_top()
+        good = good_nodes(evidence, lambda tested, *_: tell(Progress("Testing nodes", tested)))
+        minimal = minimal_nodes(good)
+        cost = {node: int(evidence.cost(node)) for node in (good if everything else minimal)}
+        evidence.roll_ups.drop_all_but(self.prepared.frequency.relation)
+        names = [hierarchy.column.name for hierarchy in self.prepared.hierarchies]
+        return [
+            SatisfyingNode(
+                dict(zip(names, node, strict=True)), evidence.tested[node], costs.value(cost[node]), node in minimal
+            )
+            for node in sorted(cost, key=lambda node: (cost[node], node))
+        ]
+
+    def close(self) -> None:
+        """Let go of the source and drop the temporary tables."""
+        self.prepared.source.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    identifying: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    rest: Rest | None = None,
+    entity: str | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    progress: Listener | None = None,
+) -> PreparedTable:
+    """Return a table ready to be anonymized in many ways: its hierarchies made, its frequency set counted.
+
+    Args:
+        source: as for ``anonymize``, and so are the other settings.
+        table: the table in a database.
+        quasi_identifiers: columns that together could tell who a row is about.
+        identifying: columns that are never published.
+        sensitive: columns that must not be learned about a person.
+        insensitive: other columns that are published as they are.
+        rest: what happens to columns that were not named.
+        entity: the column that names the person; then every k counts people.
+        hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        progress: called as the work goes on.
+
+    Raises:
+        UsageError: a setting or a column is wrong.
+        SourceError: the source or a hierarchy cannot be read.
+    """
+    asked = make_policy(
+        policy,
+        quasi_identifiers=quasi_identifiers,
+        identifying=identifying,
+        sensitive=sensitive,
+        insensitive=insensitive,
+        rest=rest,
+        entity=entity,
+        hierarchies=hierarchies,
+    )
+    tell = progress or silent
+    opened = open_source(source, table)
+    try:
+        return PreparedTable(prepare_source(opened, asked, lambda doing: tell(Progress(doing))), asked)
+    except BaseException:
+        opened.engine.close()
+        raise
