@@ -134,9 +134,9 @@ def check_query(source: Source, policy: Policy) -> exp.Select:
     person = find_column(named.entity, source.columns) if named.entity is not None else None
     if named.entity is not None and person is None:
         raise UsageError(
-            f"{source.name} has no column {named.entity!r} to count people by; a release never has. That its classes hold "
-            "enough people was verified when it was made. To check its rows alone, name its quasi-identifiers with --qi "
-            "and -k, without a policy that has an entity."
+            f"{source.name} has no column {named.entity!r} to count people by; a release never has. That its classes "
+            "hold enough people was verified when it was made. To check its rows alone, name its quasi-identifiers "
+            "with --qi and -k, without a policy that has an entity."
         )
     entity = None if person is None else person.name
     return class_check_query(source.relation, tuple(dict.fromkeys(columns)), policy.models, entity)

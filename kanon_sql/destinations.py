@@ -100,7 +100,9 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     target = target_table(source.engine, name)
     existing = kind_of(source.engine, target)
     if any(_same_relation(source.engine, target, read) for read in _relations_behind(source.engine, source.relation)):
-        raise UsageError(f"{name!r} is the table that is to be anonymized, or one behind it: give the release another name.")
+        raise UsageError(
+            f"{name!r} is the table that is to be anonymized, or one behind it: give the release another name."
+        )
     if existing is not None and not replace:
         raise UsageError(
             f"There is a {existing.lower()} {name!r} already: give another name, or replace it (--replace)."
@@ -137,8 +139,8 @@ def _require_types(publication: Publication, format_name: str) -> None:
     for name, kind in publication.published_types.items():
         if unknown.search(kind):
             raise UsageError(
-                f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast it "
-                "in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
+                f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
+                "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
             )
 
 

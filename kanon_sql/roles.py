@@ -95,8 +95,8 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
     if rest and named.rest is None:
         raise UsageError(
             f"{'This column has' if len(rest) == 1 else 'These columns have'} no role: "
-            f"{_in_short([repr(column.name) for column in rest])}. Name them with --id, --qi or --sensitive, or say what "
-            "happens to the rest: --rest drop leaves them out, --rest keep publishes them as they are."
+            f"{_in_short([repr(column.name) for column in rest])}. Name them with --id, --qi or --sensitive, or say "
+            "what happens to the rest: --rest drop leaves them out, --rest keep publishes them as they are."
         )
     kept = {column.name for column in (*insensitive, *(rest if named.rest == "keep" else ()))}
     return Roles(

@@ -164,6 +164,35 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
     return sql.union_all(checks) if checks else None
 
 
+@dataclass(frozen=True)
+class Checks:
+    """The statements that check a release; None where there is nothing to ask."""
+
+    classes: exp.Select
+    labels: exp.Query | None
+    people: exp.Select | None
+
+    def statements(self) -> tuple[exp.Expr, ...]:
+        """Return the statements there are, in the order in which they are run."""
+        return tuple(query for query in (self.classes, self.labels, self.people) if query is not None)
+
+
+def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> Checks:
+    """Return the statements that check a release.
+
+    Args:
+        publication: what was to be published.
+        lookups: for each quasi-identifier, the relation that holds its hierarchy.
+        output: the release.
+    """
+    counted = _counted_in_rows(publication)
+    return Checks(
+        class_check_query(output, publication.published_quasi_identifiers, counted),
+        label_check_query(publication, lookups, output),
+        people_check_query(publication, lookups, output) if len(counted) < len(publication.models) else None,
+    )
+
+
 def verify(
     engine: Engine,
     publication: Publication,
@@ -178,26 +207,33 @@ def verify(
     Raises:
         VerificationError: it is not what it should be.
     """
+    checks = checks_of(publication, lookups, output)
     # 1. The classes.
-    counted = tuple(model for model in publication.models if model.entity is None)
-    query = class_check_query(output, publication.published_quasi_identifiers, counted)
-    verification = read_verification(engine.row(query, "verify the classes of the release"), counted)
+    row = engine.row(checks.classes, "verify the classes of the release")
+    verification = read_verification(row, _counted_in_rows(publication))
     # 2. The labels.
-    if (labels := label_check_query(publication, lookups, output)) is not None:
-        for name, foreign in engine.rows(labels, "verify the labels of the release"):
-            if foreign:
-                raise _failed(f"{foreign:,} labels of column {name!r} are not of its level in the hierarchy")
+    for name, foreign in engine.rows(checks.labels, "verify the labels of the release") if checks.labels else ():
+        if foreign:
+            raise _failed(f"{foreign:,} labels of column {name!r} are not of its level in the hierarchy")
     # 3. The people.
-    if len(counted) < len(publication.models):
-        *found, not_whole = engine.row(
-            people_check_query(publication, lookups, output), "verify the people in each class of the release"
-        )
+    if checks.people is not None:
+        *found, not_whole = engine.row(checks.people, "verify the people in each class of the release")
         verification = read_verification(found, publication.models)
         if not_whole:
             raise _failed(f"{not_whole:,} classes have other rows than in the table")
-    # 4. The columns, and that every row is accounted for.
+    # 4. The columns, and that every row and every class is accounted for.
     if columns_found != [column.name for column in publication.columns]:
         raise _failed("its columns are not those that were to be published")
+    _require_counts(verification, expected)
+    return verification
+
+
+def _require_counts(verification: Verification, expected: Expected) -> None:
+    """Raise unless a release has the rows and classes that the search counted, and every class satisfies the models.
+
+    Raises:
+        VerificationError: it has not.
+    """
     if verification.rows != expected.rows:
         raise _failed(
             f"it has {verification.rows:,} rows where {expected.rows:,} were expected; did the table change meanwhile?"
@@ -210,7 +246,11 @@ def verify(
     for result in verification.models:
         if not result.holds:
             raise _failed(f"{result.model} asks for {result.required} and its worst class has {result.measured}")
-    return verification
+
+
+def _counted_in_rows(publication: Publication) -> tuple[PrivacyModel, ...]:
+    """Return the models whose members are rows: the release itself tells whether they hold."""
+    return tuple(model for model in publication.models if model.entity is None)
 
 
 def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyModel, ...]) -> Verification:

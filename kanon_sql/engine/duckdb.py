@@ -178,8 +178,8 @@ class DuckDBEngine:
             return fetch(relation)
         except (duckdb.Error, ArithmeticError, NotImplementedError, ValueError) as error:
             raise SourceError(
-                f"The release cannot be made a data frame ({type(error).__name__}): a column has a type or a value that "
-                "data frames do not have. Write it to a file or a table."
+                f"The release cannot be made a data frame ({type(error).__name__}): a column has a type or a value "
+                "that data frames do not have. Write it to a file or a table."
             ) from None
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:

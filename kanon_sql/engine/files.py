@@ -136,7 +136,7 @@ def _require_own_names(engine: Engine, reader: str, path: Path, columns: Sequenc
     if not any((match := _RENAMED.fullmatch(name)) and match[1] in names for name in names):
         return
     pattern = _pattern(path)
-    first = sorted(glob.glob(pattern))[0]  # noqa: PTH207 - as above
+    first = min(glob.glob(pattern))  # noqa: PTH207 - as above
     values: dict[str, sql.Value | exp.Expr] = {"path": glob.escape(first)}
     if reader == "read_csv":
         delimiter, skip, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")

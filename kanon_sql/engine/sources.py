@@ -199,14 +199,14 @@ def _from_data_file(path: Path, *, as_text: bool) -> Source:
 
 
 def _from_frame(frame: Any, kind: FrameKind) -> Source:  # noqa: ANN401 - a frame of a library that need not be installed
+    if type(frame).__name__ == "LazyFrame":
+        frame = frame.collect()
+    names = frame.column_names if kind == "arrow" else frame.columns
+    if not len(names):
+        raise UsageError(f"The {kind} table has no columns.")
+    named_once([str(name) for name in names], f"The {kind} table")
     engine = DuckDBEngine.in_memory()
     try:
-        if type(frame).__name__ == "LazyFrame":
-            frame = frame.collect()
-        names = frame.column_names if kind == "arrow" else frame.columns
-        if not len(names):
-            raise UsageError(f"The {kind} table has no columns.")
-        named_once([str(name) for name in names], f"The {kind} table")
         try:
             engine.connection.register("kanon_frame", frame)
         except duckdb.Error:
