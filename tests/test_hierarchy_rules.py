@@ -104,6 +104,8 @@ def test_a_number_just_below_a_bound_is_not_in_the_interval_above() -> None:
     assert found[4.99999999999] == ["[0, 5)", "*"]
     assert found[5.0] == ["[5, 10)", "*"]
     assert found[-0.000000000001] == ["[-5, 0)", "*"]
+    short = labels("intervals:0.1", "FLOAT", [0.7, 0.3, 0.05])
+    assert sorted(label for label, _ in short.values()) == ["*", "[0.0, 0.1)", "[0.3, 0.4)", "[0.7, 0.8)"]
     exact = labels("intervals:5", "DECIMAL(20, 12)", ["4.999999999999", "5"])
     assert exact[Decimal("4.999999999999")] == ["[0, 5)", "*"]
     assert exact[Decimal(5)] == ["[5, 10)", "*"]

@@ -14,12 +14,22 @@ import kanon_sql as kanon
 from kanon_sql.search.base import rows_allowed
 
 
-@given(cases())
+@given(cases(unused_null_rows=True))
 @settings(max_examples=150)
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 1, 0, None))
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 2, 1, None))
 @example(Case(["n", "value"], [], [{"a": ["*"]}, {"b": ["x", "*"]}], 5, 0, None))
 @example(Case(["select"], [(None,)] * 4, [{"a": ["*"]}], 3, 0, [1, 2, 3, None]))
+@example(
+    Case(
+        ["n"],
+        [("a",), ("a",), ("b",)],
+        [{"a": ["x", "*"], "b": ["x", "*"], "c": ["y", "*"], None: ["x", "*"]}],
+        3,
+        0,
+        None,
+    )
+)
 @example(Case(["a"], [("a",), ("b",)] * 3, [{"a": ["*"], "b": ["*"]}], 2, 0, [1, 1, 1, 2, 2, 3]))
 def test_same_optimum_and_same_release_as_the_exhaustive_search(case: Case) -> None:
     connection, person = load(case)
@@ -49,7 +59,7 @@ def test_same_optimum_and_same_release_as_the_exhaustive_search(case: Case) -> N
         assert Counter(zip(*(arrow[c].to_pylist() for c in case.columns), strict=True)) == ours.published
 
 
-@given(cases(max_rows=12))
+@given(cases(max_rows=12, unused_null_rows=True))
 @settings(max_examples=25)
 def test_without_limit_on_time_or_with_one_that_is_not_reached_the_answer_is_the_same(case: Case) -> None:
     connection, person = load(case)

@@ -341,6 +341,12 @@ def test_rules_of_the_command_line_go_before_those_of_the_file_in_whatever_case(
     assert "Two hierarchies are given for column 'age'" in ended.err
 
 
+def test_rules_keep_their_words_and_files_are_found_from_anywhere(tmp_path: Path) -> None:
+    rules = {"a": "ready:us_state", "b": "mask", "c": "c.csv"}
+    policy = overridden(kanon.Policy(directory=tmp_path), [], roles={}, hierarchies=rules)
+    assert policy.hierarchies == {**rules, "c": str(Path("c.csv").absolute())}
+
+
 def test_models_are_kept_and_only_k_is_replaced() -> None:
     @dataclasses.dataclass(frozen=True)
     class Another(kanon.KAnonymity):

@@ -131,7 +131,7 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
     dashed = column.family == "integer" and scale == 0 and _lowest_bound(rule, facts) >= 0
     value, number = sql.column(VALUE), sql.column("number")
     levels = range(1, len(rule.widths) + 1)
-    numbers = exp.select(value, sql.named(exact_number(value.copy(), column, scale, digits), "number"))
+    numbers = exp.select(value, sql.named(exact_number(_as_written(column), column, scale, digits), "number"))
     lower = [
         sql.named(_lower_bound(rule, width, f"DECIMAL({digits}, {scale})"), f"lower_{level}")
         for level, width in zip(levels, rule.widths, strict=True)
@@ -144,7 +144,7 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
     query = _with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
     query = query.with_("numbers", as_=numbers.from_("present"))
     if column.family == "float":
-        floored = sql.named(_floored(f"DECIMAL({digits}, {places})", places), "number")
+        floored = sql.named(_floored(column, f"DECIMAL({digits}, {places})", places), "number")
         query = query.with_("floored", as_=exp.select(value.copy(), floored).from_("numbers"))
     lower_bounds = exp.select(value.copy(), number, *lower).from_("floored" if column.family == "float" else "numbers")
     return query.with_("lower_bounds", as_=lower_bounds).with_(
@@ -152,10 +152,10 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
     )
 
 
-def _floored(data_type: str, places: int) -> exp.Expr:
+def _floored(column: Column, data_type: str, places: int) -> exp.Expr:
     """Return a number that was rounded to some places, one unit less where it was rounded up, maybe over a bound."""
     number = sql.column("number")
-    rounded_up = exp.GT(this=sql.cast(number, "DOUBLE"), expression=sql.column(VALUE))
+    rounded_up = exp.GT(this=sql.cast(number, column.type), expression=sql.column(VALUE))
     unit = exp.Case().when(rounded_up, _number(Decimal(1).scaleb(-places))).else_(sql.literal(0))
     return sql.cast(exp.Sub(this=number.copy(), expression=unit), data_type)
 
@@ -216,6 +216,12 @@ def _digits(rule: IntervalRule, facts: Facts, places: int) -> int:
     return in_a_word if largest < Decimal(10) ** (in_a_word - 1 - places) / 4 else 38
 
 
+def _as_written(column: Column) -> exp.Expr:
+    """Return a value as a person reads it: a FLOAT of 0.7 is 0.699999988, which nobody sees."""
+    value = sql.column(VALUE)
+    return sql.cast(value, "VARCHAR") if column.type == "FLOAT" else value
+
+
 def _scale(number: Decimal) -> int:
     exponent = number.normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
@@ -226,7 +232,7 @@ def _scale(number: Decimal) -> int:
 
 def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
     """Return the values and, level by level, the number before rounded on: so the levels nest."""
-    number: exp.Expr = exact_number(sql.column(VALUE), column, max(0, -rule.digits[0]))
+    number: exp.Expr = exact_number(_as_written(column), column, max(0, -rule.digits[0]))
     labels: list[exp.Expr] = []
     for digits in rule.digits:
         number = exp.Round(this=number.copy(), decimals=sql.literal(-digits))
