@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.dialect import render
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
+from kanon_sql.identity import require_identity
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import DEFAULT_K, Policy, read_policy
-from kanon_sql.roles import NamedColumns, find_column, resolve_columns
+from kanon_sql.roles import NO_QUASI_IDENTIFIER, NamedColumns, find_column, resolve_columns
 from kanon_sql.verify import ModelResult, class_check_query, read_verification
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class CheckResult:
         classes_failing: classes that fail some model.
         rows_failing: rows in them.
         identifying: identifying columns that the table has and must not have.
+        entity: the column that names the person, where people are counted.
     """
 
     table: str
@@ -46,6 +48,7 @@ class CheckResult:
     classes_failing: int
     rows_failing: int
     identifying: tuple[str, ...]
+    entity: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -59,7 +62,9 @@ class CheckResult:
             "holds": self.holds,
             "rows": self.rows,
             "classes": self.classes,
-            "k": self.smallest_class,
+            "k": self.models[0].measured,
+            "smallest_class": self.smallest_class,
+            "entity": self.entity,
             "models": [vars(model) for model in self.models],
             "classes_failing": self.classes_failing,
             "rows_failing": self.rows_failing,
@@ -95,7 +100,7 @@ def check(
         policy = Policy(columns, tuple(models) if models is not None else (KAnonymity(DEFAULT_K),))
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
-    opened = open_source(source, table)
+    opened = open_source(source, table, as_text=True)
     try:
         return check_source(opened, policy)
     finally:
@@ -115,6 +120,7 @@ def check_source(source: Source, policy: Policy) -> CheckResult:
         classes_failing=found.classes_failing,
         rows_failing=found.rows_failing,
         identifying=_identifying(source, policy),
+        entity=policy.columns.entity,
     )
 
 
@@ -123,13 +129,17 @@ def check_query(source: Source, policy: Policy) -> exp.Select:
     named = policy.columns
     columns = resolve_columns(named.quasi_identifiers, source.columns, source.name)
     if not columns:
-        raise UsageError("No quasi-identifier was named: say with --qi which columns could tell who a row is about.")
-    entity = None
-    if named.entity is not None:
-        (person,) = resolve_columns([named.entity], source.columns, source.name)
-        entity = person.name
-    names = list(dict.fromkeys(column.name for column in columns))
-    return class_check_query(source.relation, names, policy.models, entity)
+        raise UsageError(NO_QUASI_IDENTIFIER)
+    require_identity(source.engine, source.relation, columns)
+    person = find_column(named.entity, source.columns) if named.entity is not None else None
+    if named.entity is not None and person is None:
+        raise UsageError(
+            f"{source.name} has no column {named.entity!r} to count people by; a release never has. That its classes "
+            "hold enough people was verified when it was made. To check its rows alone, name its quasi-identifiers "
+            "with --qi and -k, without a policy that has an entity."
+        )
+    entity = None if person is None else person.name
+    return class_check_query(source.relation, tuple(dict.fromkeys(columns)), policy.models, entity)
 
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
@@ -141,11 +151,8 @@ def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
 def _identifying(source: Source, policy: Policy) -> tuple[str, ...]:
     """Return the identifying columns of the policy that the table has.
 
-    The column that names the person is one of them unless people are to be counted by it: then it must be there.
+    The column that names the person is none of them: people are counted by it, so that it must be there.
     """
-    names = []
-    for name in policy.columns.identifying:
-        column = find_column(name, source.columns)
-        if column is not None:
-            names.append(column.name)
-    return tuple(dict.fromkeys(names))
+    found = [find_column(name, source.columns) for name in policy.columns.identifying]
+    person = find_column(policy.columns.entity, source.columns) if policy.columns.entity else None
+    return tuple(dict.fromkeys(column.name for column in found if column is not None and column != person))

@@ -6,22 +6,25 @@ anything fails on the way, whatever was made is gone.
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import sqlglot
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.engine.files import is_among
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.store import SCHEMA
-from kanon_sql.names import unused_name
+from kanon_sql.names import folded, unused_name
 from kanon_sql.plan import joined_hierarchies
 from kanon_sql.publish import Publication, readable_lookups, release_query
 from kanon_sql.timing import timed
-from kanon_sql.verify import Verification, verify
+from kanon_sql.verify import Expected, Verification, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb import DuckDBEngine
     from kanon_sql.engine.sources import Source
 
+_WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
+_WORD = re.compile(r"[^\W\d]\w*")
+# Types whose values would not come back as they were.
+_NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\bUNION\(")
+_NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP)\(")
 _FORMATS = {
     ".parquet": "parquet",
     ".csv": "csv",
@@ -56,10 +64,29 @@ class Published:
 
 
 def target_table(engine: Engine, name: str) -> exp.Table:
-    """Return the table of a name, in its schema where the name begins with that of one and a dot."""
-    schema, dot, rest = name.partition(".")
-    schemas = {row[0] for row in engine.rows(sql.statement("schemas"), "schemas of the database")}
-    return sql.relation(rest, schema) if dot and rest and schema in schemas else sql.relation(name)
+    """Return the table of a name, in its schema where the name begins with that of one and a dot.
+
+    Raises:
+        UsageError: the name is empty, is one that is kept for what is made here, or names a schema that is not there.
+    """
+    if not name.strip():
+        raise UsageError("The name of the release is empty.")
+    ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
+    schemas = {folded(row[0]) for row in engine.rows(sql.statement("schemas"), "schemas of the database")}
+    parts = name.split(".")
+    if len(parts) == _WITH_CATALOG and folded(parts[0]) == folded(catalog):
+        parts = parts[1:]
+    if len(parts) == _WITH_SCHEMA and folded(parts[0]) in schemas and parts[1]:
+        target = sql.relation(parts[1], parts[0])
+    elif len(parts) > 1 and all(_WORD.fullmatch(part) for part in parts):
+        raise UsageError(f"{name!r} names a schema that is not there. There: {', '.join(sorted(schemas))}.")
+    else:
+        target = sql.relation(name)
+    if folded(target.db) == SCHEMA or folded(target.name).startswith("kanon_"):
+        raise UsageError(
+            f"{name!r}: names in schema kanon, and names that begin with kanon_, are kept for kanon's own."
+        )
+    return target
 
 
 def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.Table:
@@ -71,9 +98,11 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     if source.setup or source.frame_kind is not None:
         raise UsageError(f"{source.name} is not in a database, where a {kind} could be made: give --out FILE.")
     target = target_table(source.engine, name)
-    existing = _kind_of(source.engine, target)
-    if _same_relation(source.engine, target, source.relation):
-        raise UsageError(f"{name!r} is the table that is to be anonymized: give the release another name.")
+    existing = kind_of(source.engine, target)
+    if any(_same_relation(source.engine, target, read) for read in _relations_behind(source.engine, source.relation)):
+        raise UsageError(
+            f"{name!r} is the table that is to be anonymized, or one behind it: give the release another name."
+        )
     if existing is not None and not replace:
         raise UsageError(
             f"There is a {existing.lower()} {name!r} already: give another name, or replace it (--replace)."
@@ -81,11 +110,11 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     return target
 
 
-def check_file(path: Path, *, replace: bool) -> str:
+def check_file(source: Source, path: Path, *, replace: bool) -> str:
     """Return the format of a file that a release will be written to, before any work is done for it.
 
     Raises:
-        UsageError: its suffix is not known, or it exists and may not be replaced.
+        UsageError: its suffix is not known, it exists and may not be replaced, or it is what is to be anonymized.
         SourceError: its directory does not exist.
     """
     format_name = _FORMATS.get(path.suffix.lower())
@@ -93,13 +122,30 @@ def check_file(path: Path, *, replace: bool) -> str:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(_FORMATS)}.")
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
+    if source.file is not None and is_among(source.file, path):
+        raise UsageError(f"{path} is what is to be anonymized: write the release to another file.")
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
     return format_name
 
 
+def _require_types(publication: Publication, format_name: str) -> None:
+    """Raise unless a format can hold the types of the published columns.
+
+    Raises:
+        UsageError: it would change their values.
+    """
+    unknown = _NOT_IN_PARQUET if format_name == "parquet" else _NOT_IN_TEXT
+    for name, kind in publication.published_types.items():
+        if unknown.search(kind):
+            raise UsageError(
+                f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
+                "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
+            )
+
+
 def publish_table(
-    source: Source, publication: Publication, name: str, rows_expected: int, *, replace: bool = False
+    source: Source, publication: Publication, name: str, expected: Expected, *, replace: bool = False
 ) -> Published:
     """Make a release as a table; another's reader sees the old one or the whole new one."""
     engine = source.engine
@@ -111,13 +157,13 @@ def publish_table(
         with timed(seconds, "publish"):
             engine.run(sql.create_table(staging, release_query(publication, lookups)), "make the release")
         with timed(seconds, "verify"):
-            verification = _verified(engine, publication, lookups, staging, rows_expected)
+            verification = _verified(engine, publication, lookups, staging, expected)
         _take_name(engine, staging, target, "TABLE")
     return Published(name, verification, seconds)
 
 
 def publish_view(
-    source: Source, publication: Publication, name: str, rows_expected: int, *, replace: bool = False
+    source: Source, publication: Publication, name: str, expected: Expected, *, replace: bool = False
 ) -> Published:
     """Make a release as a view, with hierarchies of its own in the schema ``kanon`` that nothing else changes."""
     engine = source.engine
@@ -131,7 +177,7 @@ def publish_view(
             for statement in view_statements(publication, name, staging, own):
                 engine.run(statement, "make the view and its hierarchies")
         with timed(seconds, "verify"):
-            verification = _verified(engine, publication, lookups, staging, rows_expected)
+            verification = _verified(engine, publication, lookups, staging, expected)
         _take_name(engine, staging, target, "VIEW")
     return Published(name, verification, seconds)
 
@@ -163,12 +209,13 @@ def view_statements(
 
 
 def publish_file(
-    source: Source, publication: Publication, path: Path, rows_expected: int, *, replace: bool = False
+    source: Source, publication: Publication, path: Path, expected: Expected, *, replace: bool = False
 ) -> Published:
     """Write a release to a file; it is verified as it can be read back, then takes its name in one step."""
     engine = source.engine
-    format_name = check_file(path, replace=replace)
-    partial = path.with_name(f".{path.name}.{time.time_ns():x}.partial")
+    format_name = check_file(source, path, replace=replace)
+    _require_types(publication, format_name)
+    partial = path.with_name(f".kanon-{time.time_ns():x}.partial")
     lookups = readable_lookups(publication.hierarchies)
     seconds: dict[str, float] = {}
     try:
@@ -177,19 +224,19 @@ def publish_file(
             engine.run(copy_statement(query, partial, format_name), "write the release")
         with timed(seconds, "verify"):
             output = reading_back(publication, partial, format_name)
-            verification = _verified(engine, publication, lookups, output, rows_expected)
+            verification = _verified(engine, publication, lookups, output, expected)
         try:
             partial.replace(path)
         except OSError as error:
             raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             partial.unlink()
     return Published(str(path), verification, seconds)
 
 
 def publish_frame(
-    engine: DuckDBEngine, publication: Publication, rows_expected: int, fetch: Callable[[Any], Any]
+    engine: DuckDBEngine, publication: Publication, expected: Expected, fetch: Callable[[Any], Any]
 ) -> tuple[Any, Published]:
     """Return a release as a data frame, made by ``fetch`` from a relation of DuckDB, and what was verified."""
     staging = engine.temporary_name("kanon_release")
@@ -200,8 +247,8 @@ def publish_frame(
             query = release_query(publication, lookups)
             engine.run(sql.create_table(staging, query, temporary=True), "make the release")
         with timed(seconds, "verify"):
-            verification = _verified(engine, publication, lookups, staging, rows_expected)
-        frame = fetch(engine.relation(staging))
+            verification = _verified(engine, publication, lookups, staging, expected)
+        frame = engine.fetched(staging, fetch)
     finally:
         engine.run(sql.drop(staging), "drop the copy that was fetched")
     return frame, Published("data frame", verification, seconds)
@@ -252,13 +299,13 @@ def _verified(
     publication: Publication,
     lookups: dict[str, exp.Table],
     output: exp.Expr,
-    rows_expected: int,
+    expected: Expected,
 ) -> Verification:
     found = [column.name for column in engine.columns(output)]
-    return verify(engine, publication, lookups, output, rows_expected=rows_expected, columns_found=found)
+    return verify(engine, publication, lookups, output, expected=expected, columns_found=found)
 
 
-def _kind_of(engine: Engine, target: exp.Table) -> str | None:
+def kind_of(engine: Engine, target: exp.Table) -> str | None:
     """Return TABLE or VIEW if there is something of that name, else None."""
     kinds = engine.rows(
         sql.statement("kind_of_relation", values={"name": target.name, "schema": target.db or None}),
@@ -270,8 +317,29 @@ def _kind_of(engine: Engine, target: exp.Table) -> str | None:
 def _same_relation(engine: Engine, one: exp.Table, other: exp.Table) -> bool:
     """Tell whether two names are of the same relation of the current database; SQL does not regard case."""
     ((schema,),) = engine.rows(exp.select(exp.Anonymous(this="current_schema")), "the schema we are in")
-    names = [(str(table.db or schema).casefold(), table.name.casefold()) for table in (one, other)]
+    names = [(folded(table.db or schema), folded(table.name)) for table in (one, other)]
     return names[0] == names[1]
+
+
+def _relations_behind(engine: Engine, relation: exp.Table) -> list[exp.Table]:
+    """Return a relation and, where it is a view, all that it reads from, at any depth."""
+    found, waiting = [relation], [relation]
+    while waiting:
+        view = waiting.pop()
+        values = {"name": view.name, "schema": view.db or None}
+        for (definition,) in engine.rows(sql.statement("definition_of_view", values=values), "what a view reads"):
+            for table in sqlglot.parse_one(definition, read=engine.dialect).find_all(exp.Table):
+                if table not in found:
+                    found.append(table)
+                    waiting.append(table)
+    return found
+
+
+def _drop_lookups(engine: Engine, view: exp.Table) -> None:
+    """Drop the hierarchies of a view that is replaced by a table: nothing reads them any more."""
+    prefix = sql.literal(f"{_without_dots(view.name)}.")
+    for (name,) in engine.rows(sql.statement("lookups_of_view", values={"prefix": prefix}), "hierarchies of the view"):
+        engine.run(sql.drop(sql.relation(name, SCHEMA)), "drop the hierarchies of the view that is replaced")
 
 
 def _beside(target: exp.Table, engine: Engine) -> exp.Table:
@@ -281,7 +349,9 @@ def _beside(target: exp.Table, engine: Engine) -> exp.Table:
 
 
 def _take_name(engine: Engine, staging: exp.Table, target: exp.Table, kind: str) -> None:
-    if existing := _kind_of(engine, target):
+    if existing := kind_of(engine, target):
         engine.run(sql.drop(target, existing), "drop what is replaced")
+    if existing == "VIEW" and kind == "TABLE":
+        _drop_lookups(engine, target)
     rename = exp.Alter(this=staging.copy(), kind=kind, actions=[exp.AlterRename(this=sql.relation(target.name))])
     engine.run(rename, "the verified release takes its name")

@@ -54,8 +54,3 @@ class Lattice:
 def with_level(node: Node, column: int, level: int) -> Node:
     """Return the node with the level of one column changed."""
     return (*node[:column], level, *node[column + 1 :])
-
-
-def is_below(node: Node, other: Node) -> bool:
-    """Tell whether no level of the node is higher than that of the other."""
-    return all(mine <= theirs for mine, theirs in zip(node, other, strict=True))

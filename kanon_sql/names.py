@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,14 +40,22 @@ def needs_quotes(name: str) -> bool:
     return name in RESERVED or _PLAIN.fullmatch(name) is None
 
 
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def folded(name: str) -> str:
+    """Return a name as SQL compares it: DuckDB regards case of the 26 letters of ASCII only."""
+    return name.translate(_LOWER)
+
+
 def unused_name(wanted: str, taken: Iterable[str]) -> str:
     """Return the wanted name, or the first of ``wanted_2``, ``wanted_3``, ... that is not taken.
 
     Names are compared as SQL compares them: without regard to case.
     """
-    lowered = {name.casefold() for name in taken}
+    lowered = {folded(name) for name in taken}
     name, number = wanted, 1
-    while name.casefold() in lowered:
+    while folded(name) in lowered:
         number += 1
         name = f"{wanted}_{number}"
     return name

@@ -11,7 +11,7 @@ from kanon_sql import sql
 from kanon_sql.dialect import render
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.lookup import levels_columns
-from kanon_sql.verify import class_check_query, label_check_query, people_check_query
+from kanon_sql.verify import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,7 +89,7 @@ def release_plan(
     steps.append(Step("release", "The release: generalize, leave out classes that are too small, mix the rows", make))
     if output is not None:
         steps.append(
-            Step("verify", "Check the release on its own rows", verify_statements(publication, lookups, output))
+            Step("verify", "Check the release on its own rows", checks_of(publication, lookups, output).statements())
         )
     return Plan(tuple(steps))
 
@@ -101,19 +101,6 @@ def joined_hierarchies(publication: Publication) -> list[Hierarchy]:
         for hierarchy, level in zip(publication.hierarchies, publication.recoding.node, strict=True)
         if level > 0
     ]
-
-
-def verify_statements(
-    publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr
-) -> tuple[exp.Expr, ...]:
-    """Return the statements that verify a release."""
-    counted = tuple(model for model in publication.models if model.entity is None)
-    statements: list[exp.Expr] = [class_check_query(output, publication.quasi_identifiers, counted)]
-    if (labels := label_check_query(publication, lookups, output)) is not None:
-        statements.append(labels)
-    if len(counted) < len(publication.models):
-        statements.append(people_check_query(publication, lookups, output))
-    return tuple(statements)
 
 
 def lookup_statement(engine: Engine, hierarchy: Hierarchy) -> exp.Create:

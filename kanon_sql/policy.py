@@ -9,7 +9,7 @@
 
     [hierarchies]
     directory = "hierarchies"           # files <column>.csv or *_hierarchy_<column>.csv
-    birth_date = "date:month,year"      # a rule, or a file
+    birth_date = "date:month,year"      # a rule, or a file; a column called directory has it in [hierarchies.columns]
 
     [privacy]
     k = 5
@@ -37,7 +37,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from kanon_sql.errors import PolicyError, UsageError
+from kanon_sql.errors import PolicyError, SourceError, UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.roles import NamedColumns
@@ -157,12 +157,17 @@ def read_policy(path: Path) -> tuple[Policy, Destination]:
 
 
 def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
-    """Write a policy and a destination as a kanon.toml that reads back as the same."""
+    """Write a policy and a destination as a kanon.toml that reads back as the same.
+
+    Raises:
+        SourceError: the file cannot be written.
+    """
     import tomli_w
 
     named = {name: getattr(policy.columns, name) for name in sorted(_SECTIONS["columns"])}
     columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
-    hierarchies = {name: _moved(rule, policy.directory, path.parent) for name, rule in policy.hierarchies.items()}
+    rules = {name: _moved(rule, policy.directory, path.parent) for name, rule in policy.hierarchies.items()}
+    hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, path.parent)
     search = {name: getattr(policy, name) for name in ("algorithm", "measure", "max_suppressed", "time_limit")}
@@ -180,7 +185,11 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
         "search": {name: value for name, value in search.items() if value is not None},
         "release": {name: value for name, value in release.items() if value is not None},
     }
-    path.write_text(tomli_w.dumps({name: section for name, section in document.items() if section}), encoding="utf-8")
+    text = tomli_w.dumps({name: section for name, section in document.items() if section})
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"The policy cannot be written to {path}: {error.strerror}.") from None
 
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
@@ -191,10 +200,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
     columns = document.get("columns", {})
     search, release = document.get("search", {}), document.get("release", {})
-    hierarchies = {
-        name: _checked(rule, str, f"hierarchies.{name}") for name, rule in document.get("hierarchies", {}).items()
-    }
-    files = hierarchies.pop("directory", None)
+    hierarchies, files = _hierarchies(document.get("hierarchies", {}))
     named = NamedColumns(
         **{role: _names(columns.get(role, []), role) for role in _ROLES},
         rest=_one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
@@ -221,6 +227,16 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         replace=_checked(release.get("replace", False), bool, "release.replace"),
     )
     return policy, destination
+
+
+def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
+    """Return the rules of columns and the directory of files; any column may have its rule in a table ``columns``."""
+    settings = dict(section)
+    files = _checked(settings.pop("directory", None), str, "hierarchies.directory")
+    apart = settings.pop("columns") if isinstance(settings.get("columns"), dict) else {}
+    if twice := sorted(settings.keys() & apart.keys()):
+        raise PolicyError(f"[hierarchies] and [hierarchies.columns] both give a hierarchy for column {twice[0]!r}.")
+    return {name: _checked(rule, str, f"hierarchies.{name}") for name, rule in (settings | apart).items()}, files
 
 
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive")
@@ -254,4 +270,8 @@ def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: A
 def _moved(rule: str, old: Path, new: Path) -> str:
     """Return a rule, with the path of a file as it is seen from another directory."""
     parsed = parse_rule(rule, old)
-    return os.path.relpath(parsed.path, new) if isinstance(parsed, FileRule) and not rule.startswith("ready:") else rule
+    if not isinstance(parsed, FileRule) or rule.startswith("ready:"):
+        return rule
+    path = os.path.relpath(parsed.path, new)
+    # A file may be called like a rule: ./flat is the file.
+    return path if os.sep in path else os.path.join(os.curdir, path)  # noqa: PTH118 - a Path would drop the ./

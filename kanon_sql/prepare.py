@@ -12,8 +12,10 @@ from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy, load_hierarchy, use_stored
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.identity import require_identity
 from kanon_sql.lattice import Lattice
 from kanon_sql.measures.labels import Labels, make_labels
+from kanon_sql.names import folded
 from kanon_sql.progress import Tell, silent
 from kanon_sql.roles import Roles, assign_roles, find_column
 from kanon_sql.timing import timed
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources import Source
-    from kanon_sql.hierarchy.spec import BuiltRule
+    from kanon_sql.hierarchy.spec import BuiltRule, Rule
     from kanon_sql.policy import Policy
 
 
@@ -54,7 +56,10 @@ class Prepared:
 def prepare(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
     """Return a table ready to be searched.
 
-    Costs one scan of the source, and one more of each column whose hierarchy is built from its values.
+    Costs one scan of the source for the frequency set. Before it, a column whose hierarchy is built from its values is
+    read for its distinct values; and, all such columns together, once more where the rule needs to know extremes first:
+    intervals, masks, and rules that are chosen for numbers and text. Hierarchies from files and from the database read
+    nothing of the source.
 
     Raises:
         UsageError: a role or a hierarchy names a column that does not exist, or a column has no role.
@@ -64,6 +69,7 @@ def prepare(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
     for name in policy.hierarchies:
         if (column := find_column(name, source.columns)) is not None and column not in roles.quasi_identifiers:
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
+    require_identity(source.engine, source.relation, roles.quasi_identifiers)
     seconds: dict[str, float] = {}
     tell("Preparing hierarchies")
     with timed(seconds, "hierarchies"):
@@ -77,23 +83,29 @@ def prepare(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
 
 
 def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) -> tuple[Hierarchy, ...]:
-    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one."""
+    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one.
+
+    Raises:
+        UsageError: a hierarchy is given for a column that does not exist, twice for one, or is written wrong.
+        HierarchyError: a hierarchy cannot be read, does not fit the type of its column, or is no tree.
+        SourceError: a file or directory cannot be read.
+    """
     engine = source.engine
-    given = _given_rules(source, columns, policy)
+    given = given_rules(source, columns, policy)
     stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
     built = [
         column
         for column in columns
         if not isinstance(given.get(column.name), FileRule)
-        and (column.name in given or column.name.casefold() not in stored)
+        and (column.name in given or folded(column.name) not in stored)
     ]
-    facts = column_facts(engine, source.relation, built)
+    facts = column_facts(engine, source.relation, [(column, _built(given.get(column.name))) for column in built])
 
     def make(column: Column) -> Hierarchy:
         rule = given.get(column.name)
         if isinstance(rule, FileRule):
             return load_hierarchy(engine, column, rule)
-        if rule is None and (kept := stored.get(column.name.casefold())) is not None:
+        if rule is None and (kept := stored.get(folded(column.name))) is not None:
             return use_stored(engine, column, kept)
         own = facts[column.name]
         return build_hierarchy(
@@ -109,14 +121,28 @@ def make_hierarchy(source: Source, column: Column, policy: Policy) -> Hierarchy:
     return hierarchy
 
 
-def _given_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, FileRule | BuiltRule]:
-    rules: dict[str, FileRule | BuiltRule] = {}
+def _built(rule: Rule | None) -> BuiltRule | None:
+    return None if isinstance(rule, FileRule) else rule
+
+
+def given_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, Rule]:
+    """Return the rules that a policy gives these columns: by name, else by a file in its directory.
+
+    Raises:
+        UsageError: a rule is given for a column that the source does not have, twice for one, or is written wrong.
+        HierarchyError: the directory is not there, or two of its files are for one column.
+    """
+    rules: dict[str, Rule] = {}
     if policy.hierarchy_directory is not None:
         rules.update(_files_in(policy.hierarchy_directory, columns))
+    named: set[Column] = set()
     for name, text in policy.hierarchies.items():
         column = find_column(name, source.columns)
         if column is None:
             raise UsageError(f"A hierarchy is given for column {name!r}, which {source.name} does not have.")
+        if column in named:
+            raise UsageError(f"Two hierarchies are given for column {column.name!r}: leave one out.")
+        named.add(column)
         if column in columns:
             rules[column.name] = parse_rule(text, policy.directory)
     return rules
@@ -133,12 +159,9 @@ def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]
     rules = {}
     files = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
     for column in columns:
-        name = column.name.casefold()
-        found = [
-            path
-            for path in files
-            if path.stem.casefold() == name or path.stem.casefold().endswith(f"_hierarchy_{name}")
-        ]
+        name = folded(column.name)
+        stems = {path: folded(path.stem) for path in files}
+        found = [path for path, stem in stems.items() if stem == name or stem.endswith(f"_hierarchy_{name}")]
         if len(found) > 1:
             raise HierarchyError(
                 f"{directory} has {len(found)} hierarchy files for column {column.name!r}: say which with --hierarchy."

@@ -16,13 +16,14 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.dialect import shuffled
+from kanon_sql.engine.base import Column
 from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.identity import published, published_type
 from kanon_sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.recoding import Recoding
@@ -60,6 +61,12 @@ class Publication:
         return [column.name for column in self.roles.quasi_identifiers]
 
     @property
+    def published_quasi_identifiers(self) -> tuple[Column, ...]:
+        """The quasi-identifiers as the release has them: with the types of their labels."""
+        types = self.published_types
+        return tuple(Column(name, types[name]) for name in self.quasi_identifiers)
+
+    @property
     def entity_name(self) -> str:
         """Name of the entity column inside the publishing query; it is not published."""
         return unused_name("kanon_entity", {column.name for column in self.columns})
@@ -68,7 +75,9 @@ class Publication:
     def published_types(self) -> dict[str, str]:
         """The type of each published column: its own, or text where it is generalized."""
         levels = self.recoding.levels(self.hierarchies)
-        return {column.name: "VARCHAR" if levels.get(column.name) else column.type for column in self.columns}
+        return {
+            column.name: "VARCHAR" if levels.get(column.name) else published_type(column) for column in self.columns
+        }
 
 
 def readable_lookups(hierarchies: Sequence[Hierarchy], *, stored: bool = True) -> dict[str, exp.Table]:
@@ -114,7 +123,7 @@ def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]
     for column in publication.columns:
         level = levels.get(column.name, 0)
         if level == 0:
-            query = query.select(sql.column(column.name, "source"))
+            query = query.select(_as_published(column))
         elif level == by_name[column.name].height:
             query = query.select(sql.named(sql.literal(by_name[column.name].root), column.name))
         else:
@@ -127,6 +136,12 @@ def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]
     return (
         query if entity is None else query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
     )
+
+
+def _as_published(column: Column) -> exp.Expr:
+    value = sql.column(column.name, "source")
+    form = published(value, column)
+    return value if form is value else sql.named(form, column.name)
 
 
 def class_measures(publication: Publication) -> list[exp.Expr]:

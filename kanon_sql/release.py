@@ -12,6 +12,7 @@ from kanon_sql.destinations import (
     check_file,
     check_target,
     copy_statement,
+    kind_of,
     publish_file,
     publish_frame,
     publish_table,
@@ -24,7 +25,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.plan import Plan, logged_script, release_plan
 from kanon_sql.policy import Destination, Policy
 from kanon_sql.publish import readable_lookups, release_query
-from kanon_sql.verify import ModelResult
+from kanon_sql.verify import Expected, ModelResult
 
 if TYPE_CHECKING:
     import os
@@ -124,7 +125,7 @@ class Release:
             VerificationError: the output is not what it should be; it was taken back.
         """
         self._make_writable()
-        return self._noted(publish_table(self.prepared.source, self.publication, name, self.rows_out, replace=replace))
+        return self._noted(publish_table(self.prepared.source, self.publication, name, self._expected, replace=replace))
 
     def to_view(self, name: str, *, replace: bool = False) -> Published:
         """Make the release a view over its source; convenient, but the raw table stays behind it (see the docs).
@@ -134,7 +135,7 @@ class Release:
             VerificationError: the output is not what it should be; it was taken back.
         """
         self._make_writable()
-        return self._noted(publish_view(self.prepared.source, self.publication, name, self.rows_out, replace=replace))
+        return self._noted(publish_view(self.prepared.source, self.publication, name, self._expected, replace=replace))
 
     def to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> Published:
         """Write the release to a Parquet, CSV or JSON file.
@@ -145,7 +146,7 @@ class Release:
             VerificationError: the output is not what it should be; it was taken back.
         """
         return self._noted(
-            publish_file(self.prepared.source, self.publication, Path(path), self.rows_out, replace=replace)
+            publish_file(self.prepared.source, self.publication, Path(path), self._expected, replace=replace)
         )
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
@@ -190,7 +191,7 @@ class Release:
         make: tuple[exp.Expr, ...] = (query,)
         output: exp.Expr | None = None
         if destination.out is not None and not stands_alone:
-            form = check_file(destination.out, replace=True)
+            form = check_file(source, destination.out, replace=True)
             make = (copy_statement(query, destination.out, form),)
             output = reading_back(publication, destination.out, form)
         elif destination.into is not None:
@@ -199,6 +200,8 @@ class Release:
             if destination.kind == "view":
                 make = view_statements(publication, destination.into, output, lookups)
                 lookups = view_lookups(publication, destination.into)
+            if destination.replace and (existing := kind_of(source.engine, output)):
+                make = (sql.drop(output, existing), *make)
         return release_plan(source, publication, make, output, lookups, stands_alone=stands_alone)
 
     def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
@@ -239,7 +242,8 @@ class Release:
             "rows_out": checked.rows if checked else self.rows_out,
             "rows_suppressed": self.rows_suppressed,
             "classes": checked.classes if checked else self.classes,
-            "k": checked.smallest_class if checked else self.counts.worst[0],
+            "k": models[0].measured,
+            "smallest_class": checked.smallest_class if checked else self.counts.smallest,
             "models": [
                 {
                     "model": result.model,
@@ -278,6 +282,10 @@ class Release:
             f"{self.rows_in:,} rows in {self.classes:,} classes>"
         )
 
+    @property
+    def _expected(self) -> Expected:
+        return Expected(self.rows_out, self.classes)
+
     def _models_before(self) -> tuple[ModelResult, ...]:
         return tuple(
             ModelResult(model.name, model.required, worst, holds=True)
@@ -296,6 +304,6 @@ class Release:
             return {"pandas": relation.df, "polars": relation.pl, "arrow": relation.to_arrow_table}[kind]()
 
         engine = self.prepared.source.engine
-        frame, published = publish_frame(engine, self.publication, self.rows_out, fetch)
+        frame, published = publish_frame(engine, self.publication, self._expected, fetch)
         self._noted(published)
         return frame

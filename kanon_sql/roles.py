@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from kanon_sql.errors import UsageError
+from kanon_sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
 
 Rest = Literal["keep", "drop"]
+
+NO_QUASI_IDENTIFIER = "No quasi-identifier was named: say with --qi which columns could tell who a row is about."
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
 
     quasi_identifiers = take(named.quasi_identifiers, "quasi-identifying")
     if not quasi_identifiers:
-        raise UsageError("No quasi-identifier was named: say with --qi which columns could tell who a row is about.")
+        raise UsageError(NO_QUASI_IDENTIFIER)
     identifying = take(named.identifying, "identifying")
     entity = _entity(named.entity, columns, table)
     if entity is not None and given.setdefault(entity.name, "identifying") != "identifying":
@@ -87,11 +90,13 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
     sensitive = take(named.sensitive, "sensitive")
     insensitive = take(named.insensitive, "insensitive")
     rest = tuple(column for column in columns if column.name not in given)
+    if named.rest not in {None, *get_args(Rest)}:
+        raise UsageError(f"rest is 'keep' or 'drop', not {named.rest!r}.")
     if rest and named.rest is None:
         raise UsageError(
             f"{'This column has' if len(rest) == 1 else 'These columns have'} no role: "
-            f"{', '.join(repr(column.name) for column in rest)}. Name them with --id, --qi or --sensitive, or say what "
-            "happens to the rest: --rest drop leaves them out, --rest keep publishes them as they are."
+            f"{_in_short([repr(column.name) for column in rest])}. Name them with --id, --qi or --sensitive, or say "
+            "what happens to the rest: --rest drop leaves them out, --rest keep publishes them as they are."
         )
     kept = {column.name for column in (*insensitive, *(rest if named.rest == "keep" else ()))}
     return Roles(
@@ -104,6 +109,26 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
     )
 
 
+def named_once(names: Iterable[str], source: str) -> None:
+    """Raise unless the names of a source's columns are different ones to SQL.
+
+    Raises:
+        UsageError: two are the same but for case: DuckDB would rename one, and a role could go to the wrong one.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.get(folded(name))) is not None:
+            raise UsageError(
+                f"{source} has two columns that SQL cannot tell apart, {other!r} and {name!r}: rename or drop one."
+            )
+        seen[folded(name)] = name
+
+
+def _in_short(names: Sequence[str]) -> str:
+    shown = 20
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown:,} more" if len(names) > shown else "")
+
+
 def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str) -> list[Column]:
     """Return the columns that a person named, compared exactly first, then without regard to case, as SQL does.
 
@@ -114,8 +139,9 @@ def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str)
     for name in names:
         column = find_column(name, columns)
         if column is None:
-            known = ", ".join(column.name for column in columns)
-            raise UsageError(f"{table} has no column {name!r}. It has: {known}.")
+            raise UsageError(
+                f"{table} has no column {name!r}. It has: {_in_short([column.name for column in columns])}."
+            )
         resolved.append(column)
     return resolved
 
@@ -157,7 +183,11 @@ def _listed(names: str) -> list[str]:
 
 
 def find_column(name: str, columns: Sequence[Column]) -> Column | None:
-    """Return the column of a name: the same, or else the same but for case."""
+    """Return the column of a name: the same, or else the same but for case.
+
+    No relation that DuckDB reads has two columns that differ in case only; ``open_source`` sees to those that others
+    make.
+    """
     exact = [column for column in columns if column.name == name]
-    folded = [column for column in columns if column.name.casefold() == name.casefold()]
-    return next(iter([*exact, *folded]), None)
+    alike = [column for column in columns if folded(column.name) == folded(name)]
+    return next(iter([*exact, *alike]), None)

@@ -1,9 +1,8 @@
 """The one place where SQL text becomes an expression and where Python values enter it.
 
 A statement with a fixed number of clauses is a file in ``sql/``; one that grows with the columns is built from
-sqlglot expressions with the helpers below. A file is valid DuckDB SQL over stand-in names (``kanon_source``,
-``kanon_column``), and ``statement`` puts the real names and values in their place *as nodes of the tree*:
-whatever a table or column is called, it stays an identifier, and no text is ever spliced into SQL.
+sqlglot expressions with the helpers below. Names and values become *nodes of the tree*: whatever a table or column is
+called, it stays an identifier, and no text is ever spliced into SQL.
 """
 
 from __future__ import annotations
@@ -29,34 +28,17 @@ def _parsed(name: str) -> exp.Expr:
     return sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
 
 
-def statement(
-    name: str,
-    *,
-    values: Mapping[str, Value | exp.Expr] | None = None,
-    tables: Mapping[str, exp.Table] | None = None,
-    columns: Mapping[str, str] | None = None,
-) -> exp.Expr:
-    """Return the statement in ``sql/<name>.sql`` with its stand-ins replaced.
+def statement(name: str, *, values: Mapping[str, Value | exp.Expr] | None = None) -> exp.Expr:
+    """Return the statement in ``sql/<name>.sql`` with its placeholders replaced.
 
     Args:
         name: file name without its suffix.
         values: what stands for each placeholder ``$name``; every placeholder must be given.
-        tables: the relation that stands for each stand-in table; an alias in the file is kept.
-        columns: the name that stands for each stand-in column or column alias.
     """
-    values, tables, columns = values or {}, tables or {}, columns or {}
+    given = values or {}
 
     def replace(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Placeholder):
-            return literal(values[node.name])
-        if isinstance(node, exp.Table) and node.name in tables:
-            table = tables[node.name].copy()
-            if alias := node.args.get("alias"):
-                table.set("alias", alias.copy())
-            return table
-        if isinstance(node, exp.Identifier) and node.name in columns:
-            return identifier(columns[node.name])
-        return node
+        return literal(given[node.name]) if isinstance(node, exp.Placeholder) else node
 
     expression = _parsed(name).copy()
     expression.comments = None

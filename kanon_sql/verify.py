@@ -1,10 +1,10 @@
-"""A release is checked on its own rows, by statements that share nothing with those that made it.
+"""A release is checked on its own rows, by statements of their own.
 
-1. The classes: counted anew from the published labels; every model must hold in the worst of them.
+1. The classes: counted anew from what is published, as it is written; every model must hold in the worst of them.
 2. The labels: a generalized column holds labels of its level and nothing else, so that no raw value slipped through.
 3. The people, where a model counts them: the release does not name them, so that each published class is looked up in
-   the source; it must be there with the same number of rows, and with enough people.
-4. The columns: those that are published and no others.
+   the source, generalized as it was for the release; it must be there with the same number of rows, and enough people.
+4. The columns: those that are published and no others. The rows and the classes: as many as the search counted.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.errors import VerificationError
 from kanon_sql.hierarchy.build import level_name
+from kanon_sql.identity import written
 from kanon_sql.names import unused_name
 from kanon_sql.publish import GENERALIZED, class_measures, generalized_query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.publish import Publication
 
@@ -43,6 +44,14 @@ class ModelResult:
     required: int
     measured: int | None
     holds: bool
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the search says a release has: its rows and its classes."""
+
+    rows: int
+    classes: int
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,7 @@ class Verification:
 
 def class_check_query(
     output: exp.Expr,
-    quasi_identifiers: list[str],
+    quasi_identifiers: Sequence[Column],
     models: tuple[PrivacyModel, ...],
     entity: str | None = None,
 ) -> exp.Select:
@@ -76,11 +85,11 @@ def class_check_query(
 
     Args:
         output: the table, or a subquery.
-        quasi_identifiers: columns whose values make a class.
+        quasi_identifiers: columns whose values make a class: those that are written alike.
         models: what to measure; those that count people need the entity.
         entity: the column of the table that names the person.
     """
-    n, measured = _count_names(quasi_identifiers, models)
+    n, measured = _count_names([column.name for column in quasi_identifiers], models)
     person = sql.column(entity) if entity else None
     measures = [
         sql.named(model.readable_measure(person.copy() if person and model.entity else None), name)
@@ -89,7 +98,7 @@ def class_check_query(
     classes = (
         exp.select(sql.named(sql.count_rows(), n), *measures)
         .from_(output.copy())
-        .group_by(*(sql.column(name) for name in quasi_identifiers))
+        .group_by(*(written(sql.column(column.name), column) for column in quasi_identifiers))
     )
     return _summary(models, n, measured).from_("classes").with_("classes", as_=classes)
 
@@ -99,6 +108,9 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
     names = publication.quasi_identifiers
     n, measured = _count_names(names, publication.models)
     n_in_source = unused_name("n_in_source", names)
+    # A step must not be called like a table that a later step reads.
+    tables = {table.name for table in (publication.source, *output.find_all(exp.Table))}
+    source_classes, output_classes = (unused_name(f"in_{place}", tables) for place in ("source", "output"))
     measures = [sql.named(measure, name) for name, measure in zip(measured, class_measures(publication), strict=True)]
     rows = sql.named(sql.count_rows(), n)
     grouped = [sql.column(name) for name in names]
@@ -108,15 +120,14 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
         .from_(output.copy())
         .group_by(*(name.copy() for name in grouped))
     )
-    found = [sql.column(name, "in_source") for name in measured]
+    found = [sql.column(name, source_classes) for name in measured]
+    same_class = sql.all_of(
+        sql.same(sql.column(name, source_classes), sql.column(name, output_classes)) for name in names
+    )
     classes = (
-        exp.select(sql.column(n, "in_output"), sql.named(sql.column(n, "in_source"), n_in_source), *found)
-        .from_("in_output")
-        .join(
-            "in_source",
-            on=sql.all_of(sql.same(sql.column(name, "in_source"), sql.column(name, "in_output")) for name in names),
-            join_type="left",
-        )
+        exp.select(sql.column(n, output_classes), sql.named(sql.column(n, source_classes), n_in_source), *found)
+        .from_(output_classes)
+        .join(source_classes, on=same_class, join_type="left")
     )
     partial = exp.NullSafeNEQ(this=sql.column(n), expression=sql.column(n_in_source))
     return (
@@ -124,8 +135,8 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
         .select(sql.named(sql.where(sql.count_rows(), partial), "not_whole"))
         .from_("classes")
         .with_(GENERALIZED, as_=generalized_query(publication, lookups))
-        .with_("in_source", as_=in_source)
-        .with_("in_output", as_=in_output)
+        .with_(source_classes, as_=in_source)
+        .with_(output_classes, as_=in_output)
         .with_("classes", as_=classes)
     )
 
@@ -153,13 +164,42 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
     return sql.union_all(checks) if checks else None
 
 
+@dataclass(frozen=True)
+class Checks:
+    """The statements that check a release; None where there is nothing to ask."""
+
+    classes: exp.Select
+    labels: exp.Query | None
+    people: exp.Select | None
+
+    def statements(self) -> tuple[exp.Expr, ...]:
+        """Return the statements there are, in the order in which they are run."""
+        return tuple(query for query in (self.classes, self.labels, self.people) if query is not None)
+
+
+def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> Checks:
+    """Return the statements that check a release.
+
+    Args:
+        publication: what was to be published.
+        lookups: for each quasi-identifier, the relation that holds its hierarchy.
+        output: the release.
+    """
+    counted = _counted_in_rows(publication)
+    return Checks(
+        class_check_query(output, publication.published_quasi_identifiers, counted),
+        label_check_query(publication, lookups, output),
+        people_check_query(publication, lookups, output) if len(counted) < len(publication.models) else None,
+    )
+
+
 def verify(
     engine: Engine,
     publication: Publication,
     lookups: Mapping[str, exp.Table],
     output: exp.Expr,
     *,
-    rows_expected: int,
+    expected: Expected,
     columns_found: list[str],
 ) -> Verification:
     """Return what was found in a release that was made and is not yet given its name.
@@ -167,35 +207,50 @@ def verify(
     Raises:
         VerificationError: it is not what it should be.
     """
+    checks = checks_of(publication, lookups, output)
     # 1. The classes.
-    counted = tuple(model for model in publication.models if model.entity is None)
-    query = class_check_query(output, publication.quasi_identifiers, counted)
-    verification = read_verification(engine.row(query, "verify the classes of the release"), counted)
+    row = engine.row(checks.classes, "verify the classes of the release")
+    verification = read_verification(row, _counted_in_rows(publication))
     # 2. The labels.
-    if (labels := label_check_query(publication, lookups, output)) is not None:
-        for name, foreign in engine.rows(labels, "verify the labels of the release"):
-            if foreign:
-                raise _failed(f"{foreign:,} labels of column {name!r} are not of its level in the hierarchy")
+    for name, foreign in engine.rows(checks.labels, "verify the labels of the release") if checks.labels else ():
+        if foreign:
+            raise _failed(f"{foreign:,} labels of column {name!r} are not of its level in the hierarchy")
     # 3. The people.
-    if len(counted) < len(publication.models):
-        *found, not_whole = engine.row(
-            people_check_query(publication, lookups, output), "verify the people in each class of the release"
-        )
+    if checks.people is not None:
+        *found, not_whole = engine.row(checks.people, "verify the people in each class of the release")
         verification = read_verification(found, publication.models)
         if not_whole:
             raise _failed(f"{not_whole:,} classes have other rows than in the table")
-    # 4. The columns, and that every row is accounted for.
-    expected = [column.name for column in publication.columns]
-    if columns_found != expected:
+    # 4. The columns, and that every row and every class is accounted for.
+    if columns_found != [column.name for column in publication.columns]:
         raise _failed("its columns are not those that were to be published")
-    if verification.rows != rows_expected:
+    _require_counts(verification, expected)
+    return verification
+
+
+def _require_counts(verification: Verification, expected: Expected) -> None:
+    """Raise unless a release has the rows and classes that the search counted, and every class satisfies the models.
+
+    Raises:
+        VerificationError: it has not.
+    """
+    if verification.rows != expected.rows:
         raise _failed(
-            f"it has {verification.rows:,} rows where {rows_expected:,} were expected; did the table change meanwhile?"
+            f"it has {verification.rows:,} rows where {expected.rows:,} were expected; did the table change meanwhile?"
+        )
+    if verification.classes != expected.classes:
+        raise _failed(
+            f"it has {verification.classes:,} classes where {expected.classes:,} were expected; did the table change "
+            "meanwhile, or are values written there in another way than in the table?"
         )
     for result in verification.models:
         if not result.holds:
             raise _failed(f"{result.model} asks for {result.required} and its worst class has {result.measured}")
-    return verification
+
+
+def _counted_in_rows(publication: Publication) -> tuple[PrivacyModel, ...]:
+    """Return the models whose members are rows: the release itself tells whether they hold."""
+    return tuple(model for model in publication.models if model.entity is None)
 
 
 def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyModel, ...]) -> Verification:

@@ -1,7 +1,8 @@
 """An oracle that shares nothing with the package: plain Python over lists, definitions to the letter.
 
 A hierarchy is a dictionary from a value to its labels, level 1 to the root. A table is a list of tuples, one value per
-quasi-identifier. NULL is ``None`` and, where the dictionary does not have it, goes to the root.
+quasi-identifier. NULL is ``None`` and, where the dictionary does not have it, goes to the root; it is a leaf of the
+hierarchy where the table has it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def evaluate(
             return len(numbers)
         return len({persons[number] for number in numbers if persons[number] is not None})
 
-    leaves = [set(h) | {row[i] for row in rows if row[i] is None} for i, h in enumerate(hierarchies)]
+    leaves = [set(h) - {None} | {row[i] for row in rows if row[i] is None} for i, h in enumerate(hierarchies)]
     cost, suppressed, published = Fraction(0), 0, Counter()
     for label, numbers in members.items():
         if size(numbers) < k:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,16 +72,26 @@ class Case:
         paths = {}
         for number, (column, hierarchy) in enumerate(zip(self.columns, self.hierarchies, strict=True)):
             path = directory / f"hierarchy_{number}.csv"
-            with path.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file, delimiter=";", quoting=csv.QUOTE_ALL)
-                writer.writerows([value, *labels] for value, labels in hierarchy.items())
+            write_hierarchy(path, hierarchy)
             paths[column] = str(path)
         return paths
 
 
+def write_hierarchy(path: Path, hierarchy: Hierarchy) -> None:
+    """Write a hierarchy as a file: everything in quotes, but for NULL, which is nothing."""
+    lines = [
+        ";".join("" if field is None else '"{}"'.format(field.replace('"', '""')) for field in [value, *labels])
+        for value, labels in hierarchy.items()
+    ]
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+
+
 @st.composite
 def hierarchies(draw: st.DrawFn) -> Hierarchy:
-    """Draw a tree of one to three levels over one to seven text values, some of them empty or full of quotes."""
+    """Draw a tree of one to three levels over one to seven text values, some of them empty or full of quotes.
+
+    NULL may have a row of its own, the root may have any name, and a branch may reach the root below the top.
+    """
     values = draw(
         st.lists(
             st.sampled_from(
@@ -94,15 +103,22 @@ def hierarchies(draw: st.DrawFn) -> Hierarchy:
         )
     )
     height = draw(st.integers(1, 3))
-    labels: dict[str, list[str]] = {value: [] for value in values}
-    groups = {value: value for value in values}
+    # In a file of one level a root that is a value too would make it a file of child,parent pairs.
+    root = draw(st.sampled_from(["*", "*****", 'any"one;', *(["a", "L1-0"] if height > 1 else [])]))
+    leaves = [*values, *([None] if draw(st.booleans()) else [])]
+    labels: Hierarchy = {value: [] for value in leaves}
     for level in range(1, height):
-        parents = {group: draw(st.integers(0, 2)) for group in sorted(set(groups.values()))}
-        groups = {value: f"L{level}-{parents[group]}" for value, group in groups.items()}
-        for value, group in groups.items():
-            labels[value].append(group)
-    for value in values:
-        labels[value].append("*")
+        below = {value: own[-1] if own else value for value, own in labels.items()}
+        parents = {
+            group: root
+            if level > 1 and group == root
+            else draw(st.sampled_from([f"L{level}-{n}" for n in "012"] + [root]))
+            for group in dict.fromkeys(below.values())
+        }
+        for value, own in labels.items():
+            own.append(parents[below[value]])
+    for own in labels.values():
+        own.append(root)
     return labels
 
 

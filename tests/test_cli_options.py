@@ -29,9 +29,9 @@ pytestmark = pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [
-        (f"{SEX} --sql --format json", 2, "--sql and --format do not go together"),
-        (f"{SEX} --into x --dialect duckdb", 2, "give --sql too"),
-        (f"{SEX} --into x -q -v", 2, "--quiet and --verbose do not go together"),
+        (f"{SEX} --sql --format json", 2, "--sql prints SQL, which is no JSON"),
+        (f"{SEX} --into x --dialect spark", 2, "add --sql, or leave --dialect out"),
+        (f"{SEX} --into x -q -v", 2, "-q says nothing and -v says more"),
         (f"{SEX} --out x.csv --as view", 2, "--out and --as do not go together"),
         (f"{SEX} --sql --as view", 2, "give --into NAME too"),
         (f"{SEX} --into ''", 2, "The name of the release is empty"),
@@ -41,8 +41,8 @@ pytestmark = pytest.mark.usefixtures("in_tmp")
         (f"{SEX} --into x --save-policy old.toml", 2, "old.toml exists already"),
         (f"{SEX} --into x --save-policy clinic.duckdb --replace", 2, "cannot be the policy too"),
         (f"{SEX} --out x.csv --save-policy ./x.csv", 2, "cannot be the policy too"),
-        ("check clinic.duckdb --qi sex --sql --format json", 2, "--sql and --format do not go together"),
-        ("check clinic.duckdb --qi sex --dialect spark", 2, "give --sql too"),
+        ("check clinic.duckdb --qi sex --sql --format json", 2, "--sql prints SQL, which is no JSON"),
+        ("check clinic.duckdb --qi sex --dialect spark", 2, "add --sql, or leave --dialect out"),
         ("demo --sql --out x.duckdb", 2, "--sql and --out do not go together"),
         ("demo --sql --replace", 2, "--sql and --replace do not go together"),
     ],
@@ -68,17 +68,22 @@ def test_a_policy_is_written_whole_and_reads_back(clinic: Path, kanon: Callable[
     assert kanon("check", clinic, "x", "--policy", "p.toml").code == 0
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
 def test_a_policy_that_cannot_be_written_is_one_line_and_the_release_is_there(
-    clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, wrapped: bool
 ) -> None:
     def fail(_policy: object, _destination: object, path: Path) -> None:
         path.write_text("half", encoding="utf-8")
+        if wrapped:
+            raise SourceError(f"The policy cannot be written to {path}: No space left on device.")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(anonymize, "write_policy", fail)
     ended = kanon(*shlex.split(SEX), "--into", "x", "--save-policy", "p.toml", "-q")
     assert ended.code == 3
-    assert ended.err == "error: The release is there, but p.toml cannot be written: No space left on device.\n"
+    assert ended.err == (
+        "error: The release is there. The policy cannot be written to p.toml: No space left on device.\n"
+    )
     assert "main.x" in tables_of(clinic)
     assert files_in(in_tmp) == {"clinic.duckdb"}
 

@@ -44,6 +44,11 @@ def anonymize(tmp_path: Path, hierarchy: str, values: list[object]) -> kanon.Rel
             ["a"],
             "1 label of level 1 has more than one parent at level 2: give the label a different name under each parent",
         ),
+        (
+            f";*;X;*\na;A;X;*\n{HIDDEN};B;X;*\n",
+            ["a"],
+            "1 row has the label of the root at level 1 and another one at level 2: nothing stands above the root",
+        ),
         (f"a;A\n{HIDDEN};B\n", ["a"], "has 2 labels instead of one root: add a level that is the same for all"),
         (
             f"a;A\nb;B\na;C\n{HIDDEN};D\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb import DuckDBEngine
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.choose import chosen_rule
 from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy
@@ -23,6 +24,8 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule, ready_made_names
 from kanon_sql.sql import relation
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kanon_sql.hierarchy.spec import BuiltRule
 
 
@@ -34,8 +37,9 @@ def built(rule: str | None, kind: str, values: list[Any]) -> tuple[Hierarchy, di
         connection.execute("CREATE TABLE source (c VARCHAR)").execute("INSERT INTO source FROM given")
         connection.execute("ALTER TABLE source ALTER c TYPE " + kind)
         column, table = Column("c", kind), relation("source")
-        facts = column_facts(cast, table, [column])["c"]
-        made: BuiltRule = chosen_rule(column, facts) if rule is None else parse_rule(rule)  # type: ignore[assignment]  # no file is named here
+        given: BuiltRule | None = None if rule is None else parse_rule(rule)  # type: ignore[assignment]  # no file is named here
+        facts = column_facts(cast, table, [(column, given)])["c"]
+        made = chosen_rule(column, facts) if given is None else given
         hierarchy = build_hierarchy(cast, table, column, made, facts, chosen=rule is None)
         rows = cast.rows(rows_query(hierarchy.relation, hierarchy.height, None))
         return hierarchy, {value: list(labels) for value, *labels in rows}
@@ -92,6 +96,80 @@ def test_intervals_of_decimals_and_of_the_largest_numbers() -> None:
     assert found[Decimal("30.00")] == [">=30", "*"]
     huge = 2**63 - 1
     assert labels("intervals:1000", "BIGINT", [huge, 1])[huge][0] == "9223372036854775000-9223372036854775999"
+
+
+def test_a_number_just_below_a_bound_is_not_in_the_interval_above() -> None:
+    """Ten places are kept; what is rounded up to a bound would be given an interval that does not hold it."""
+    found = labels("intervals:5", "DOUBLE", [4.99999999999, 5, -0.000000000001, 0.3])
+    assert found[4.99999999999] == ["[0, 5)", "*"]
+    assert found[5.0] == ["[5, 10)", "*"]
+    assert found[-0.000000000001] == ["[-5, 0)", "*"]
+    exact = labels("intervals:5", "DECIMAL(20, 12)", ["4.999999999999", "5"])
+    assert exact[Decimal("4.999999999999")] == ["[0, 5)", "*"]
+    assert exact[Decimal(5)] == ["[5, 10)", "*"]
+    huge = 10**30
+    found = labels("intervals:1000", "DECIMAL(38, 2)", [huge])
+    assert found[Decimal(huge)] == [f"[{huge}, {huge + 1000})", "*"]
+    assert labels("intervals:5", "HUGEINT", [huge])[huge] == [f"{huge}-{huge + 4}", "*"]
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
+    st.sampled_from(["0.1", "0.25", "5", "1000"]),
+)
+@settings(max_examples=40)
+def test_any_interval_of_floating_point_numbers_holds_its_value(values: list[float], width: str) -> None:
+    for value, (label, _) in labels(f"intervals:{width}", "DOUBLE", values).items():
+        if value is not None:
+            low, high = (float(bound) for bound in label[1:-1].split(", "))  # as a person reads them: 0.3 is 0.3
+            assert low <= value < high
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "says"),
+    [
+        ("intervals:5", "DATE", "(intervals:5) needs numbers, but the column is DATE: use a date rule"),
+        ("round:1", "TIMESTAMP", "use a date rule"),
+        ("intervals:5", "VARCHAR", "is VARCHAR: cast the column to a number type"),
+        ("round:2", "VARCHAR", "cast the column to a number type"),
+        ("intervals:5", "BOOLEAN", "use mask or flat"),
+        ("date:year", "VARCHAR", "needs dates, but the column is VARCHAR: cast the column to DATE"),
+        ("date:year", "DECIMAL(8, 2)", "cast the column to DATE, or use intervals or mask"),
+    ],
+)
+def test_a_rule_for_another_type_is_refused(rule: str, kind: str, says: str) -> None:
+    """It would give every value the root, called proven optimal, or an error of the database."""
+    with pytest.raises(HierarchyError, match=re.escape(says)):
+        labels(rule, kind, [None])
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "asked"),
+    [
+        ("mask", "VARCHAR", ["MAX(LENGTH("]),
+        ("mask", "INTEGER", ["MAX(LENGTH("]),
+        ("intervals:5", "INTEGER", ["MIN(TRY_CAST(", "MAX(TRY_CAST("]),
+        (None, "DOUBLE", ["MIN(TRY_CAST(", "MAX(TRY_CAST("]),
+        (None, "VARCHAR", ["MIN(LENGTH(", "MAX(LENGTH("]),
+        *((rule, kind, []) for rule, kind in [("round:1", "INTEGER"), ("date", "DATE"), ("flat", "VARCHAR")]),
+        (None, "DATE", []),
+        (None, "BOOLEAN", []),
+    ],
+)
+def test_a_column_is_only_asked_what_its_rule_needs(rule: str | None, kind: str, asked: list[str]) -> None:
+    """To write every date as text only to see how long it is takes longer than all the rest."""
+    given = None if rule is None else parse_rule(rule)
+    assert not isinstance(given, FileRule)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE source (c " + kind + ")")
+        engine = DuckDBEngine(connection, owned=False)
+        column_facts(engine, relation("source"), [(Column("c", kind), given)])
+        statements = [logged.statement for logged in engine.statements]
+    assert len(statements) == bool(asked)
+    for statement in statements:
+        texts = [aggregate.sql("duckdb") for aggregate in statement.selects]
+        assert len(texts) == len(asked)
+        assert all(text.startswith(start) for text, start in zip(texts, asked, strict=True))
 
 
 def test_masks_from_both_sides() -> None:
@@ -199,14 +277,28 @@ def test_any_interval_holds_its_value_and_lies_in_the_one_above(
     [
         ("intervals", "at least one width"),
         ("intervals:5,7", "multiple of the one before"),
+        ("intervals:3e-18,1e17", "multiple of the one before"),
         ("intervals:0", "greater than 0"),
         ("intervals:five", "a number is expected"),
         ("intervals:5:top=1:bottom=3", "bottom must lie below top"),
         ("intervals:5:left=3", "bottom=, top= and origin="),
+        ("intervals:5:top=1:top=3", "top= is given twice"),
+        ("intervals:inf", "must be finite"),
+        ("intervals:5:top=nan", "must be finite"),
+        ("intervals:5:bottom=-inf", "must be finite"),
+        ("intervals:5:origin=sNaN", "must be finite"),
+        ("intervals:1e19", "at most 18 digits"),
+        ("intervals:1e-19", "at most 18 digits"),
+        ("intervals:5:origin=1e999999", "at most 18 digits"),
         ("date:week,month", "a week can lie in two months"),
         ("date:fortnight", "date units are"),
         ("mask:3,1", "must rise"),
         ("mask:right:1:2", "mask is written"),
+        ("mask:middle", "mask is written mask, mask:left or mask:right"),
+        ("mask:right:x", "mask is written"),
+        ("dates:year", "neither a rule nor a file that exists. Rules are: intervals:5,10  mask"),
+        ("intervalls:0.5,1", "neither a rule nor a file"),
+        ("Flat", "neither a rule nor a file"),
         ("round:2,1", "must rise"),
         ("round", "round needs digits"),
         ("flat:3", "takes no settings"),
@@ -216,6 +308,13 @@ def test_any_interval_holds_its_value_and_lies_in_the_one_above(
 def test_a_rule_that_is_written_wrong(rule: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         parse_rule(rule)
+
+
+def test_a_file_may_be_called_like_anything(tmp_path: Path) -> None:
+    for name in ("Flat", "dates:year", "flat.csv"):
+        (tmp_path / name).write_text("a;*\n", encoding="utf-8")
+        assert parse_rule(name, tmp_path) == FileRule(tmp_path / name)
+    assert parse_rule("none.csv", tmp_path) == FileRule(tmp_path / "none.csv")
 
 
 @pytest.mark.parametrize(

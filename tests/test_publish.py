@@ -149,8 +149,17 @@ def test_into_a_schema(clinic: Path) -> None:
         connection.execute("CREATE SCHEMA shared")
     with anonymize(clinic) as release:
         release.to_table("shared.released")
-        release.to_table("no.such.schema")  # then the dots are part of the name
-    assert {"shared.released", "main.no.such.schema"} < tables_of(clinic).keys()
+        release.to_table("SHARED.again")
+        release.to_table("clinic.shared.third")
+        release.to_table("release v1.2")  # no names of schemas: the dot is part of the name
+        for missing in ("no.such.schema", "sharde.released"):
+            with pytest.raises(kanon.UsageError, match="schema that is not there"):
+                release.to_table(missing)
+        for kept in ("", " ", "kanon.hierarchy_age", "kanon_release"):
+            with pytest.raises(kanon.UsageError):
+                release.to_table(kept)
+    made = {"shared.released", "shared.again", "shared.third", "main.release v1.2"}
+    assert made < tables_of(clinic).keys()
 
 
 # When the output is wrong, it is taken back. Each of these breaks the making of a release in another way.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
@@ -47,23 +47,38 @@ def release(clinic: Path) -> Iterator[kanon.Release]:
         yield made
 
 
+@pytest.fixture
+def values(path: Path, tmp_path: Path) -> dict[str, Any]:
+    """A value for every placeholder of the files in sql/, a data file of the right kind among them."""
+    kind = path.stem.rpartition("_")[2]
+    file = tmp_path / f"data.{kind}"
+    if kind in {"csv", "json", "parquet"}:
+        duckdb.sql("SELECT 1 AS a, 'x' AS b").write_parquet(str(file)) if kind == "parquet" else file.write_text(
+            "a,b\n1,x\n" if kind == "csv" else '[{"a": 1, "b": "x"}]', encoding="utf-8"
+        )
+    return {"rows": 200, "name": "t", "schema": None, "mark": "x", "prefix": "t."} | {
+        "path": str(file),
+        "delimiter": ",",
+        "skip": 0,
+    }
+
+
 @pytest.mark.parametrize("path", SQL_FILES, ids=lambda path: path.stem)
-def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path) -> None:
+def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path, values: dict[str, Any]) -> None:
     text = path.read_text(encoding="utf-8")
     assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
     with duckdb.connect() as connection:
         (statement,) = connection.extract_statements(text)
-        names = {name: 1 if name == "rows" else "x" for name in statement.named_parameters}
-        connection.execute(statement, names or None)
+        connection.execute(statement, {name: values[name] for name in statement.named_parameters} or None)
 
 
 @pytest.mark.parametrize("path", SQL_FILES, ids=lambda path: path.stem)
-def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path) -> None:
+def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path, values: dict[str, Any]) -> None:
     """What the package runs is the file after sqlglot read and rendered it: both must give the same rows."""
     text = path.read_text(encoding="utf-8")
-    values = {"rows": 200, "name": "t", "schema": None, "mark": "x"}
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (c INTEGER)")
+        connection.begin()  # one transaction, whose number one of the files asks for
         (statement,) = connection.extract_statements(text)
         asked = {name: values[name] for name in statement.named_parameters}
         bound = sql.statement(path.stem, values=asked)
@@ -74,10 +89,8 @@ def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path) -> None:
             connection.execute(render(bound, "duckdb"))
             assert connection.table("admissions").fetchall() == plain
         else:
-            assert (
-                connection.execute(render(bound, "duckdb")).fetchall()
-                == connection.execute(statement, asked).fetchall()
-            )
+            ours = connection.execute(render(bound, "duckdb")).fetchall()
+            assert sorted(ours, key=str) == sorted(connection.execute(statement, asked).fetchall(), key=str)
 
 
 def test_every_file_is_used() -> None:
@@ -105,8 +118,9 @@ def test_publishing_reads_the_source_twice_and_the_first_time_only_what_makes_cl
     connection = release.prepared.source.engine.connection
     assert scans_of(connection, query, "patients") == 2
     plan = "\n".join(row[1] for row in connection.execute(f"EXPLAIN {render(query, 'duckdb')}").fetchall())
-    scans = [part for part in plan.split("Table Scan") if re.search(r"Table: \S*\bpatients\b", part)]
-    assert sum("disease" in part.split("\u256e")[0] for part in scans) <= 1
+    scans = [part for part in plan.split("Seq Scan") if re.search(r"Table: \S*\bpatients\b", part)]
+    assert len(scans) == 2, plan
+    assert sum("disease" in part for part in scans) == 1, plan
 
 
 def test_the_search_never_reads_the_source(release: kanon.Release) -> None:

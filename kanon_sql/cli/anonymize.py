@@ -285,8 +285,10 @@ def _write_policy(policy: Policy, destination: Destination, path: Path) -> None:
     try:
         write_policy(policy, destination, partial)
         partial.replace(path)
+    except SourceError as error:
+        raise SourceError(f"The release is there. {str(error).replace(str(partial), str(path))}") from None
     except OSError as error:
-        raise SourceError(f"The release is there, but {path} cannot be written: {error.strerror}.") from None
+        raise SourceError(f"The release is there. The policy cannot be written to {path}: {error.strerror}.") from None
     finally:
         with suppress(OSError):
             partial.unlink()
@@ -295,7 +297,7 @@ def _write_policy(policy: Policy, destination: Destination, path: Path) -> None:
 def _check_destination(source: Source, destination: Destination) -> None:
     """Refuse a destination before any work is done for it."""
     if destination.out is not None:
-        check_file(destination.out, replace=destination.replace)
+        check_file(source, destination.out, replace=destination.replace)
     elif destination.into is not None:
         check_target(source, destination.into, destination.kind, replace=destination.replace)
 

@@ -48,7 +48,7 @@ def check_command(
     """
     check_options(context)
     base = read_policy(policy_file)[0] if policy_file is not None else Policy()
-    opened = open_source(source, table)
+    opened = open_source(source, table, as_text=True)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
         policy = overridden(

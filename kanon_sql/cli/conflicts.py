@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kanon_sql.cli.options import refuse_contradictions
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import typer
-
-_EVERYWHERE = {
-    ("sql", "output_format"): "--sql prints SQL, which has one format",
-    ("quiet", "verbose"): "one says nothing, the other every statement",
-}
-"""Pairs of parameters of any command that do not go together, and why."""
 
 
 def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] | None = None) -> None:
@@ -26,14 +21,20 @@ def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] |
         apart: further pairs of parameters that do not go together, and why.
 
     Raises:
-        UsageError: two options do not go together, or --dialect was given and no SQL is to be printed.
+        UsageError: two options were given that do not go together.
     """
+    parameters = context.params
+    refuse_contradictions(
+        output_format=parameters["output_format"],
+        sql=bool(parameters["sql"]),
+        dialect=parameters["dialect"],
+        quiet=parameters["quiet"],
+        verbose=parameters["verbose"],
+    )
     given = _given(context)
-    for (one, other), reason in {**_EVERYWHERE, **(apart or {})}.items():
+    for (one, other), reason in (apart or {}).items():
         if one in given and other in given:
             raise UsageError(f"{given[one]} and {given[other]} do not go together: {reason}.")
-    if "dialect" in given and "sql" not in given:
-        raise UsageError("--dialect is that of the SQL that is printed: give --sql too, or leave it out.")
 
 
 def _given(context: typer.Context) -> dict[str, str]:

@@ -20,12 +20,14 @@ from kanon_sql.cli.options import (
     VerboseOption,
     assignments,
     overridden,
+    refuse_contradictions,
 )
 from kanon_sql.cli.output import print_json, print_table, print_text
 from kanon_sql.dialect import render
 from kanon_sql.engine.sources import Source, is_database, open_database, open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.lookup import StoredHierarchy
+from kanon_sql.hierarchy.read import read_hierarchy
 from kanon_sql.hierarchy.report import (
     Fit,
     Shape,
@@ -34,13 +36,15 @@ from kanon_sql.hierarchy.report import (
     rows_query,
     shape_of_file,
     shape_of_relation,
+    shape_of_rows,
     shape_query,
 )
-from kanon_sql.hierarchy.spec import FileRule, parse_rule, ready_made, ready_made_names
+from kanon_sql.hierarchy.spec import ready_made, ready_made_names
 from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement, one_line
 from kanon_sql.policy import Policy
-from kanon_sql.prepare import make_hierarchy
+from kanon_sql.prepare import given_rules, make_hierarchy
 from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:
@@ -69,35 +73,53 @@ def list_command(
     verbose: VerboseOption = False,
 ) -> None:
     """List the hierarchies in a database, in a directory, or ready-made."""
-    if source is None:
-        shapes = [shape_of_file(ready_made(name), f"ready:{name}") for name in ready_made_names()]
-    elif Path(source).is_dir():
-        shapes = [shape_of_file(path, path.stem) for path in sorted(Path(source).glob("*.csv"))]
-    elif sql:
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    path = Path(source) if source is not None else None
+    in_files = path is None or path.is_dir()
+    if sql and in_files:
+        raise UsageError("Files are listed without SQL: --sql is for a database.")
+    if path is not None and path.is_file() and not is_database(path):
+        raise UsageError(f"{path} is neither a database nor a directory: kanon hierarchy show shows a file.")
+    if sql and dialect != "duckdb":
+        raise UsageError("Hierarchies are listed from the catalogs of DuckDB: leave --dialect out.")
+    if sql:
         print_text(f"{render(sql_of.statement('stored_hierarchies'), dialect, pretty=True)};")
         return
-    else:
-        with (
-            open_database(Path(source), writable=False) as engine,
-            Talk(quiet=quiet, verbose=verbose) as talk,
-        ):
-            engine.listener = talk.statement
-            shapes = [
-                shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
-                for kept in stored_hierarchies(engine).values()
-            ]
-    if sql:
-        raise UsageError("Files are listed without SQL: --sql is for a database.")
-    if output_format == "json":
-        print_json([shape.summary() for shape in shapes])
-        return
-    if not shapes:
+    with Talk(quiet=quiet, verbose=verbose) as talk:
+        if path is None:
+            shapes = [shape_of_file(ready_made(name), f"ready:{name}") for name in ready_made_names()]
+        else:
+            shapes = _in_directory(path, talk) if in_files else _in_database(path, talk)
+    if output_format == "table" and not shapes:
         print_text("There are none. kanon hierarchy load and kanon hierarchy build put them there.")
         return
-    print_table(
-        ["hierarchy", "levels", "values", "labels per level", "origin"],
-        [(shape.name, shape.height, shape.leaves, per_level(shape), shape.origin) for shape in shapes],
-    )
+    print_shapes(shapes, output_format)
+
+
+def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
+    """Return the shapes of the hierarchy files in a directory; say which files are none."""
+    shapes = []
+    for path in sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv"):
+        try:
+            shapes.append(shape_of_file(path, path.stem))
+        except SourceError as error:
+            talk.note(f"left out: {error}")
+    return shapes
+
+
+def _in_database(path: Path, talk: Talk) -> list[Shape]:
+    """Return the shapes of the hierarchies in a database; say which tables are none."""
+    shapes = []
+    with open_database(path, writable=False) as engine:
+        engine.listener = talk.statement
+        for kept in stored_hierarchies(engine).values():
+            try:
+                kept.require_levels()
+            except HierarchyError as error:
+                talk.note(f"left out: {error}")
+            else:
+                shapes.append(shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin))
+    return shapes
 
 
 @hierarchy_app.command("show")
@@ -118,15 +140,16 @@ def show_command(
     verbose: VerboseOption = False,
 ) -> None:
     """Show a hierarchy: its shape, and the labels of its first values."""
-    rule = parse_rule(source) if source.startswith("ready:") else FileRule(Path(source))
-    if not isinstance(rule, FileRule):  # ready: always names a file
-        raise UsageError(f"{source!r} is no hierarchy that could be shown.")
-    if column is None and not is_database(rule.path):
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    path = ready_made(source.removeprefix("ready:")) if source.startswith("ready:") else Path(source)
+    if not is_database(path):
+        if column is not None:
+            raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
         if sql:
             raise UsageError("A file is shown without SQL: --sql is for a database.")
-        _show(*_from_file(rule.path, column or rule.path.stem, limit), output_format)
+        _show(*_from_file(path, limit), output_format)
         return
-    with open_database(rule.path, writable=False) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
+    with open_database(path, writable=False) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
         engine.listener = talk.statement
         kept = _stored(engine, column, source)
         if sql:
@@ -155,6 +178,7 @@ def check_command(
 
     Checks the columns named with --qi; without it, every column that has a hierarchy.
     """
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
@@ -165,7 +189,8 @@ def check_command(
             hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
             settings={"hierarchy_directory": hierarchies and hierarchies.absolute()},
         )
-        columns = _columns_to_check(opened, policy)
+        origins = _origins(opened, policy)
+        columns = _columns_to_check(opened, policy, origins)
         if sql:
             print_text(_check_script(opened, columns, policy, dialect))
             return
@@ -174,7 +199,7 @@ def check_command(
                 opened.engine,
                 opened.relation,
                 column,
-                policy.hierarchies.get(column.name, "the hierarchy"),
+                origins.get(column.name, "chosen by its type"),
                 lambda column=column: make_hierarchy(opened, column, policy),  # type: ignore[misc]  # called before the loop goes on
             )
             for column in columns
@@ -187,25 +212,25 @@ def check_command(
         raise typer.Exit(1)
 
 
-def _columns_to_check(opened: Source, policy: Policy) -> list[Column]:
-    if policy.columns.quasi_identifiers:
-        return resolve_columns(policy.columns.quasi_identifiers, opened.columns, opened.name)
+def _origins(opened: Source, policy: Policy) -> dict[str, str]:
+    """Return by the name of their column where the hierarchies come from that are given or in the database."""
     stored = stored_hierarchies(opened.engine)
-    in_directory = (
-        {path.stem.casefold() for path in policy.hierarchy_directory.glob("*.csv")}
-        if policy.hierarchy_directory
-        else set()
-    )
-    return [
-        column
-        for column in opened.columns
-        if column.name in policy.hierarchies
-        or column.name.casefold() in stored
-        or any(
-            stem == column.name.casefold() or stem.endswith(f"_hierarchy_{column.name.casefold()}")
-            for stem in in_directory
-        )
-    ]
+    in_database = {
+        column.name: stored[folded(column.name)].origin for column in opened.columns if folded(column.name) in stored
+    }
+    given = {name: str(rule) for name, rule in given_rules(opened, opened.columns, policy).items()}
+    return in_database | given
+
+
+def _columns_to_check(opened: Source, policy: Policy, origins: dict[str, str]) -> list[Column]:
+    """Return the columns that were named, else all that have a hierarchy."""
+    if not policy.columns.quasi_identifiers:
+        return [column for column in opened.columns if column.name in origins]
+    columns = resolve_columns(policy.columns.quasi_identifiers, opened.columns, opened.name)
+    given = resolve_columns(policy.hierarchies, opened.columns, opened.name)
+    if others := [column.name for column in given if column not in columns]:
+        raise UsageError(f"A hierarchy is given for column {others[0]!r}, which is not among those of --qi.")
+    return list(dict.fromkeys(columns))
 
 
 def _check_script(opened: Source, columns: list[Column], policy: Policy, dialect: str) -> str:
@@ -223,25 +248,24 @@ def _check_script(opened: Source, columns: list[Column], policy: Policy, dialect
 
 def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
     known = stored_hierarchies(engine)
-    if column is None or column.casefold() not in known:
+    if column is None or folded(column) not in known:
         names = ", ".join(kept.column for kept in known.values()) or "none"
         raise UsageError(f"Say which hierarchy of {source} to show. There are: {names}.")
-    return known[column.casefold()]
+    kept = known[folded(column)]
+    kept.require_levels()
+    return kept
 
 
-def _from_file(path: Path, name: str, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
-    from kanon_sql.hierarchy.read import read_hierarchy
-
-    shape = shape_of_file(path, name)
-    read = read_hierarchy(path, name)
-    return shape, list(zip(read.values, *read.levels, strict=True))[:limit]
+def _from_file(path: Path, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
+    read = read_hierarchy(path, path.stem)
+    return shape_of_rows(read, path, path.stem), list(zip(read.values, *read.levels, strict=True))[:limit]
 
 
 def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None:
     if output_format == "json":
         print_json({**shape.summary(), "rows": [list(row) for row in rows]})
         return
-    print_text(f"{shape.name}: {shape.leaves:,} values, labels per level {per_level(shape)} (from {shape.origin})")
+    print_text(f"{shape.name}: {shape.leaves:,} values, labels per level {_per_level(shape)} (from {shape.origin})")
     print_table(["value", *(f"level {level}" for level in range(1, shape.height + 1))], rows)
     if len(rows) < shape.leaves:
         print_text(f"The first {len(rows):,} are shown; --limit shows more.")
@@ -256,9 +280,9 @@ def _print_fits(fits: list[Fit]) -> None:
         [
             (
                 found.column,
-                found.height or 0,
-                found.values_missing,
-                found.rows_missing,
+                _or_dash(found.height),
+                _or_dash(found.values_missing),
+                _or_dash(found.rows_missing),
                 found.problem is None,
                 found.origin,
             )
@@ -270,6 +294,22 @@ def _print_fits(fits: list[Fit]) -> None:
             print_text(f"- {found.problem}")
 
 
-def per_level(shape: Shape) -> str:
+def _or_dash(number: int | None) -> int | str:
+    """Return what a table shows for a number that nobody could find out."""
+    return "-" if number is None else number
+
+
+def print_shapes(shapes: list[Shape], output_format: str) -> None:
+    """Print the shapes of hierarchies."""
+    if output_format == "json":
+        print_json([shape.summary() for shape in shapes])
+        return
+    print_table(
+        ["hierarchy", "levels", "values", "labels per level", "origin"],
+        [(shape.name, shape.height, shape.leaves, _per_level(shape), shape.origin) for shape in shapes],
+    )
+
+
+def _per_level(shape: Shape) -> str:
     """Return the number of labels of each level, from the values up."""
     return " > ".join(f"{labels:,}" for labels in shape.labels)

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from kanon_sql import sql as sql_of
 from kanon_sql.cli.diagnostics import Talk
-from kanon_sql.cli.hierarchy import per_level
+from kanon_sql.cli.hierarchy import print_shapes
 from kanon_sql.cli.options import (
     DialectOption,
     FormatOption,
@@ -20,8 +20,9 @@ from kanon_sql.cli.options import (
     SqlOption,
     VerboseOption,
     assignments,
+    refuse_contradictions,
 )
-from kanon_sql.cli.output import print_json, print_table, print_text
+from kanon_sql.cli.output import print_text
 from kanon_sql.dialect import render
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
@@ -29,6 +30,7 @@ from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.report import Shape, shape_of_relation
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import store_statements, stored_hierarchies
+from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import Policy
 from kanon_sql.prepare import make_hierarchies
@@ -63,6 +65,7 @@ def load_command(
 
     [bold]kanon hierarchy load clinic.duckdb patients age=age.csv zip=zip.csv[/bold]
     """
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     with (
         _opened(source, arguments, writable=not sql) as (opened, rules),
         Talk(quiet=quiet, verbose=verbose) as talk,
@@ -73,7 +76,8 @@ def load_command(
                 f"Column {built[0]!r} is given a rule, not a file: kanon hierarchy build makes hierarchies by rules."
             )
         shapes = _store(opened, rules, replace=replace, sql=sql, dialect=dialect)
-    _print_stored(shapes, output_format, sql=sql)
+    if not sql:
+        print_shapes(shapes, output_format)
 
 
 def build_command(
@@ -97,6 +101,9 @@ def build_command(
 
     [bold]kanon hierarchy build clinic.duckdb patients age=intervals:5,10,20:top=90 zip=mask[/bold]
     """
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    if out is not None and out.suffix.lower() != ".csv":
+        raise UsageError(f"--out writes CSV: give a file whose name ends in .csv, not {out}.")
     writable = out is None and not sql
     with (
         _opened(source, arguments, writable=writable) as (opened, rules),
@@ -109,7 +116,8 @@ def build_command(
             shapes = _store(opened, rules, replace=replace, sql=sql, dialect=dialect)
         else:
             shapes = _write(opened, rules, out, replace=replace, sql=sql, dialect=dialect)
-    _print_stored(shapes, output_format, sql=sql)
+    if not sql:
+        print_shapes(shapes, output_format)
 
 
 @contextmanager
@@ -131,7 +139,8 @@ def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, d
     if opened.database is None:
         raise UsageError(f"{opened.name} is not in a database: write the hierarchy to a file with --out.")
     engine = opened.engine
-    taken = [column for column in rules if column.casefold() in stored_hierarchies(engine)]
+    stored = stored_hierarchies(engine)
+    taken = [column for column in rules if folded(column) in stored]
     if taken and not replace:
         raise UsageError(f"The database has a hierarchy for column {taken[0]!r} already: --replace it.")
     made = make_hierarchies(opened, _named(opened, rules), Policy(hierarchies=rules))
@@ -175,15 +184,3 @@ def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, s
 
 def _named(opened: Source, rules: Iterable[str]) -> list[Column]:
     return resolve_columns(rules, opened.columns, opened.name)
-
-
-def _print_stored(shapes: list[Shape], output_format: str, *, sql: bool) -> None:
-    if sql:
-        return
-    if output_format == "json":
-        print_json([shape.summary() for shape in shapes])
-        return
-    print_table(
-        ["hierarchy", "levels", "values", "labels per level", "origin"],
-        [(shape.name, shape.height, shape.leaves, per_level(shape), shape.origin) for shape in shapes],
-    )

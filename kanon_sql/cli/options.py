@@ -11,13 +11,18 @@ import typer
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.names import folded
 from kanon_sql.roles import find_column, split_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
+    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
+    from kanon_sql.roles import NamedColumns
+
+_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive")
 
 Format = Literal["table", "json"]
 DialectName = Literal["duckdb", "postgres", "spark"]
@@ -71,7 +76,12 @@ HierarchiesOption = Annotated[
 ]
 PolicyOption = Annotated[
     Path | None,
-    typer.Option("--policy", metavar="FILE", help="A kanon.toml; options on the command line go before it."),
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="A kanon.toml. Roles on the command line add to it (a column named there moves to that role); all other "
+        "options go before it.",
+    ),
 ]
 KOption = Annotated[
     int | None,
@@ -89,19 +99,35 @@ def assignments(texts: list[str] | None, option: str, columns: Sequence[Column])
     Both sides may hold ``=`` themselves: the name ends where a column of the table ends, else at the first one.
 
     Raises:
-        UsageError: an argument has no ``=``, or a column comes twice.
+        UsageError: an argument has no ``=``, or a column comes twice, in whatever case.
     """
     found: dict[str, str] = {}
+    named: set[str] = set()
     for text in texts or []:
         ends = [place for place, character in enumerate(text) if character == "="]
         end = next((place for place in reversed(ends) if find_column(text[:place], columns)), next(iter(ends), 0))
         column, value = text[:end], text[end + 1 :]
         if not column or not value:
             raise UsageError(f"{option} is written COLUMN=FILE or COLUMN=RULE, not {text!r}.")
-        if column in found:
+        if (key := _key(column, columns)) in named:
             raise UsageError(f"{option} names column {column!r} twice.")
+        named.add(key)
         found[column] = value
     return found
+
+
+def refuse_contradictions(*, output_format: str, sql: bool, dialect: str, quiet: bool, verbose: bool) -> None:
+    """Raise where one option makes another one meaningless.
+
+    Raises:
+        UsageError: two of them were given.
+    """
+    if quiet and verbose:
+        raise UsageError("-q says nothing and -v says more: leave one of them out.")
+    if sql and output_format == "json":
+        raise UsageError("--sql prints SQL, which is no JSON: leave --format json out, or --sql.")
+    if not sql and dialect != "duckdb":
+        raise UsageError("--dialect is for the SQL that --sql prints: add --sql, or leave --dialect out.")
 
 
 def overridden(
@@ -115,28 +141,76 @@ def overridden(
     hierarchies: dict[str, str] | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Policy:
-    """Return a policy with what was said on the command line in the place of what the file says.
+    """Return a policy with what was said on the command line: roles add to those of the file, all else goes before it.
+
+    A column that the command line gives a role loses the one that the file gives it, and no column loses its role in
+    any other way: one that the file calls identifying is published only if it is named as something else.
 
     Args:
         policy: what the file says.
         columns: those of the table.
         roles: for each role, the texts of its option: names, or lists of names with commas between.
         rest: what happens to columns without a role.
-        entity: the column that names the person.
+        entity: the column that names the person; the one of the file stays identifying.
         k: the smallest class.
         hierarchies: for columns, a rule or a file as it is seen from the working directory.
         settings: other settings of the policy; None was not said.
     """
     named = {role: split_names(texts, columns) for role, texts in roles.items() if texts}
-    others: dict[str, Any] = {name: value for name, value in (("rest", rest), ("entity", entity)) if value is not None}
-    said = replace(policy.columns, **{**named, **others})
-    models = tuple(KAnonymity(k if k is not None else model.required, entity=said.entity) for model in policy.models)
-    rules = {
-        **policy.hierarchies,
-        **{column: _from_anywhere(rule) for column, rule in (hierarchies or {}).items()},
-    }
+    said = _with_roles(policy.columns, columns, named, entity)
+    if rest is not None:
+        said = replace(said, rest=rest)
     given = {name: value for name, value in (settings or {}).items() if value is not None}
-    return replace(policy, columns=said, models=models, hierarchies=rules, **given)
+    return replace(
+        policy,
+        columns=said,
+        models=tuple(_with_requirements(model, k, said.entity) for model in policy.models),
+        hierarchies=_with_rules(policy, columns, said, hierarchies or {}),
+        **given,
+    )
+
+
+def _with_roles(
+    file: NamedColumns, columns: Sequence[Column], named: dict[str, tuple[str, ...]], entity: str | None
+) -> NamedColumns:
+    """Return the roles of a file with those that the command line names; what it names loses its role in the file."""
+    moved = {_key(name, columns) for names in named.values() for name in names}
+    of_file = {role: getattr(file, role) for role in _ROLES}
+    if entity is not None:
+        moved.add(_key(entity, columns))
+        if file.entity is not None:  # nobody said that this column may be published now
+            of_file["identifying"] = (*file.identifying, file.entity)
+    united: dict[str, Any] = {}
+    for role, names in of_file.items():
+        own = {_key(name, columns): name for name in named.get(role, ())}
+        # In the order of the file, also where the command line names a column of the same role again.
+        kept = {_key(name, columns): name for name in names if _key(name, columns) not in moved - own.keys()}
+        united[role] = tuple((kept | own).values())
+    return replace(file, **united, entity=file.entity if entity is None else entity)
+
+
+def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -> PrivacyModel:
+    """Return a model with the k and the person of the command line, where they were given."""
+    if k is not None and isinstance(model, KAnonymity):
+        model = replace(model, k=k)
+    return model if entity is None else model.counting(entity)
+
+
+def _with_rules(
+    policy: Policy, columns: Sequence[Column], said: NamedColumns, hierarchies: dict[str, str]
+) -> dict[str, str]:
+    """Return the rules of a file with those of the command line, without those of columns that it took another role."""
+    generalized = {_key(name, columns) for name in said.quasi_identifiers}
+    moved = {_key(name, columns) for name in policy.columns.quasi_identifiers} - generalized
+    replaced = {_key(name, columns) for name in hierarchies}
+    kept = {name: rule for name, rule in policy.hierarchies.items() if _key(name, columns) not in moved | replaced}
+    return {**kept, **{column: _from_anywhere(rule) for column, rule in hierarchies.items()}}
+
+
+def _key(name: str, columns: Sequence[Column]) -> str:
+    """Return what is the same for all names of one column."""
+    column = find_column(name, columns)
+    return folded(name) if column is None else column.name
 
 
 def _from_anywhere(rule: str) -> str:

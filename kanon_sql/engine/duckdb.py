@@ -164,13 +164,23 @@ class DuckDBEngine:
             sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=place), "VARCHAR[]")), name)
             for name, place in names.items()
         ]
-        text = render(sql.create_table(table, exp.select(*lists), temporary=True), self.dialect)
-        values = {names[name]: list(column) for name, column in columns.items()}
-        self._call(lambda: self.connection.execute(text, values).fetchall(), "load a hierarchy", None)
+        create = sql.create_table(table, exp.select(*lists), temporary=True)
+        self.rows(create, "load a hierarchy", {names[name]: list(column) for name, column in columns.items()})
 
-    def relation(self, table: exp.Table) -> duckdb.DuckDBPyRelation:
-        """Return the rows of a table as a relation of DuckDB's own, to be fetched in the form that is wanted."""
-        return self.connection.sql(render(exp.select("*").from_(table), self.dialect))
+    def fetched(self, table: exp.Table, fetch: Callable[[duckdb.DuckDBPyRelation], Result]) -> Result:
+        """Return the rows of a table in the form that is wanted: what ``fetch`` makes of a relation of DuckDB's own.
+
+        Raises:
+            SourceError: a value or a type of the table does not exist in that form.
+        """
+        relation = self.connection.sql(render(exp.select("*").from_(table), self.dialect))
+        try:
+            return fetch(relation)
+        except (duckdb.Error, ArithmeticError, NotImplementedError, ValueError) as error:
+            raise SourceError(
+                f"The release cannot be made a data frame ({type(error).__name__}): a column has a type or a value "
+                "that data frames do not have. Write it to a file or a table."
+            ) from None
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a relation in their order."""
@@ -180,12 +190,11 @@ class DuckDBEngine:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Make the statements inside take effect together, or not at all."""
-        try:
-            self.connection.begin()
-        except duckdb.TransactionException:
-            raise UsageError(
-                "The connection has a transaction open; commit it or roll it back, then publish."
-            ) from None
+        # Asked first: a failed BEGIN would abort the transaction that is open.
+        first, second = (self.row(sql.statement("transaction"), "is a transaction open?") for _ in range(2))
+        if first == second:
+            raise UsageError("The connection has a transaction open; commit it or roll it back, then publish.")
+        self.connection.begin()
         try:
             yield
         except BaseException:
@@ -220,13 +229,15 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Drop what was made; close the connection if it was opened here."""
-        if self._owned:
-            self.connection.close()
-        else:
-            self.forget()
-        self._worker.shutdown(wait=False)
-        if self._spill_directory is not None:
-            shutil.rmtree(self._spill_directory, ignore_errors=True)
+        try:
+            if self._owned:
+                self.connection.close()
+            else:
+                self.forget()
+        finally:
+            self._worker.shutdown(wait=False)
+            if self._spill_directory is not None:
+                shutil.rmtree(self._spill_directory, ignore_errors=True)
 
     def _rendered(self, statement: exp.Expr) -> str:
         """Return the text of a statement; a node test is the same statement hundreds of times."""
@@ -258,8 +269,9 @@ class DuckDBEngine:
     def _stop(self, future: Future[Any]) -> None:
         future.cancel()
         while not future.done():  # again and again: an interrupt before the statement has begun is lost
-            self.connection.interrupt()
-            wait_for([future], 0.02)
+            with suppress(KeyboardInterrupt):  # who presses twice means the same; the connection is busy until then
+                self.connection.interrupt()
+                wait_for([future], 0.02)
 
 
 def _translated(work: Callable[[], Result], title: str) -> Result:

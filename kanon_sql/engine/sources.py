@@ -12,22 +12,16 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.engine.duckdb import DuckDBEngine
+from kanon_sql.engine.files import read_file
 from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.names import folded
+from kanon_sql.roles import named_once
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
 
 FrameKind = Literal["pandas", "polars", "arrow"]
 
-_READERS = {
-    ".csv": "read_csv",
-    ".tsv": "read_csv",
-    ".txt": "read_csv",
-    ".parquet": "read_parquet",
-    ".json": "read_json",
-    ".jsonl": "read_json",
-    ".ndjson": "read_json",
-}
 _DATABASES = {".duckdb", ".db", ".ddb"}
 
 
@@ -41,6 +35,7 @@ class Source:
         name: what messages call it.
         columns: its columns in their order.
         database: the DuckDB file that it lives in, if it lives in one.
+        file: the data file that was read, or the pattern of several.
         frame_kind: the kind of data frame that was handed in, if one was.
         setup: statements that a script must begin with to have the relation.
         writable: whether tables can be made in the database.
@@ -51,6 +46,7 @@ class Source:
     name: str
     columns: tuple[Column, ...] = ()
     database: Path | None = None
+    file: Path | None = None
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()
     writable: bool = True
@@ -70,7 +66,13 @@ class Source:
             self.writable = True
 
 
-def open_source(source: Any, table: str | None = None, *, writable: bool = False) -> Source:  # noqa: ANN401 - anything may be handed in; what is not understood is refused below
+def open_source(
+    source: Any,  # noqa: ANN401 - anything may be handed in; what is not understood is refused below
+    table: str | None = None,
+    *,
+    writable: bool = False,
+    as_text: bool = False,
+) -> Source:
     """Return the relation that a person points at.
 
     Args:
@@ -78,6 +80,7 @@ def open_source(source: Any, table: str | None = None, *, writable: bool = False
             table.
         table: the table in a database; may be left out where there is just one.
         writable: whether a table will be created in the database.
+        as_text: whether the values of a CSV file are to be taken as they are written, not as numbers or dates.
 
     Raises:
         SourceError: it cannot be opened or read.
@@ -86,7 +89,7 @@ def open_source(source: Any, table: str | None = None, *, writable: bool = False
     if isinstance(source, duckdb.DuckDBPyConnection):
         return _from_engine(DuckDBEngine(source, owned=False), table, "the connection", None)
     if isinstance(source, str | os.PathLike):
-        return _from_path(os.fspath(source), table, writable=writable)
+        return _from_path(os.fspath(source), table, writable=writable, as_text=as_text)
     kind = frame_kind(source)
     if kind is None:
         raise UsageError(
@@ -131,7 +134,7 @@ def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - asks what kind
     return kinds.get((type(value).__module__.partition(".")[0], type(value).__name__))
 
 
-def _from_path(text: str, table: str | None, *, writable: bool) -> Source:
+def _from_path(text: str, table: str | None, *, writable: bool, as_text: bool) -> Source:
     scheme, separator, _ = text.partition("://")
     if separator:
         raise UsageError(f"{scheme} sources are not supported by this version: export the table to Parquet or DuckDB.")
@@ -140,7 +143,7 @@ def _from_path(text: str, table: str | None, *, writable: bool) -> Source:
         return _from_engine(open_database(path, writable=writable), table, str(path), path, writable=writable)
     if table is not None:
         raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
-    return _from_data_file(path)
+    return _from_data_file(path, as_text=as_text)
 
 
 def _from_engine(
@@ -161,11 +164,10 @@ def _find_table(engine: DuckDBEngine, wanted: str | None, place: str) -> tuple[e
             raise UsageError(f"{place} has {len(listed)} tables and views: name the one to use{_list(listed)}.")
         matches = listed
     else:
-        folded = wanted.casefold()
         matches = [
             row
             for row in listed
-            if folded in {str(row[2]).casefold(), f"{row[1]}.{row[2]}".casefold(), ".".join(row[:3]).casefold()}
+            if folded(wanted) in {folded(row[2]), folded(f"{row[1]}.{row[2]}"), folded(".".join(row[:3]))}
         ]
         if len(matches) > 1:
             matches = [row for row in matches if row[2] == wanted] or matches
@@ -185,55 +187,26 @@ def _list(listed: list[tuple[Any, ...]]) -> str:
     return f". There: {names}{', ...' if len(listed) > shown else ''}" if listed else ""
 
 
-def _from_data_file(path: Path) -> Source:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in {".gz", ".zst"}:
-        suffixes.pop()
-    reader = _READERS.get(suffixes[-1]) if suffixes else None
-    if reader is None:
-        raise UsageError(
-            f"{path} is neither a DuckDB database nor a data file that is known here: {', '.join(_READERS)}."
-        )
-    if not path.exists() and "*" not in path.name:
-        raise SourceError(f"{path} does not exist.")
+def _from_data_file(path: Path, *, as_text: bool) -> Source:
     engine = DuckDBEngine.in_memory()
     try:
         relation = engine.temporary_name("kanon_source")
-        # Text is parsed once, into a table; Parquet is read where it lies, column by column.
-        create = _reading(reader, path, relation)
-        try:
-            engine.run(create, f"read {path.name}")
-        except SourceError:
-            if reader != "read_csv":
-                raise SourceError(f"{path} cannot be read as {suffixes[-1].lstrip('.')}.") from None
-            create = _read_all_before_deciding_types(path, relation)
-            engine.run(create, f"read {path.name}")
-        return Source(engine, relation, path.name, setup=(create,))
+        create = read_file(engine, path, relation, as_text=as_text)
+        return Source(engine, relation, path.name, file=path, setup=(create,))
     except BaseException:
         engine.close()
         raise
 
 
-def _reading(reader: str, path: Path, relation: exp.Table) -> exp.Create:
-    query = exp.select("*").from_(exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(str(path))])))
-    create = sql.create_table(relation, query, temporary=True)
-    if reader == "read_parquet":
-        create.set("kind", "VIEW")
-    return create
-
-
-def _read_all_before_deciding_types(path: Path, relation: exp.Table) -> exp.Create:
-    """Return the statement that reads a CSV file whose first rows mislead about a column's type."""
-    everything = exp.EQ(this=exp.column("sample_size"), expression=sql.literal(-1))
-    reader = exp.Anonymous(this="read_csv", expressions=[sql.literal(str(path)), everything])
-    return sql.create_table(relation, exp.select("*").from_(exp.Table(this=reader)), temporary=True)
-
-
 def _from_frame(frame: Any, kind: FrameKind) -> Source:  # noqa: ANN401 - a frame of a library that need not be installed
+    if type(frame).__name__ == "LazyFrame":
+        frame = frame.collect()
+    names = frame.column_names if kind == "arrow" else frame.columns
+    if not len(names):
+        raise UsageError(f"The {kind} table has no columns.")
+    named_once([str(name) for name in names], f"The {kind} table")
     engine = DuckDBEngine.in_memory()
     try:
-        if type(frame).__name__ == "LazyFrame":
-            frame = frame.collect()
         try:
             engine.connection.register("kanon_frame", frame)
         except duckdb.Error:

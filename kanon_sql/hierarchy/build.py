@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.hierarchy.facts import exact_number, exact_places
+from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.facts import NUMBERS, exact_number, exact_places
 from kanon_sql.hierarchy.spec import (
     ROOT,
     BuiltRule,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.facts import Facts
 
+_DATES = frozenset({"date", "timestamp"})
+
 VALUE = "value"
 """Name of the lookup column that holds the values of the source."""
 
@@ -39,7 +42,12 @@ def level_name(level: int) -> str:
 
 
 def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts) -> exp.Query:
-    """Return the query that makes the lookup relation of a rule from the distinct values of a column."""
+    """Return the query that makes the lookup relation of a rule from the distinct values of a column.
+
+    Raises:
+        HierarchyError: the rule is for columns of another type.
+    """
+    _require_fit(rule, column)
     values = _distinct_values(column, source)
     match rule:
         case IntervalRule():
@@ -53,6 +61,34 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
         case FlatRule():
             labels = []
     return _with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
+
+
+def _require_fit(rule: BuiltRule, column: Column) -> None:
+    """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail."""
+    match rule:
+        case IntervalRule() | RoundRule():
+            wanted, families = "numbers", NUMBERS
+        case DateRule():
+            wanted, families = "dates", _DATES
+        case _:
+            return
+    if column.family not in families:
+        raise HierarchyError(
+            f"The hierarchy of column {column.name!r} ({rule}) needs {wanted}, but the column is {column.type}: "
+            f"{_instead(column, wanted)}."
+        )
+
+
+def _instead(column: Column, wanted: str) -> str:
+    """Return what to do about a column that does not hold the numbers or dates that its rule wants."""
+    if column.family in _DATES:
+        return "use a date rule, such as date:month,year"
+    if wanted == "dates":
+        others = "use intervals or mask" if column.family in NUMBERS else "use mask or flat"
+        return f"cast the column to DATE, or {others}"
+    if column.family == "text":
+        return "cast the column to a number type, such as INTEGER, or use mask or flat"
+    return "use mask or flat"
 
 
 def _distinct_values(column: Column, source: exp.Table) -> exp.Query:
@@ -87,10 +123,11 @@ def _text(*parts: str | exp.Expr) -> exp.Expr:
 
 
 def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Facts) -> exp.Query:
-    """Return four steps: the values, each as an exact number, the bounds of its intervals, their labels."""
+    """Return the steps: the values, each as an exact number, the bounds of its intervals, their labels."""
     limits = [limit for limit in (rule.bottom, rule.top) if limit is not None]
     scale = max(_scale(number) for number in [*rule.widths, rule.origin, *limits])
-    digits = _digits(rule, facts, exact_places(column, scale))
+    places = exact_places(column, scale)
+    digits = _digits(rule, facts, places)
     dashed = column.family == "integer" and scale == 0 and _lowest_bound(rule, facts) >= 0
     value, number = sql.column(VALUE), sql.column("number")
     levels = range(1, len(rule.widths) + 1)
@@ -104,23 +141,32 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
         for level, width in zip(levels, rule.widths, strict=True)
     ]
     labels: list[exp.Expr] = [_interval_label(rule, level, dashed=dashed) for level in levels]
-    return (
-        _with_levels(exp.select(value.copy()), labels)
-        .from_("intervals")
-        .with_("present", as_=values)
-        .with_("numbers", as_=numbers.from_("present"))
-        .with_("lower_bounds", as_=exp.select(value.copy(), number, *lower).from_("numbers"))
-        .with_("intervals", as_=exp.select("*", *upper).from_("lower_bounds"))
+    query = _with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
+    query = query.with_("numbers", as_=numbers.from_("present"))
+    if column.family == "float":
+        floored = sql.named(_floored(f"DECIMAL({digits}, {places})", places), "number")
+        query = query.with_("floored", as_=exp.select(value.copy(), floored).from_("numbers"))
+    lower_bounds = exp.select(value.copy(), number, *lower).from_("floored" if column.family == "float" else "numbers")
+    return query.with_("lower_bounds", as_=lower_bounds).with_(
+        "intervals", as_=exp.select("*", *upper).from_("lower_bounds")
     )
 
 
-def _lowest_bound(rule: IntervalRule, facts: Facts) -> Decimal:
-    """Return the lowest bound that any label can show."""
+def _floored(data_type: str, places: int) -> exp.Expr:
+    """Return a number that was rounded to some places, one unit less where it was rounded up, maybe over a bound."""
+    number = sql.column("number")
+    rounded_up = exp.GT(this=sql.cast(number, "DOUBLE"), expression=sql.column(VALUE))
+    unit = exp.Case().when(rounded_up, _number(Decimal(1).scaleb(-places))).else_(sql.literal(0))
+    return sql.cast(exp.Sub(this=number.copy(), expression=unit), data_type)
+
+
+def _lowest_bound(rule: IntervalRule, facts: Facts) -> int:
+    """Return the lowest bound that any label of whole numbers can show."""
     if facts.minimum is None:
-        return Decimal(0)
-    past_bound = (facts.minimum - rule.origin) % rule.widths[-1]
-    lowest = facts.minimum - (past_bound if past_bound >= 0 else past_bound + rule.widths[-1])
-    return lowest if rule.bottom is None else max(lowest, rule.bottom)
+        return 0
+    minimum = int(facts.minimum)  # in whole numbers of Python, of any size; a Decimal has 28 digits
+    lowest = minimum - (minimum - int(rule.origin)) % int(rule.widths[-1])
+    return lowest if rule.bottom is None else max(lowest, int(rule.bottom))
 
 
 def _lower_bound(rule: IntervalRule, width: Decimal, data_type: str) -> exp.Expr:

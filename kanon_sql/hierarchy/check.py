@@ -4,8 +4,8 @@ What is counted: rows; values with several rows; labels with several parents, fo
 the root and have another parent, for each level; labels at the top level (there must be one); and, for the codes, the
 largest number of children of a label at each level.
 
-A label that reads like the root tells no more than the root does, and costs as much (``measures.labels``). A parent that
-tells more would make it cheaper to generalize further: the search may not meet such a thing.
+A label that reads like the root tells no more than the root does, and costs as much (``measures.labels``). A parent
+that tells more would make it cheaper to generalize further: the search may not meet such a thing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ from kanon_sql.hierarchy.build import VALUE, level_name
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.lookup import Hierarchy
+
+_LISTED = "kanon hierarchy check --sql prints the query that lists them."
+_ADD_LINES = f"Add a line for each; {_LISTED}"
+_MAKE_AGAIN = (
+    f"It is in the database: build it again, or complete its file and load it again, with --replace; {_LISTED}"
+)
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,8 @@ class TreeCounts:
         rows: rows of the lookup, that of NULL included.
         repeated: values with more than one row.
         several_parents: for each level from 1 to below the root, labels with more than one parent.
-        early_roots: for each level from 1 to below the root, rows whose label reads like the root and whose label at the
-            next level does not.
+        early_roots: for each level from 1 to below the root, rows whose label reads like the root and whose label at
+            the next level does not.
         roots: labels at the top level.
         children: for each level from 0 to below the root, the largest number of its labels under one parent.
     """
@@ -95,8 +102,8 @@ def tree_problems(counts: TreeCounts, height: int) -> list[str]:
     for level, early in enumerate(counts.early_roots, start=1):
         if early:
             problems.append(
-                f"{_plural(early, 'row has', 'rows have')} the label of the root at level {level} and another one at level "
-                f"{level + 1}: nothing stands above the root, so repeat its label up to the last level"
+                f"{_plural(early, 'row has', 'rows have')} the label of the root at level {level} and another one at "
+                f"level {level + 1}: nothing stands above the root, so repeat its label up to the last level"
             )
     if counts.roots > 1:
         problems.append(
@@ -162,8 +169,45 @@ def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Q
     )
 
 
-def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int]) -> str:
-    """Return what to tell a person whose data have values that the hierarchy lacks."""
+@dataclass(frozen=True)
+class Missing:
+    """What a hierarchy lacks of its column.
+
+    Attributes:
+        values: distinct values of the column without a row.
+        rows: rows of the table with such a value.
+        message: what to tell the person; None if nothing is missing.
+    """
+
+    values: int
+    rows: int
+    message: str | None
+
+
+def missing_message(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> str | None:
+    """Return what to tell a person whose data have values that the hierarchy lacks; None if it has them all."""
+    return count_missing(engine, source, hierarchy).message
+
+
+def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Missing:
+    """Return what a hierarchy lacks of its column."""
+    column = hierarchy.column
+    query = missing_query(source, hierarchy.relation, column)
+    rows, values, spaces, numbers = engine.row(query, f"values that the hierarchy of {column.name} misses")
+    counts = (int(rows), int(values), int(spaces), int(numbers))
+    advice = _ADD_LINES if hierarchy.stored is None else _MAKE_AGAIN
+    return Missing(counts[1], counts[0], describe_missing(column, hierarchy.origin, counts, advice) if values else None)
+
+
+def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int], advice: str = _ADD_LINES) -> str:
+    """Return what to tell a person whose data have values that the hierarchy lacks.
+
+    Args:
+        column: the column.
+        origin: what the hierarchy was made from.
+        counts: rows and values missing, and how many of the values would be found without spaces, and as numbers.
+        advice: what to do if they are not near misses.
+    """
     rows, values, spaces, numbers = counts
     text = (
         f"The hierarchy of column {column.name!r} ({origin}) has no row for {_plural(values, 'value', 'values')} of "
@@ -173,7 +217,7 @@ def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, i
         return text + "All are there but for surrounding spaces: trim the column."
     if numbers == values:
         return text + f"All are there as numbers but the column is {column.type}: cast it, or write the values alike."
-    return text + "Add a line for each; kanon hierarchy check --sql prints the query that lists them."
+    return text + advice
 
 
 def _text(expression: exp.Expr) -> exp.Expr:

@@ -4,73 +4,98 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.hierarchy.spec import IntervalRule, MaskRule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.spec import BuiltRule
+
+NUMBERS = frozenset({"integer", "decimal", "float"})
+"""Families of types whose values are numbers."""
 
 EXACT_PLACES = 10
-"""Decimal places that a value with a fraction keeps; intervals and rounding are exact to this."""
+"""Decimal places that a floating point number keeps; intervals and rounding are exact to this."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Extremes of a column.
+    """Extremes of a column, as far as somebody asked for them.
 
     Attributes:
         minimum, maximum: of numbers; None for other types or where there is no number.
         shortest, longest: lengths in characters of values as text; 0 where there is no value.
     """
 
-    minimum: Decimal | None
-    maximum: Decimal | None
-    shortest: int
-    longest: int
+    minimum: Decimal | None = None
+    maximum: Decimal | None = None
+    shortest: int = 0
+    longest: int = 0
 
 
 def exact_number(value: exp.Expr, column: Column, places: int = 0, digits: int = 38) -> exp.Expr:
-    """Return a value as an exact decimal; NULL where it has none (NaN, infinity, out of range)."""
+    """Return a value as a decimal of ``exact_places``, rounded; NULL where there is none (NaN, infinity, too large)."""
     kept = exact_places(column, places)
     return exp.TryCast(this=value, to=exp.DataType.build(f"DECIMAL({digits}, {kept})", dialect="duckdb"))
 
 
 def exact_places(column: Column, places: int) -> int:
-    """Return how many decimal places values of a column keep, where a rule needs some."""
-    return places if column.family == "integer" else max(places, EXACT_PLACES)
+    """Return how many decimal places values of a column keep, where a rule needs some: all, but for floating point."""
+    match column.family:
+        case "integer":
+            return places
+        case "decimal":
+            return max(places, _scale(column))
+        case _:
+            return max(places, EXACT_PLACES)
 
 
-def column_facts(engine: Engine, source: exp.Table, columns: Sequence[Column]) -> dict[str, Facts]:
-    """Return the facts of several columns, asked in one statement."""
-    if not columns:
-        return {}
-    asked = [expression for column in columns for expression in _asked(column)]
-    query = exp.select(*asked).from_(sql.aliased(source, "source"))
-    answers = iter(engine.row(query, "extremes of the columns that get a hierarchy built"))
-    facts = {}
-    for column in columns:
-        minimum, maximum, shortest, longest = (next(answers) for _ in range(4))
-        facts[column.name] = Facts(_decimal(minimum), _decimal(maximum), shortest or 0, longest or 0)
-    return facts
+def column_facts(
+    engine: Engine, source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]
+) -> dict[str, Facts]:
+    """Return by name what the rules of columns need to know, asked in one statement; in none if they need nothing.
+
+    Args:
+        engine: holds the table.
+        source: the table.
+        columns: each with its rule; None where one is to be chosen.
+    """
+    asked = [(column.name, fact, query) for column, rule in columns for fact, query in _asked(column, rule).items()]
+    answers: tuple[Any, ...] = ()
+    if asked:
+        query = exp.select(*(expression for _, _, expression in asked)).from_(sql.aliased(source, "source"))
+        answers = engine.row(query, "extremes of the columns that get a hierarchy built")
+    known: dict[str, dict[str, Any]] = {column.name: {} for column, _ in columns}
+    for (name, fact, _), answer in zip(asked, answers, strict=True):
+        if answer is not None:
+            known[name][fact] = Decimal(str(answer)) if fact in {"minimum", "maximum"} else answer
+    return {name: Facts(**facts) for name, facts in known.items()}
 
 
-def _asked(column: Column) -> list[exp.Expr]:
+def _asked(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:
+    """Return the aggregates that a rule needs, by the fact that each tells: to write values as text takes long."""
     value = sql.column(column.name, "source")
-    if column.family in {"integer", "decimal", "float"}:
+    if isinstance(rule, MaskRule):
+        return {"longest": exp.Max(this=_length(value))}
+    if rule is None and column.family == "text":
+        return {"shortest": exp.Min(this=_length(value)), "longest": exp.Max(this=_length(value))}
+    if (rule is None or isinstance(rule, IntervalRule)) and column.family in NUMBERS:
         number = exact_number(value, column)
-        return [exp.Min(this=number), exp.Max(this=number.copy()), *_lengths(value)]
-    return [exp.null(), exp.null(), *_lengths(value)]
+        return {"minimum": exp.Min(this=number), "maximum": exp.Max(this=number.copy())}
+    return {}
 
 
-def _lengths(value: exp.Expr) -> list[exp.Expr]:
-    length = exp.Length(this=sql.cast(value.copy(), "VARCHAR"))
-    return [exp.Min(this=length), exp.Max(this=length.copy())]
+def _length(value: exp.Expr) -> exp.Expr:
+    return exp.Length(this=sql.cast(value.copy(), "VARCHAR"))
 
 
-def _decimal(number: object) -> Decimal | None:
-    return None if number is None else Decimal(str(number))
+def _scale(column: Column) -> int:
+    """Return the decimal places of a DECIMAL type; of one that does not say, those that floating point keeps."""
+    parameters = exp.DataType.build(column.type, dialect="duckdb").expressions
+    return int(parameters[1].name) if len(parameters) > 1 else EXACT_PLACES

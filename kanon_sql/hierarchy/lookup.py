@@ -30,7 +30,7 @@ class StoredHierarchy:
     Attributes:
         column: name of the column it is for.
         relation: the table.
-        height: its number of levels.
+        height: its number of levels; 0 for a table that is no hierarchy.
         origin: the file or rule it was made from.
     """
 
@@ -38,6 +38,19 @@ class StoredHierarchy:
     relation: exp.Table
     height: int
     origin: str
+
+    def require_levels(self) -> None:
+        """Raise unless it has values and levels.
+
+        Raises:
+            HierarchyError: it has not.
+        """
+        if self.height == 0:
+            table = f"{self.relation.db}.{self.relation.name}"
+            raise HierarchyError(
+                f"Table {table} does not have the columns of a hierarchy (value, level_1, ...): drop it, or load or "
+                f"build the hierarchy of column {self.column!r} again with --replace."
+            )
 
 
 @dataclass(frozen=True)
@@ -83,7 +96,7 @@ def build_hierarchy(
     """Return a hierarchy built from the values of a column.
 
     Raises:
-        HierarchyError: the levels do not nest.
+        HierarchyError: the rule is for columns of another type, or the levels do not nest.
     """
     definition = built_query(rule, column, source, facts)
     height = len(definition.selects) - 1
@@ -94,7 +107,8 @@ def load_hierarchy(engine: Engine, column: Column, rule: FileRule) -> Hierarchy:
     """Return a hierarchy read from a file.
 
     Raises:
-        HierarchyError: the file cannot be read, its values are not of the column's type, or it is no tree.
+        SourceError: the file cannot be opened.
+        HierarchyError: it is no hierarchy, its values are not of the column's type, or it is no tree.
     """
     rows = read_hierarchy(rule.path, column.name)
     file = engine.temporary_name(f"kanon_file_{column.name}")
@@ -118,8 +132,9 @@ def use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hiera
     """Return a hierarchy that was loaded into the database before.
 
     Raises:
-        HierarchyError: it is no tree any more.
+        HierarchyError: it has no levels, or is no tree any more.
     """
+    stored.require_levels()
     levels = [sql.column(level_name(level)) for level in range(1, stored.height + 1)]
     value = exp.TryCast(this=sql.column(VALUE), to=exp.DataType.build(column.lookup_type, dialect=engine.dialect))
     query = exp.select(sql.named(value, VALUE), *levels).from_(stored.relation.copy())

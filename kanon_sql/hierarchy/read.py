@@ -10,7 +10,7 @@ import csv
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kanon_sql.errors import HierarchyError
+from kanon_sql.errors import HierarchyError, SourceError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,15 +27,11 @@ class HierarchyRows:
         values: the leaves; None is the row that the file gives to NULL.
         levels: for each level from 1 to the root, the label of each row.
         header: whether the first line was taken as a header.
-        pairs: whether the file held child,parent pairs.
-        padded: how many rows were shorter than the longest and were padded upwards.
     """
 
     values: list[str | None]
     levels: list[list[str]]
     header: bool = False
-    pairs: bool = False
-    padded: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,6 +51,7 @@ def read_hierarchy(path: Path, column: str) -> HierarchyRows:
         column: the column it is for; a first line that begins with this name is a header.
 
     Raises:
+        SourceError: it cannot be opened.
         HierarchyError: it cannot be read as a hierarchy; the message names the line.
     """
     lines = _parse(path, _text_of(path))
@@ -76,9 +73,9 @@ def _text_of(path: Path) -> str:
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
-        raise HierarchyError(f"Hierarchy file {path} does not exist.") from None
+        raise SourceError(f"Hierarchy file {path} does not exist.") from None
     except OSError as error:
-        raise HierarchyError(f"Hierarchy file {path} cannot be read: {error.strerror}.") from None
+        raise SourceError(f"Hierarchy file {path} cannot be read: {error.strerror}.") from None
     if raw.startswith((b"\xac\xed", b"PK")):
         raise HierarchyError(
             f"{path} is a binary file of ARX (.ahs or .deid). In ARX, export the hierarchy as CSV and give that file."
@@ -147,19 +144,17 @@ def _are_pairs(lines: list[_Line]) -> bool:
 
 def _from_levels(lines: list[_Line], height: int, *, header: bool) -> HierarchyRows:
     """Return rows of equal length: a gap keeps the label below it, a short row gets its last label again."""
-    padded = 0
     values: list[str | None] = []
     levels: list[list[str]] = [[] for _ in range(height)]
     for line in lines:
         given = line.labels + [""] * (height - len(line.labels))
         last = next((label for label in reversed(given) if label), line.value or "")
-        padded += not given[-1]
         values.append(line.value)
         below = last if line.value is None else line.value
         for level, label in enumerate(given):
             below = label or (last if not any(given[level:]) else below)
             levels[level].append(below)
-    return HierarchyRows(values, levels, header=header, padded=padded)
+    return HierarchyRows(values, levels, header=header)
 
 
 def _from_pairs(path: Path, lines: list[_Line], *, header: bool) -> HierarchyRows:
@@ -180,15 +175,8 @@ def _from_pairs(path: Path, lines: list[_Line], *, header: bool) -> HierarchyRow
     longest = max(map(len, chains), default=0)
     if longest > len(parents) or len(set(values).union(*chains)) < len(parents):
         raise HierarchyError(f"{path}: some labels are their own ancestors (a circle of child,parent lines).")
-    padded = sum(len(chain) < longest for chain in chains)
     full = [chain + chain[-1:] * (longest - len(chain)) for chain in chains]
-    return HierarchyRows(
-        values,
-        [[chain[level] for chain in full] for level in range(longest)],
-        header=header,
-        pairs=True,
-        padded=padded,
-    )
+    return HierarchyRows(values, [[chain[level] for chain in full] for level in range(longest)], header=header)
 
 
 def _ancestors(parents: dict[str | None, str], value: str | None) -> list[str]:

@@ -10,8 +10,8 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.hierarchy.check import describe_missing, missing_query
-from kanon_sql.hierarchy.read import read_hierarchy
+from kanon_sql.hierarchy.check import count_missing
+from kanon_sql.hierarchy.read import HierarchyRows, read_hierarchy
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.names import unused_name
 
@@ -60,16 +60,16 @@ class Fit:
         column: name of the column.
         origin: the hierarchy.
         height: its levels; None if it could not be read.
-        values_missing: distinct values of the column without a row.
-        rows_missing: rows of the table with such a value.
+        values_missing: distinct values of the column without a row; None if it could not be read.
+        rows_missing: rows of the table with such a value; None if it could not be read.
         problem: what is wrong and what to do; None if it fits.
     """
 
     column: str
     origin: str
     height: int | None
-    values_missing: int
-    rows_missing: int
+    values_missing: int | None
+    rows_missing: int | None
     problem: str | None
 
 
@@ -77,9 +77,14 @@ def shape_of_file(path: Path, name: str) -> Shape:
     """Return the shape of a hierarchy file.
 
     Raises:
-        HierarchyError: it cannot be read.
+        SourceError: it cannot be opened.
+        HierarchyError: it cannot be read as a hierarchy.
     """
-    rows = read_hierarchy(path, name)
+    return shape_of_rows(read_hierarchy(path, name), path, name)
+
+
+def shape_of_rows(rows: HierarchyRows, path: Path, name: str) -> Shape:
+    """Return the shape of a hierarchy file whose rows were read."""
     labels = tuple(len(set(level)) for level in rows.levels)
     return Shape(name, len(rows.levels), sum(value is not None for value in rows.values), labels, str(FileRule(path)))
 
@@ -105,15 +110,16 @@ def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Ca
         column: the column.
         origin: what messages call the hierarchy.
         make: reads or builds it.
+
+    Raises:
+        SourceError: there is no such file, or the database stopped.
     """
     try:
         hierarchy = make()
     except HierarchyError as error:
-        return Fit(column.name, origin, None, 0, 0, str(error))
-    query = missing_query(source, hierarchy.relation, column)
-    rows, values, spaces, numbers = engine.row(query, f"values that the hierarchy of {column.name} misses")
-    problem = describe_missing(column, hierarchy.origin, (int(rows), values, spaces, numbers)) if values else None
-    return Fit(column.name, hierarchy.origin, hierarchy.height, values, int(rows), problem)
+        return Fit(column.name, origin, None, None, None, str(error))
+    missing = count_missing(engine, source, hierarchy)
+    return Fit(column.name, hierarchy.origin, hierarchy.height, missing.values, missing.rows, missing.message)
 
 
 def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Select:

@@ -13,8 +13,10 @@ flat                                 the value itself, or *
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -23,6 +25,12 @@ from kanon_sql.errors import UsageError
 
 ROOT = "*"
 """The label under which everything is the same, in hierarchies that are built here."""
+
+RULES = "intervals:5,10  mask  date:month,year  round:1,2  flat  ready:NAME"
+"""The rules that exist, one example of each, for messages."""
+
+_LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
+_MOST_DIGITS = 18  # before the point and after it: what DECIMAL(38) holds, and sums of two of them
 
 DateUnit = Literal["day", "week", "month", "quarter", "year", "decade"]
 DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
@@ -62,7 +70,7 @@ class IntervalRule:
         _require(all(width > 0 for width in self.widths), "the width of an interval must be greater than 0")
         for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
             _require(
-                wide > narrow and wide % narrow == 0,
+                wide > narrow and Fraction(wide) % Fraction(narrow) == 0,
                 f"an interval of width {wide} cannot be put together from intervals of width {narrow}: "
                 "each width must be a multiple of the one before",
             )
@@ -147,7 +155,7 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR
         relative_to: the directory that a file's path starts from; by default the working directory.
 
     Raises:
-        UsageError: a rule is written wrong.
+        UsageError: a rule is written wrong, or what looks like a rule is neither one nor a file.
     """
     kind, *parts = text.split(":")
     try:
@@ -174,7 +182,10 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR
         raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
     except _RuleError as error:
         raise UsageError(f"Hierarchy {text!r}: {error}.") from None
-    return FileRule((relative_to or Path()) / text)
+    path = (relative_to or Path()) / text
+    if _LIKE_A_RULE.fullmatch(text) and not path.exists():
+        raise UsageError(f"Hierarchy {text!r} is neither a rule nor a file that exists. Rules are: {RULES}.")
+    return FileRule(path)
 
 
 def ready_made(name: str) -> Path:
@@ -211,22 +222,44 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[0-9]+", text) is not None
+
+
 def _plain(number: Decimal) -> str:
     return format(number.normalize(), "f")
 
 
 def _intervals(parts: list[str]) -> IntervalRule:
-    widths = tuple(Decimal(width) for width in _listed(parts[0])) if parts else ()
+    widths = tuple(_decimal(width) for width in _listed(parts[0])) if parts else ()
     settings: dict[str, Decimal] = {}
     for part in parts[1:]:
         name, _, value = part.partition("=")
         _require(name in {"bottom", "top", "origin"}, "settings of intervals are bottom=, top= and origin=")
-        settings[name] = Decimal(value)
+        _require(name not in settings, f"{name}= is given twice")
+        settings[name] = _decimal(value)
     return IntervalRule(widths, **settings)
+
+
+def _decimal(text: str) -> Decimal:
+    """Return a number that can be a bound of an interval."""
+    number = Decimal(text)
+    _require(number.is_finite(), "the numbers of intervals must be finite")
+    normal = number.normalize()
+    _require(
+        normal.adjusted() < _MOST_DIGITS and -int(normal.as_tuple().exponent) <= _MOST_DIGITS,
+        f"the numbers of intervals have at most {_MOST_DIGITS} digits before the point and as many after it",
+    )
+    return number
 
 
 def _mask(parts: list[str]) -> MaskRule:
     side: Literal["right", "left"] = "left" if parts and parts[0] == "left" else "right"
     counts = parts[1:] if parts and parts[0] in {"left", "right"} else parts
-    _require(len(counts) <= 1, "mask is written mask:right:1,2,3")
+    written = len(counts) <= 1 and all(_is_number(count) for part in counts for count in _listed(part))
+    _require(
+        written,
+        "mask is written mask, mask:left or mask:right, and may say how many characters to mask at each level, "
+        "as in mask:right:1,2,4",
+    )
     return MaskRule(side, tuple(int(count) for count in _listed(counts[0])) if counts else ())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.hierarchy.build import level_name
+from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import coded_query
 from kanon_sql.hierarchy.lookup import Hierarchy, StoredHierarchy
+from kanon_sql.names import folded
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
@@ -19,15 +21,22 @@ _PREFIX = "hierarchy_"
 
 
 def stored_hierarchies(engine: Engine) -> dict[str, StoredHierarchy]:
-    """Return the hierarchies in the schema ``kanon``, by the name of their column in lower case."""
+    """Return the hierarchies in the schema ``kanon``, by the folded name of their column."""
     found = {}
     for name, origin, columns in engine.rows(sql.statement("stored_hierarchies"), "hierarchies in the database"):
         column = str(name).removeprefix(_PREFIX)
-        height = sum(level_name(level) in columns for level in range(1, len(columns)))
-        found[column.casefold()] = StoredHierarchy(
-            column, sql.relation(name, SCHEMA), height, origin or f"{SCHEMA}.{name}"
+        found[folded(column)] = StoredHierarchy(
+            column, sql.relation(name, SCHEMA), _height(columns), origin or f"{SCHEMA}.{name}"
         )
     return found
+
+
+def _height(columns: list[str]) -> int:
+    """Return how many levels a table with these columns has; 0 if it is no lookup relation at all."""
+    names = {folded(column) for column in columns}
+    if VALUE not in names:
+        return 0
+    return next(level for level in count(1) if level_name(level) not in names) - 1
 
 
 def store_statements(hierarchy: Hierarchy, *, replace: bool) -> list[exp.Expr]:

@@ -38,10 +38,13 @@ class GlobalCertaintyPenalty:
     def cost(self, labels: Labels) -> exp.Expr:
         """Return the width of the label within the column's range, or its share of the leaves."""
         if labels.numeric and labels.lower is not None and labels.upper is not None:
+            if labels.lower == labels.upper:
+                return sql.literal(0)
             upper = exp.func("LEAST", sql.column("upper"), sql.literal(labels.upper), dialect="postgres")
             lower = exp.func("GREATEST", sql.column("lower"), sql.literal(labels.lower), dialect="postgres")
-            width = exp.Paren(this=exp.Sub(this=upper, expression=lower))
-            share = exp.Div(this=width, expression=sql.literal(labels.upper - labels.lower))
+            # Halves, because the difference of two large numbers may be too large for one.
+            width = exp.Paren(this=exp.Sub(this=_half(upper), expression=_half(lower)))
+            share = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))
             # NULL is no number, and neither is NaN: a label of nothing else has no width.
             without_width = sql.column("lower").is_(exp.null())
             return exp.Case().when(without_width, sql.literal(0)).else_(_whole(share))
@@ -52,6 +55,10 @@ class GlobalCertaintyPenalty:
     def value(self, mean: Fraction) -> float:
         """Return the mean."""
         return float(mean)
+
+
+def _half(number: exp.Expr) -> exp.Expr:
+    return exp.Div(this=number, expression=sql.literal(2))
 
 
 def _whole(share: exp.Expr) -> exp.Expr:

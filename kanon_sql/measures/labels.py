@@ -19,7 +19,6 @@ from kanon_sql import sql
 from kanon_sql.frequency import FrequencySet, N, Placement, key_name
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
-from kanon_sql.hierarchy.facts import exact_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,12 +152,16 @@ def _level(placements: Sequence[Placement], hierarchy: Hierarchy, level: int) ->
 
 
 def _as_number(column: Column) -> exp.Expr:
+    """Return a value as a number, dates in seconds; NULL where it is none that others have a distance from."""
     value = sql.column(VALUE, "lookup")
     match column.family:
-        case "integer" | "decimal" | "float":
-            return sql.cast(exact_number(value, column), "DOUBLE")
-        case "date" | "timestamp":
-            return sql.cast(exp.Extract(this=exp.var("epoch"), expression=value), "DOUBLE")
+        case "integer" | "decimal":
+            return sql.cast(value, "DOUBLE")
+        case "float" | "date" | "timestamp":
+            finite = exp.func("ISFINITE", value, dialect="duckdb")
+            seconds = exp.Extract(this=exp.var("epoch"), expression=value.copy())
+            number = value.copy() if column.family == "float" else seconds
+            return exp.Case().when(finite, sql.cast(number, "DOUBLE"))
         case _:
             return sql.cast(exp.null(), "DOUBLE")
 

@@ -38,6 +38,7 @@ class ClassCounts:
         published: classes that satisfy all models.
         rows: rows in them.
         squares: the sum of the squares of their sizes.
+        smallest: rows of the smallest of them; None if there is none.
         suppressed: rows in the other classes.
         worst: for each model, the measure of the worst published class; None if there is none.
         labels: for each column, how many labels its level has; at the original values, how many the hierarchy has.
@@ -46,6 +47,7 @@ class ClassCounts:
     published: int
     rows: int
     squares: int
+    smallest: int | None
     suppressed: int
     worst: tuple[int | None, ...]
     labels: tuple[int, ...]
@@ -77,8 +79,10 @@ def measure_node(
     row = engine.row(class_counts_query(frequency, relation, node, models), "sizes of the classes")
     costs = [level_costs(engine, labels, measure, frequency.rows) for measure in CELL_MEASURES]
     labelled = tuple(column[level] for column, level in zip(costs[0].labels, node, strict=True))
-    published, rows, squares, suppressed, *worst = row
-    counts = ClassCounts(published, int(rows or 0), int(squares or 0), int(suppressed or 0), tuple(worst), labelled)
+    published, rows, squares, smallest, suppressed, *worst = row
+    counts = ClassCounts(
+        published, int(rows or 0), int(squares or 0), smallest, int(suppressed or 0), tuple(worst), labelled
+    )
     hidden = hidden_costs(frequency, relation, node, models, labels, costs)
     values: dict[str, float | None] = {
         cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
@@ -101,6 +105,7 @@ def class_counts_query(
         sql.where(sql.count_rows(), published),
         sql.where(exp.Sum(this=n), published.copy()),
         sql.where(exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())), published.copy()),
+        sql.where(exp.Min(this=n.copy()), published.copy()),
         sql.where(exp.Sum(this=n.copy()), sql.negated(published.copy())),
         *(
             sql.where(model.worst(sql.column(f"measure_{number}")), published.copy())

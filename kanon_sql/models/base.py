@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 
-@runtime_checkable
 class PrivacyModel(Protocol):
     """A condition on every equivalence class.
 

@@ -39,21 +39,9 @@ DESCRIBE SELECT
   *
 FROM patients;
 
--- extremes of the columns that get a hierarchy built
+-- how text is compared
 SELECT
-  MIN(TRY_CAST(source.age AS DECIMAL(38, 0))),
-  MAX(TRY_CAST(source.age AS DECIMAL(38, 0))),
-  MIN(LENGTH(CAST(source.age AS TEXT))),
-  MAX(LENGTH(CAST(source.age AS TEXT))),
-  NULL,
-  NULL,
-  MIN(LENGTH(CAST(source.sex AS TEXT))),
-  MAX(LENGTH(CAST(source.sex AS TEXT))),
-  NULL,
-  NULL,
-  MIN(LENGTH(CAST(source.zip AS TEXT))),
-  MAX(LENGTH(CAST(source.zip AS TEXT)))
-FROM patients AS source;
+  CURRENT_SETTING('default_collation');
 
 -- names in use
 /* Names that a new temporary table must not take: those of every table and view in sight. */
@@ -64,6 +52,21 @@ UNION
 SELECT
   view_name
 FROM DUCKDB_VIEWS();
+
+-- collations of the columns
+CREATE TEMPORARY TABLE kanon_columns AS
+SELECT
+  sex,
+  zip
+FROM patients
+LIMIT 0;
+
+-- extremes of the columns that get a hierarchy built
+SELECT
+  MIN(TRY_CAST(source.age AS DECIMAL(38, 0))),
+  MAX(TRY_CAST(source.age AS DECIMAL(38, 0))),
+  MAX(LENGTH(CAST(source.zip AS TEXT)))
+FROM patients AS source;
 
 -- levels of ...
 CREATE TEMPORARY TABLE kanon_levels_age AS
@@ -424,7 +427,7 @@ WITH marginal AS (
     lookup.level_1,
     lookup.level_2,
     lookup.level_3,
-    CAST(TRY_CAST(lookup.value AS DECIMAL(38, 0)) AS DOUBLE) AS number,
+    CAST(lookup.value AS DOUBLE) AS number,
     COALESCE(marginal.n, 0) AS n
   FROM kanon_hierarchy_age AS lookup
   LEFT JOIN marginal
@@ -620,6 +623,8 @@ SELECT
     measure_0 >= 4),
   SUM(n * n) FILTER(WHERE
     measure_0 >= 4),
+  MIN(n) FILTER(WHERE
+    measure_0 >= 4),
   SUM(n) FILTER(WHERE
     measure_0 < 4),
   MIN(measure_0) FILTER(WHERE
@@ -690,8 +695,8 @@ SELECT
           WHEN lower IS NULL
           THEN 0
           ELSE CAST(ROUND((
-            LEAST(upper, 97.0) - GREATEST(lower, 20.0)
-          ) / 77.0 * 1000000000) AS BIGINT)
+            LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
+          ) / 38.5 * 1000000000) AS BIGINT)
         END
       END
     )
@@ -704,8 +709,8 @@ SELECT
         WHEN lower IS NULL
         THEN 0
         ELSE CAST(ROUND((
-          LEAST(upper, 97.0) - GREATEST(lower, 20.0)
-        ) / 77.0 * 1000000000) AS BIGINT)
+          LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
+        ) / 38.5 * 1000000000) AS BIGINT)
       END
     END
   ) FILTER(WHERE

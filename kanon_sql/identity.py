@@ -1,0 +1,104 @@
+"""Equal, and written alike: a class is what a reader of the release sees as alike, not what ``=`` calls equal.
+
+SQL calls values equal that are written differently: 0.0 and -0.0, texts under a collation that ignores case, the
+intervals of 30 days and of 1 month. A class of such values would be k rows to us and single rows to the reader.
+
+- Floating-point numbers get one form for each value where they are published (``published``).
+- Quasi-identifiers whose equality is not that of what is written are refused (``require_identity``).
+- Checks of a table compare what is written (``written``).
+- ENUM columns are published as text: their type would name every value, also of suppressed rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kanon_sql.engine.base import Column, Engine
+
+_WRITTEN_ONE_WAY = {"UUID", "TIME", "TIME_NS", "TIME WITH TIME ZONE", "BLOB", "BIT", "BIGNUM", "JSON"}
+
+
+def published(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a value of a column as it is published: in the one form of all values that are equal to it."""
+    if column.family == "float":
+        not_a_number = sql.cast(sql.literal("NaN"), column.type)
+        return (
+            exp.Case()
+            .when(exp.EQ(this=value, expression=sql.literal(0)), sql.literal(0))
+            .when(exp.EQ(this=value.copy(), expression=not_a_number), not_a_number.copy())
+            .else_(value.copy())
+        )
+    kind = published_type(column)
+    return value if kind == column.type else sql.cast(value, kind)
+
+
+def published_type(column: Column) -> str:
+    """Return the type of a column that is published as it is: its own, with text in the place of any ENUM."""
+    if column.family == "text":
+        return "VARCHAR"
+    if "ENUM(" not in column.type:
+        return column.type
+    without = exp.DataType.build(column.type, dialect="duckdb").transform(_enum_as_text)
+    return without.sql(dialect="duckdb")
+
+
+def written(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return what a value is grouped by so that equal means written alike."""
+    alike = column.family not in {"float", "other"} or column.type in _WRITTEN_ONE_WAY
+    return value if alike else sql.cast(value, "VARCHAR")
+
+
+def require_identity(engine: Engine, source: exp.Table, columns: Iterable[Column]) -> None:
+    """Raise unless equal values of these columns are written alike, or can be made so.
+
+    Raises:
+        UsageError: a column has a type or a collation for which they are not.
+    """
+    columns = list(columns)
+    for column in columns:
+        if column.family == "other" and column.type not in _WRITTEN_ONE_WAY:
+            kind = column.type.partition("(")[0]
+            raise UsageError(
+                f"Column {column.name!r} is of type {kind}, whose equal values can be written in several ways. "
+                "Cast it to VARCHAR, or take it apart, in a view, and anonymize the view."
+            )
+    if collated := _collated(engine, source, [column for column in columns if column.family == "text"]):
+        raise UsageError(
+            f"Column {collated[0]!r} has a collation: texts that are written differently count as equal, and would be "
+            "published as one class. Remove it (ALTER TABLE ... ALTER ... TYPE VARCHAR), or use a view with "
+            'COLLATE "binary".'
+        )
+
+
+def _collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str]:
+    """Return the names of text columns that are compared otherwise than by their characters."""
+    if not texts:
+        return []
+    (everywhere,) = engine.row(sql.statement("default_collation"), "how text is compared")
+    if everywhere.lower() not in {"", "binary"}:
+        return [texts[0].name]
+    copy = engine.temporary_name("kanon_columns")
+    query = exp.select(*(sql.column(column.name) for column in texts)).from_(source.copy()).limit(0)
+    engine.run(sql.create_table(copy, query, temporary=True), "collations of the columns")
+    (definition,) = engine.row(sql.statement("collations", values={"name": copy.name}), "collations of the columns")
+    engine.run(sql.drop(copy), "collations of the columns")
+    described = sqlglot.parse_one(definition, read="duckdb")
+    return [
+        column.name
+        for column in described.find_all(exp.ColumnDef)
+        if any(constraint.this.name.lower() != "binary" for constraint in column.find_all(exp.CollateColumnConstraint))
+    ]
+
+
+def _enum_as_text(node: exp.Expr) -> exp.Expr:
+    is_enum = isinstance(node, exp.DataType) and node.this == exp.DataType.Type.ENUM
+    return exp.DataType.build("TEXT") if is_enum else node
