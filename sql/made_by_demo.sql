@@ -1,2 +1,9 @@
-/* The sample table, if a database has one that kanon demo made. */
-SELECT table_name FROM duckdb_tables() WHERE comment = $mark
+/* The tables and views of a database, each with whether kanon demo made it. */
+SELECT name, COALESCE(comment = $mark, FALSE) AS made_by_demo
+FROM (
+  SELECT database_name, schema_name, table_name AS name, comment FROM duckdb_tables() WHERE NOT internal
+  UNION ALL
+  SELECT database_name, schema_name, view_name AS name, comment FROM duckdb_views() WHERE NOT internal
+) AS relations
+WHERE database_name = current_database()
+ORDER BY schema_name, name

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from kanon_sql.anonymizer import make_release
-from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.conflicts import check_options
+from kanon_sql.cli.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.options import (
     DialectOption,
     EntityOption,
@@ -28,13 +31,16 @@ from kanon_sql.cli.options import (
     assignments,
     overridden,
 )
-from kanon_sql.cli.output import print_json, print_pairs, print_table, print_text
+from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.destinations import check_file, check_target
 from kanon_sql.engine.sources import Source, open_source
-from kanon_sql.errors import UsageError
-from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Destination, Policy, read_policy, write_policy
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Destination, Kind, Policy, read_policy, write_policy
 from kanon_sql.progress import Progress
 from kanon_sql.release import Release
+
+if TYPE_CHECKING:
+    from kanon_sql.destinations import Published
 
 SqlOfRelease = Annotated[
     Literal["release", "all"] | None,
@@ -47,7 +53,16 @@ SqlOfRelease = Annotated[
 ]
 
 
+_APART = {
+    ("into", "out"): "a release goes to one place",
+    ("out", "kind"): "--as says what --into makes",
+    ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
+}
+"""Pairs of parameters that do not go together, and why."""
+
+
 def anonymize_command(
+    context: typer.Context,
     source: SourceArgument,
     table: TableArgument = None,
     identifying: IdOption = None,
@@ -73,7 +88,12 @@ def anonymize_command(
     measure: Annotated[Literal["loss"] | None, typer.Option("--measure", help="What to lose least of.")] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="Then take the best release so far, with its proven gap."),
+        typer.Option(
+            "--time-limit",
+            metavar="SECONDS",
+            help="Of the search alone (not of reading and publishing): then take the best release so far, with its "
+            "proven gap.",
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the order of rows; drawn if not given.")] = None,
     hierarchy: HierarchyOption = None,
@@ -87,9 +107,7 @@ def anonymize_command(
         str | None,
         typer.Option("--into", metavar="NAME", help="Put the release into the database under this name."),
     ] = None,
-    kind: Annotated[
-        Literal["table", "view"] | None, typer.Option("--as", help="What --into makes (default: table).")
-    ] = None,
+    kind: Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv or .json file."),
@@ -105,15 +123,13 @@ def anonymize_command(
 
     [bold]kanon anonymize clinic.duckdb patients --id name --qi age,zip --sensitive disease --into patients_k5[/bold]
     """
-    base, destination = read_policy(policy_file) if policy_file is not None else (Policy(), Destination())
-    if into is not None or out is not None:
-        destination = Destination(into, kind or "table", out, replace_existing)
-    elif kind is not None or replace_existing:
-        destination = replace(
-            destination, kind=kind or destination.kind, replace=replace_existing or destination.replace
-        )
+    check_options(context, _APART)
+    base, in_file = read_policy(policy_file) if policy_file is not None else (Policy(), Destination())
+    destination = _destination(in_file, into, kind, out, replace_existing=replace_existing)
     if sql is None and destination.into is None and destination.out is None:
         raise UsageError("Say where the release should go: --into NAME or --out FILE; or --sql to see the SQL only.")
+    if save_policy is not None:
+        _check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
     opened = open_source(source, table, writable=destination.into is not None and sql is None)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
@@ -143,14 +159,25 @@ def anonymize_command(
         release = make_release(opened, policy, talk)
         _say_what_was_chosen(release, destination, talk)
         if sql is not None:
-            print_text(release_script(release, destination, sql, dialect))
-        else:
-            _publish(release, destination, talk, output_format)
-    if save_policy is not None:
-        write_policy(policy, destination, save_policy)
+            print_sql(release_script(release, destination, sql, dialect))
+            return
+        talk(Progress("Publishing"))
+        published = release.publish(destination)
+        with interrupted_after(f"the release is there: {published.destination}"):
+            if save_policy is not None:
+                _write_policy(policy, destination, save_policy)
+            talk.end()
+            _print_published(summary_of(release, published), output_format)
 
 
-def print_release(release: Release, summary: dict[str, Any]) -> None:
+def summary_of(release: Release, published: Published) -> dict[str, Any]:
+    """Return what came out as plain values, with the names of the columns that were not published."""
+    roles = release.prepared.roles
+    left_out = [column.name for column in (*roles.identifying, *roles.dropped)]
+    return {**release.summary(published), "columns_left_out": left_out}
+
+
+def print_release(summary: dict[str, Any]) -> None:
     """Print what came out, for people."""
     rows = []
     for column, level in summary["levels"].items():
@@ -158,10 +185,10 @@ def print_release(release: Release, summary: dict[str, Any]) -> None:
         origin = hierarchy["origin"] + (" (chosen)" if hierarchy["chosen"] else "")
         rows.append((column, level, summary["heights"][column], summary["labels"][column], origin))
     print_table(["column", "level", "of", "labels", "hierarchy"], rows)
-    print_pairs(_findings(release, summary))
+    print_pairs(_findings(summary))
 
 
-def _findings(release: Release, summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     share = summary["rows_suppressed"] / summary["rows_in"] if summary["rows_in"] else 0.0
     measures = summary["measures"]
     proof = (
@@ -169,13 +196,12 @@ def _findings(release: Release, summary: dict[str, Any]) -> list[tuple[str, str]
         f"{summary['lattice_size']:,} nodes tested)"
         if summary["optimal"]
         else f"stopped by {summary['stopped']}: no release can lose less than {summary['bound']:.4f} "
-        f"(gap {summary['gap']:.1%}, {summary['nodes_tested']:,} nodes tested)"
+        f"(gap {summary['gap']:.1%}, {counted(summary['nodes_tested'], 'node')} tested)"
     )
     suppressed = f"{summary['rows_suppressed']:,} suppressed ({share:.2%})"
     pairs = [("rows", f"{summary['rows_in']:,} in, {summary['rows_out']:,} out, {suppressed}")]
     for model in summary["models"]:
-        members = f"people ({model['entity']})" if model["entity"] else "rows"
-        found = "no rows" if model["measured"] is None else f"smallest class has {model['measured']:,} {members}"
+        found = "no rows" if model["measured"] is None else f"smallest class has {_members(model)}"
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
         pairs.append((model["model"], f"k = {model['required']} {verdict} in the output: {found}"))
     size = measures["average_rows_per_class"]
@@ -195,9 +221,77 @@ def _findings(release: Release, summary: dict[str, Any]) -> list[tuple[str, str]
             + ", ".join(f"{step.replace('_', ' ')} {seconds:.2f}" for step, seconds in summary["seconds"].items()),
         ),
     ]
-    if release.prepared.roles.identifying:
-        pairs.append(("left out", ", ".join(column.name for column in release.prepared.roles.identifying)))
+    if summary["columns_left_out"]:
+        pairs.append(("left out", ", ".join(summary["columns_left_out"])))
     return pairs
+
+
+def _members(model: dict[str, Any]) -> str:
+    """Return the size of a model's worst class, in what the model counts."""
+    if model["entity"] is None:
+        return counted(model["measured"], "row")
+    return f"{counted(model['measured'], 'person', 'people')} ({model['entity']})"
+
+
+def _destination(
+    in_file: Destination, into: str | None, kind: Kind | None, out: Path | None, *, replace_existing: bool
+) -> Destination:
+    """Return where the release goes: what the policy file says, and over it what the command line says.
+
+    Raises:
+        UsageError: it would have no name, or --as says what it is although it is a file.
+    """
+    said: dict[str, Any] = {}
+    if into is not None:
+        said |= {"into": into, "out": None}
+    if out is not None:
+        said |= {"into": None, "out": out}
+    if kind is not None:
+        said |= {"kind": kind}
+    if replace_existing:
+        said |= {"replace": True}
+    destination = replace(in_file, **said)
+    if destination.into is not None and not destination.into.strip():
+        raise UsageError("The name of the release is empty: say after --into what it should be called.")
+    if kind is not None and destination.into is None:
+        raise UsageError("--as says what --into makes: give --into NAME too, or leave it out.")
+    return destination
+
+
+def _check_policy_file(path: Path, others: list[Path | None], *, replace_existing: bool) -> None:
+    """Refuse a file for the policy before any work is done for it.
+
+    Raises:
+        UsageError: it exists and may not be replaced, or it is the table or the release.
+        SourceError: its directory does not exist, or it is one.
+    """
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent}, where --save-policy should write, does not exist.")
+    if path.is_dir():
+        raise SourceError(f"{path} is a directory: say after --save-policy which file in it.")
+    if any(other is not None and other.resolve() == path.resolve() for other in others):
+        raise UsageError(f"{path} cannot be the policy too: give another name after --save-policy.")
+    if path.exists() and not replace_existing:
+        raise UsageError(f"{path} exists already: give another name after --save-policy, or replace it (--replace).")
+
+
+def _write_policy(policy: Policy, destination: Destination, path: Path) -> None:
+    """Write a policy whole or not at all.
+
+    Raises:
+        SourceError: it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{time.time_ns():x}.partial")
+    try:
+        write_policy(policy, destination, partial)
+        partial.replace(path)
+    except SourceError as error:
+        raise SourceError(f"The release is there. {str(error).replace(str(partial), str(path))}") from None
+    except OSError as error:
+        raise SourceError(f"The release is there. The policy cannot be written to {path}: {error.strerror}.") from None
+    finally:
+        with suppress(OSError):
+            partial.unlink()
 
 
 def _check_destination(source: Source, destination: Destination) -> None:
@@ -234,13 +328,9 @@ def release_script(release: Release, destination: Destination, which: str, diale
     return f"{release.statements_run(dialect)}\n-- The script of the release\n\n{script}"
 
 
-def _publish(release: Release, destination: Destination, talk: Talk, output_format: str) -> None:
-    talk(Progress("Publishing"))
-    published = release.publish(destination)
-    summary = release.summary(published)
-    talk.end()
+def _print_published(summary: dict[str, Any], output_format: str) -> None:
     if output_format == "json":
         print_json(summary)
         return
-    print_text(f"{release.prepared.source.name} -> {published.destination}")
-    print_release(release, summary)
+    print_prose(f"{visible(summary['source'])} -> {visible(summary['destination'])}")
+    print_release(summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from kanon_sql.checker import CheckResult, check_source, check_sql
+from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import (
     DialectOption,
@@ -21,12 +22,13 @@ from kanon_sql.cli.options import (
     VerboseOption,
     overridden,
 )
-from kanon_sql.cli.output import print_json, print_pairs, print_text
+from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, visible
 from kanon_sql.engine.sources import open_source
 from kanon_sql.policy import Policy, read_policy
 
 
 def check_command(
+    context: typer.Context,
     source: SourceArgument,
     table: TableArgument = None,
     identifying: IdOption = None,
@@ -44,6 +46,7 @@ def check_command(
 
     [bold]kanon check clinic.duckdb patients_k5 --qi age,zip,sex -k 5[/bold]
     """
+    check_options(context)
     base = read_policy(policy_file)[0] if policy_file is not None else Policy()
     opened = open_source(source, table, as_text=True)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
@@ -56,7 +59,7 @@ def check_command(
             k=k,
         )
         if sql:
-            print_text(check_sql(opened, policy, dialect))
+            print_sql(check_sql(opened, policy, dialect))
             return
         result = check_source(opened, policy)
     if output_format == "json":
@@ -68,13 +71,18 @@ def check_command(
 
 
 def _print_result(result: CheckResult) -> None:
-    pairs = [("rows", f"{result.rows:,} in {result.classes:,} classes")]
+    pairs = [("rows", f"{result.rows:,} in {counted(result.classes, 'class', 'classes')}")]
     for model in result.models:
         found = "there are no rows" if model.measured is None else f"smallest class has {model.measured:,}"
         pairs.append((model.model, f"k = {model.required} {'holds' if model.holds else 'DOES NOT HOLD'}: {found}"))
     if result.classes_failing:
-        pairs.append(("too small", f"{result.classes_failing:,} classes with {result.rows_failing:,} rows"))
+        pairs.append(("too small", _too_small(result)))
     if result.identifying:
         pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
-    print_text(f"{result.table} {'satisfies' if result.holds else 'DOES NOT SATISFY'} the policy")
+    print_prose(f"{visible(result.table)} {'satisfies' if result.holds else 'DOES NOT SATISFY'} the policy")
     print_pairs(pairs)
+
+
+def _too_small(result: CheckResult) -> str:
+    failing = counted(result.classes_failing, "class", "classes")
+    return f"{failing} with {counted(result.rows_failing, 'row')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -12,22 +13,25 @@ from sqlglot import exp
 
 from kanon_sql import sql as sql_of
 from kanon_sql.anonymizer import make_release
-from kanon_sql.cli.anonymize import SqlOfRelease, print_release, release_script
-from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.anonymize import SqlOfRelease, print_release, release_script, summary_of
+from kanon_sql.cli.conflicts import check_options
+from kanon_sql.cli.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.options import DialectOption, FormatOption, QuietOption, VerboseOption
-from kanon_sql.cli.output import print_json, print_table, print_text
+from kanon_sql.cli.output import counted, print_json, print_prose, print_sql, print_table, print_text
 from kanon_sql.demo import (
     QUASI_IDENTIFIERS,
-    RELEASE,
     TABLE,
+    check_rows,
+    demo_file,
     demo_policy,
     demo_statement,
     make_demo,
-    make_demo_file,
+    mark_as_ours,
+    release_name,
 )
 from kanon_sql.dialect import render
 from kanon_sql.engine.duckdb import DuckDBEngine
-from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.engine.sources import Source
 from kanon_sql.policy import Destination
 from kanon_sql.progress import Progress
 
@@ -35,14 +39,20 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
 
 _SHOWN = 5
+_STRICTER = 20
+_NOT_WITH_SQL = "--sql changes nothing, and so makes no database"
 
 
 def demo_command(
+    context: typer.Context,
     rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of the sample table, up to 100,000,000.")] = 50_000,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The database to make.")] = Path(
         "kanon_demo.duckdb"
     ),
     k: Annotated[int, typer.Option("-k", min=1, help="The smallest class that may be published.")] = 5,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Make a sample database anew even if it has tables of your own by now.")
+    ] = False,
     sql: SqlOfRelease = None,
     dialect: DialectOption = "duckdb",
     output_format: FormatOption = "table",
@@ -50,76 +60,81 @@ def demo_command(
     verbose: VerboseOption = False,
 ) -> None:
     """Make a sample database of hospital admissions, anonymize it, and show what happened."""
+    check_options(context, {("sql", "out"): _NOT_WITH_SQL, ("sql", "replace"): _NOT_WITH_SQL})
+    check_rows(rows)
     policy = demo_policy(k)
     with Talk(quiet=quiet, verbose=verbose) as talk:
         if sql is not None:
             _print_sql(rows, k, sql, dialect, talk)
             return
         talk(Progress("Making the sample table"))
-        make_demo_file(out, rows)
-        opened = open_source(str(out), TABLE, writable=True)
-        opened.engine.listener = talk.statement
-        with opened.engine as engine:
+        with demo_file(out, replace=replace) as partial, DuckDBEngine.from_file(partial, writable=True) as engine:
+            engine.listener = talk.statement
+            make_demo(engine, rows)
             before = _first_rows(engine, TABLE)
-            release = make_release(opened, policy, talk)
+            release = make_release(Source(engine, sql_of.relation(TABLE), TABLE, database=partial), policy, talk)
             talk(Progress("Publishing"))
-            published = release.to_table(RELEASE)
-            after = _first_rows(engine, RELEASE)
-            summary = release.summary(published)
+            published = release.to_table(release_name(k))
+            mark_as_ours(engine, release_name(k))
+            after = _first_rows(engine, release_name(k))
+            summary = summary_of(release, published)
         talk.end()
-    if output_format == "json":
-        print_json({**summary, "database": str(out)})
-        return
-    _explain(out, k, before, after)
-    print_release(release, summary)
-    _say_what_next(out, k)
+    with interrupted_after(f"{out} is there, with the release"):
+        if output_format == "json":
+            print_json({**summary, "database": str(out)})
+            return
+        _explain(out, k, before, after)
+        print_release(summary)
+        _say_what_next(out, k, summary)
 
 
 def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]) -> None:
-    print_text(f"{out} has a table of hospital admissions. Nobody in it exists. Its first rows:\n")
+    print_prose(f"{out} has a table of hospital admissions. Nobody in it exists. Its first rows:\n")
     columns = ["name", *QUASI_IDENTIFIERS, "department", "diagnosis", "cost"]
     print_table(columns, before)
-    print_text(
-        "Who knows a neighbour's birth date, sex, ZIP and when she was in hospital can find her row, and learn her\n"
-        "diagnosis, even without the name. So these four were generalized until every row is like at least "
-        f"{k - 1} others\nin all of them (k-anonymity with k = {k}), as little as that takes; rows that would still "
-        f"be too few were left out.\nThe name is gone. Some rows of {RELEASE}:\n"
+    print_prose(
+        "Who knows a neighbour's birth date, sex, ZIP and when she was in hospital can find her row, and learn her "
+        f"diagnosis, even without the name. So these four were generalized until every row is like at least "
+        f"{counted(k - 1, 'other')} in all of them (k-anonymity with k = {k}), as little as that takes; rows that "
+        f"would still be too few were left out. The name is gone. Some rows of {release_name(k)}:\n"
     )
     print_table(columns[1:], after)
-    print_text("What it took: the level of each column in its hierarchy, 0 being the original value.\n")
+    print_prose("What it took: the level of each column in its hierarchy, 0 being the original value.\n")
 
 
-def _say_what_next(out: Path, k: int) -> None:
+def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
+    """Print commands that can be typed as they are; the one that shows SQL shows that of this release."""
+    database, kanon = shlex.quote(str(out)), _as_called()
     qi = ",".join(QUASI_IDENTIFIERS)
-    kanon = _as_called()
-    anonymize = f"{kanon} anonymize {out} {TABLE} --id name --qi {qi} --sensitive diagnosis --rest keep"
-    stricter = (
-        f"{kanon} anonymize {out} {TABLE} --id name --qi {qi},department --sensitive diagnosis --rest keep \\\n"
-        "      --hierarchy department=ready:hospital_department -k 20 --max-suppressed 0.05"
+    anonymize = f"{kanon} anonymize {database} {TABLE} --id name --sensitive diagnosis --rest keep"
+    print_text("")
+    print_prose(
+        f"The release is the table {release_name(k)} in {out}; it was checked by counting its classes anew. "
+        "What to type next:"
     )
-    print_text(
-        f"""
-The release is the table {RELEASE} in {out}; it was checked by counting its classes anew. What to type next:
+    _say(f"{kanon} check {database} {release_name(k)} --qi {qi} -k {k}", "count its classes yourself")
+    seed = f"-k {k} --seed {summary['seed']}"
+    _say(f"{anonymize} \\\n      --qi {qi} {seed} --sql", "read the SQL that makes this release")
+    stricter = max(_STRICTER, 2 * k)
+    if summary["rows_in"] >= _SHOWN * stricter:
+        _say(
+            f"{anonymize} \\\n      --qi {qi},department --hierarchy department=ready:hospital_department \\\n"
+            f"      -k {stricter} --max-suppressed 0.05 --out {TABLE}_k{stricter}.parquet",
+            "a stricter release, as a file, that generalizes the department too",
+        )
+    _say(f"{kanon} anonymize --help", "your own tables")
+    print_text("")
 
-  {kanon} check {out} {RELEASE} --qi {qi} -k {k}
-      count its classes yourself
 
-  {anonymize} --sql
-      read the SQL that makes such a release
-
-  {stricter} --out admissions_k20.parquet
-      a stricter release, as a file, that generalizes the department too
-
-  {kanon} anonymize --help
-      your own tables
-"""
-    )
+def _say(command: str, what_for: str) -> None:
+    """Print a command to be copied, and so not wrapped, and what it is for."""
+    print_text(f"\n  {command}\n      {what_for}")
 
 
 def _as_called() -> str:
     """Return what a person types to call this command: its path where a shell would not find it by its name."""
     called = sys.argv[0]
-    return called if Path(called).name == "kanon" and shutil.which("kanon") is None else "kanon"
+    return shlex.quote(called) if Path(called).name == "kanon" and shutil.which("kanon") is None else "kanon"
 
 
 def _first_rows(engine: Engine, table: str) -> list[tuple[Any, ...]]:
@@ -132,7 +147,12 @@ def _print_sql(rows: int, k: int, which: str, dialect: str, talk: Talk) -> None:
     with DuckDBEngine.in_memory() as engine:
         engine.listener = talk.statement
         make_demo(engine, rows)
+        engine.statements.clear()  # the sample is printed before what was run to find its release
         source = Source(engine, sql_of.relation(TABLE), TABLE)
         release = make_release(source, demo_policy(k), talk)
-        script = release_script(release, Destination(into=RELEASE), which, dialect)
-    print_text(f"-- The sample table\n{render(demo_statement(rows), 'duckdb', pretty=True)};\n\n{script}")
+        script = release_script(release, Destination(into=release_name(k)), which, dialect)
+    if dialect == engine.dialect:
+        sample = f"-- The sample table\n{render(demo_statement(rows), dialect, pretty=True)};"
+    else:
+        sample = f"-- The table {TABLE} is DuckDB's: kanon demo makes it, and --sql without --dialect shows how."
+    print_sql(f"{sample}\n\n{script}")

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
+from kanon_sql.cli.output import visible
+from kanon_sql.errors import SearchInterruptedError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
@@ -18,12 +24,30 @@ _PATIENCE = 1.0  # seconds of work before a bar is shown
 
 def error(text: str) -> None:
     """Say what went wrong."""
-    sys.stderr.write(f"error: {text}\n")
+    sys.stderr.write(f"error: {_shown(text)}\n")
 
 
 def note(text: str) -> None:
     """Say something that is worth knowing."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{_shown(text)}\n")
+
+
+def _shown(text: str) -> str:
+    """Return a message in which the names of columns and files cannot move the cursor."""
+    return "\n".join(visible(line.expandtabs()) for line in text.split("\n"))
+
+
+@contextmanager
+def interrupted_after(done: str) -> Iterator[None]:
+    """Say what is done already when Ctrl-C comes in what is left.
+
+    Raises:
+        SearchInterruptedError: it came.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SearchInterruptedError(f"Interrupted; {done}.") from None
 
 
 class Talk:
@@ -46,7 +70,7 @@ class Talk:
         if not self._quiet:
             with self._lock:
                 if self._bar is not None:
-                    self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+                    self._bar.console.print(_shown(text), markup=False, highlight=False, soft_wrap=True)
                 else:
                     note(text)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
+import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,7 +17,7 @@ from kanon_sql.cli.check import check_command
 from kanon_sql.cli.demo import demo_command
 from kanon_sql.cli.hierarchy import hierarchy_app
 from kanon_sql.cli.hierarchy_store import build_command, load_command
-from kanon_sql.errors import KanonError, SearchInterruptedError
+from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
 app = typer.Typer(
     name="kanon",
@@ -57,29 +58,53 @@ def _version(*, on: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    """Run the command line as a process of its own (see ``kanon_sql.cli.process``)."""
+    from kanon_sql.cli.process import main as process
+
+    process()
 
 
 def run(arguments: list[str]) -> int:
     """Return the exit code of a command line."""
     try:
         result = app(args=_with_sql_value(arguments), prog_name="kanon", standalone_mode=False)
-        code = result if isinstance(result, int) else 0
-        if code == SearchInterruptedError.exit_code:
-            diagnostics.error("Interrupted; nothing was written.")
     except KanonError as error:
         diagnostics.error(str(error))
         return error.exit_code
     except TyperException as error:
         if text := error.format_message():  # it is empty where the help was asked for and printed
-            diagnostics.error(text)
+            diagnostics.error(text.replace(": Value error, ", ": "))  # the validator's words, not ours
             diagnostics.note(f"{_command_path(error)} --help shows what it takes.")
         return error.exit_code
-    except BrokenPipeError:  # the reader of stdout (head, less) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except Exception as error:  # noqa: BLE001 - the last resort: whatever it is, a person gets one line and an exit code
+        diagnostics.error(_unforeseen(error))
+        if {"-v", "--verbose"} & set(arguments):
+            traceback.print_exc()
+        return SourceError.exit_code
+    code = result if isinstance(result, int) else 0
+    if code == SearchInterruptedError.exit_code:
+        diagnostics.error("Interrupted; nothing was written.")
     return code
+
+
+def ended(code: int, failure: OSError | None) -> int:
+    """Return the exit code of a process, given that of its command and why its results could not be printed."""
+    if failure is None or code != 0:
+        return code
+    diagnostics.error(f"The results could not be printed (stdout: {failure.strerror}); what was published is there.")
+    return SourceError.exit_code
+
+
+def _unforeseen(error: Exception) -> str:
+    """Return what to say about an error that nobody thought of: not its text, which may quote data."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}. -v shows where this happened."
+    if isinstance(error, MemoryError):
+        return "There is not enough memory. -v shows where this happened."
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}, line {last.lineno}"
+    return f"This is a bug in kanon: {type(error).__name__} in {where}. -v shows more; please report it."
 
 
 def _command_path(error: TyperException) -> str:

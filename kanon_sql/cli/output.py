@@ -5,19 +5,43 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
+import unicodedata
 from typing import TYPE_CHECKING, Any
+
+from kanon_sql.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import RenderableType
-
-_WIDTH_WITHOUT_TERMINAL = 110
+_WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
+_NARROWEST = 20
+_AS_WIDE_AS_IT_IS = 100_000
+_WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, halves of pairs, line ends
+_TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of what follows
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any plain value
-    """Print a value as JSON."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+    """Print a value as JSON, in ASCII where stdout cannot hold every character."""
+    encoding = (sys.stdout.encoding or "utf-8").lower()
+    text = json.dumps(value, indent=2, ensure_ascii=not encoding.startswith("utf"), default=str)
+    sys.stdout.write(f"{text}\n")
+
+
+def print_sql(text: str) -> None:
+    """Print SQL as it is, to the letter.
+
+    Raises:
+        SourceError: stdout has an encoding that cannot hold it; the script would be another one.
+    """
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            f"The SQL has characters that stdout cannot hold in its encoding, {error.encoding}: "
+            "set PYTHONIOENCODING=utf-8."
+        ) from None
+    print_text(text)
 
 
 def print_text(text: str) -> None:
@@ -25,37 +49,88 @@ def print_text(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
+def print_prose(text: str) -> None:
+    """Print a text for people: each line of it as a paragraph that is wrapped where the window is narrow."""
+    width = min(_width() or _WIDTH_OF_PROSE, _WIDTH_OF_PROSE)
+    for paragraph in text.splitlines():
+        print_text(_wrapped(visible(paragraph), width))
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
-    """Print rows under column names; numbers stand on the right."""
+    """Print rows under column names; numbers stand on the right.
+
+    Where the window is too narrow for that, each row becomes a list of its cells.
+    """
     from rich import box
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for place, column in enumerate(columns):
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
-        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(visible(column)), justify="right" if numeric else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    _print(table)
+    console = Console(file=sys.stdout, width=_AS_WIDE_AS_IT_IS, highlight=False)
+    needed = console.measure(table).maximum
+    available = _width()
+    if available is None or needed <= available:
+        console.width = needed
+        console.print(table)
+    else:
+        _print_records(columns, rows, available, title)
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print names and what belongs to each, in two columns."""
-    width = max((len(name) for name, _ in pairs), default=0)
+    widest = max((len(name) for name, _ in pairs), default=0)
     for name, value in pairs:
-        print_text(f"{name:<{width}}  {value}")
+        print_text(_wrapped(f"{name:<{widest}}  {visible(value)}", _width(), " " * (widest + 2)))
 
 
-def _print(renderable: RenderableType) -> None:
-    from rich.console import Console
-
-    width = (
-        shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
-        if sys.stdout.isatty()
-        else _WIDTH_WITHOUT_TERMINAL
+def visible(text: str) -> str:
+    r"""Return a text with characters that would move the cursor or turn the writing spelled out, as in ``\x1b``."""
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if character in _TURNING or unicodedata.category(character) in _WITHOUT_A_PICTURE
+        else character
+        for character in text
     )
-    Console(file=sys.stdout, width=width, highlight=False, soft_wrap=False).print(renderable)
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: 1 row, 2 rows, 0 classes."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def _width() -> int | None:
+    """Return the width of the window that a person reads in; None where a file or a program takes it all."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _wrapped(line: str, width: int | None, indent: str = "") -> str:
+    if width is None or len(line) <= width:
+        return line
+    return textwrap.fill(
+        line,
+        max(width, len(indent) + _NARROWEST),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+
+
+def _print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int, title: str | None) -> None:
+    """Print each row as lines of ``column: value``, with an empty line before each."""
+    if title is not None:
+        print_text(_wrapped(title, width))
+    for row in rows:
+        print_text("")
+        for column, value in zip(columns, row, strict=True):
+            print_text(_wrapped(f"{visible(column)}: {_cell(value)}", width, "  "))
+    print_text("")
 
 
 def _cell(value: object) -> str:
@@ -69,4 +144,4 @@ def _cell(value: object) -> str:
         case float():
             return f"{value:.4f}"
         case _:
-            return str(value)
+            return visible(str(value))

@@ -1,0 +1,6 @@
+"""``python -m kanon_sql`` is ``kanon``."""
+
+from kanon_sql.cli.process import main
+
+if __name__ == "__main__":
+    main()
