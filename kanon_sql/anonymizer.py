@@ -155,7 +155,7 @@ def _search(prepared: Prepared, policy: Policy, costs: Costs, progress: Listener
 
     def report(nodes_tested: int, best: int | None, bound: int | None) -> None:
         value, least = (None if cost is None else costs.value(cost) for cost in (best, bound))
-        progress(Progress("Searching", nodes_tested, value, least))
+        progress(Progress("Searching", nodes_tested, value, least, policy.measure))
 
     progress(Progress("Searching"))
     problem = problem_of(prepared, policy, costs)

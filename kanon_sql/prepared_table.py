@@ -1,4 +1,4 @@
-"""``prepare``: a table that is encoded once and asked many times; another k, limit or algorithm costs no second scan."""
+"""``prepare``: a table encoded once and asked many times; another k, limit or algorithm costs no second scan."""
 
 from __future__ import annotations
 
@@ -66,8 +66,12 @@ class PreparedTable:
         return release
 
     def lattice(
-        self, *, everything: bool = False, progress: Listener | None = None, **settings: Any
-    ) -> list[SatisfyingNode]:  # noqa: ANN401 - as above
+        self,
+        *,
+        everything: bool = False,
+        progress: Listener | None = None,
+        **settings: Any,  # noqa: ANN401 - as above
+    ) -> list[SatisfyingNode]:
         """Return the nodes that satisfy the policy, found by Incognito, those that lose least first.
 
         Args:

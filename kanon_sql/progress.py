@@ -13,14 +13,16 @@ class Progress:
     Attributes:
         doing: the step, in words.
         nodes_tested: lattice nodes tested so far, during a search.
-        best: the loss of the best recoding so far, during a search.
-        bound: the loss that none can be below, during a search.
+        best: what the measure says of the best recoding so far, during a search.
+        bound: what none can be better than, during a search.
+        measure: the measure.
     """
 
     doing: str
     nodes_tested: int | None = None
     best: float | None = None
     bound: float | None = None
+    measure: str = "loss"
 
 
 class Listener(Protocol):

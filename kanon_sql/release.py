@@ -103,7 +103,7 @@ class Release:
 
     @property
     def bound(self) -> float | None:
-        """The value of ``policy.measure`` that no full-domain release can beat, as far as is proven; None if nothing is.
+        """What ``policy.measure`` says that no full-domain release can beat, as far as is proven; None if nothing is.
 
         It is the value of this release when that is proven optimal.
         """
@@ -111,7 +111,7 @@ class Release:
 
     @property
     def gap(self) -> float | None:
-        """How much less any release could cost, as a share of this one's cost: 0 when proven optimal; None if unknown."""
+        """How much less any release could cost, as a share of this one's: 0 when proven optimal; None if unknown."""
         if self.result.bound is None:
             return None
         return (self.result.cost - self.result.bound) / self.result.cost if self.result.cost else 0.0

@@ -192,8 +192,8 @@ RACE_AND_ZIP = pd.DataFrame(
 def test_samarati_on_race_and_zip(k: int, best: set[Node], first: Node) -> None:
     """Samarati (2001): races {asian, black, white}, ZIPs 02138, 02139, 02141, 02142, one row each.
 
-    By hand: with the race at the root each ZIP has 3 rows; with one digit masked each race has 2 rows in 0213* and 2 in
-    0214*; with two, 4 in 021**. Height 1 therefore serves k = 2 (both nodes) and k = 3 (race at the root); height 2
+    By hand: with the race at the root each ZIP has 3 rows; with one digit masked each race has 2 rows in 0213* and 2
+    in 0214*; with two, 4 in 021**. Height 1 therefore serves k = 2 (both nodes) and k = 3 (race at the root); height 2
     serves k = 4 ((0, 2) with 4, (1, 1) with 6 rows a class, (0, 2) losing less) and k = 6 ((1, 1) alone).
     """
     asked: dict[str, Any] = {
@@ -211,7 +211,7 @@ def test_samarati_on_race_and_zip(k: int, best: set[Node], first: Node) -> None:
 def test_incognito_on_the_patients_of_its_paper(tmp_path: Path) -> None:
     """LeFevre, DeWitt & Ramakrishnan (2005), table Patients, k = 2, nothing suppressed.
 
-    By hand: ZIPs alone (B1, S1, Z0) are 2 each: good. Sex with any ZIP below the root has one man in 5371*: (B1, S0, Z1)
+    By hand: ZIPs alone (B1, S1, Z0) are 2 each: good. Sex with a ZIP below the root has one man in 5371*: (B1, S0, Z1)
     is not good, (B1, S0, Z2) with 3 men and 3 women is. Births are 2 each with all else at the root: (B0, S1, Z2) is
     good; with Z1 the two of 1/21/76 part (5371*, 5370*), with S0 the two of 2/28/76 do.
     """
@@ -299,7 +299,7 @@ def test_what_a_prepared_table_cannot_give_is_refused() -> None:
 
 def test_a_lattice_too_large_to_be_listed_is_refused() -> None:
     frame = pd.DataFrame({f"c{n}": range(40) for n in range(12)})
-    rules = {column: "intervals:2,4,8,16" for column in frame.columns}
+    rules = dict.fromkeys(frame.columns, "intervals:2,4,8,16")
     for algorithm in ("incognito", "samarati"):
         with pytest.raises(kanon.UsageError, match="lists nodes of the lattice"):
             kanon.anonymize(frame, quasi_identifiers=list(frame.columns), hierarchies=rules, algorithm=algorithm)

@@ -21,6 +21,8 @@ from kanon_sql.cli.options import (
     HierarchyOption,
     IdOption,
     KOption,
+    MaxSuppressedOption,
+    MeasureOption,
     PolicyOption,
     QiOption,
     QuietOption,
@@ -35,7 +37,7 @@ from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, 
 from kanon_sql.destinations import check_file, check_target
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Destination, Kind, Policy, read_policy, write_policy
+from kanon_sql.policy import Algorithm, Destination, Kind, Policy, read_policy, write_policy
 from kanon_sql.progress import Progress
 from kanon_sql.release import Release
 
@@ -76,16 +78,11 @@ def anonymize_command(
     ] = None,
     entity: EntityOption = None,
     k: KOption = None,
-    max_suppressed: Annotated[
-        float | None,
-        typer.Option(
-            "--max-suppressed",
-            metavar="FRACTION",
-            help=f"The share of rows that may be left out, 0 to 1 (default: {DEFAULT_MAX_SUPPRESSED}).",
-        ),
+    max_suppressed: MaxSuppressedOption = None,
+    algorithm: Annotated[
+        Algorithm | None, typer.Option("--algorithm", help="How to search (default: optimal).")
     ] = None,
-    algorithm: Annotated[Literal["optimal"] | None, typer.Option("--algorithm", help="How to search.")] = None,
-    measure: Annotated[Literal["loss"] | None, typer.Option("--measure", help="What to lose least of.")] = None,
+    measure: MeasureOption = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -191,13 +188,6 @@ def print_release(summary: dict[str, Any]) -> None:
 def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     share = summary["rows_suppressed"] / summary["rows_in"] if summary["rows_in"] else 0.0
     measures = summary["measures"]
-    proof = (
-        f"proven optimal: no full-domain release loses less ({summary['nodes_tested']:,} of "
-        f"{summary['lattice_size']:,} nodes tested)"
-        if summary["optimal"]
-        else f"stopped by {summary['stopped']}: no release can lose less than {summary['bound']:.4f} "
-        f"(gap {summary['gap']:.1%}, {counted(summary['nodes_tested'], 'node')} tested)"
-    )
     suppressed = f"{summary['rows_suppressed']:,} suppressed ({share:.2%})"
     pairs = [("rows", f"{summary['rows_in']:,} in, {summary['rows_out']:,} out, {suppressed}")]
     for model in summary["models"]:
@@ -210,7 +200,7 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
             "classes",
             f"{summary['classes']:,}" + (f", {size:,.1f} rows on average" if size is not None else ""),
         ),
-        ("loss", f"{measures['loss']:.4f}, {proof}"),
+        ("loss", f"{measures['loss']:.4f}, {_proof(summary)}"),
         (
             "precision",
             f"{measures['precision']:.4f}   gcp {measures['gcp']:.4f}   discernibility {measures['discernibility']:,}",
@@ -224,6 +214,23 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["columns_left_out"]:
         pairs.append(("left out", ", ".join(summary["columns_left_out"])))
     return pairs
+
+
+def _proof(summary: dict[str, Any]) -> str:
+    """Return what is proven about a release, and by how much work."""
+    tested = f"{summary['nodes_tested']:,} of {summary['lattice_size']:,} nodes tested"
+    by = "" if summary["measure"] == "loss" else f" by {summary['measure']}"
+    if summary["optimal"]:
+        than = "no full-domain release loses less" if not by else f"no full-domain release is better{by}"
+        return f"proven optimal: {than} ({tested})"
+    if summary["stopped"] and summary["gap"] is not None:
+        least = "can lose less than" if not by else f"has better {summary['measure']} than"
+        return (
+            f"stopped by {summary['stopped']}: no release {least} {summary['bound']:.4f} "
+            f"(gap {summary['gap']:.1%}, {tested})"
+        )
+    stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""
+    return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
 
 
 def _members(model: dict[str, Any]) -> str:

@@ -130,6 +130,7 @@ class Talk:
         if last.best is None or last.bound is None:
             self._bar.update(self._task, description=last.doing, total=None, found="")
             return
-        found = f"{last.nodes_tested:,} nodes, loss {last.best:.4f}, none below {last.bound:.4f}"
-        done = last.bound / last.best if last.best else 1.0
+        found = f"{last.nodes_tested:,} nodes, {last.measure} {last.best:.4f}, none better than {last.bound:.4f}"
+        larger = max(last.bound, last.best)
+        done = min(last.bound, last.best) / larger if larger else 1.0
         self._bar.update(self._task, description=last.doing, total=1.0, completed=done, found=found)

@@ -17,6 +17,7 @@ from kanon_sql.cli.check import check_command
 from kanon_sql.cli.demo import demo_command
 from kanon_sql.cli.hierarchy import hierarchy_app
 from kanon_sql.cli.hierarchy_store import build_command, load_command
+from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
 app = typer.Typer(
@@ -35,6 +36,7 @@ hierarchy_app.command("build")(build_command)
 app.add_typer(hierarchy_app, name="hierarchy")
 app.command("anonymize")(anonymize_command)
 app.command("check")(check_command)
+app.command("lattice")(lattice_command)
 
 _SQL_OF_RELEASE = {"anonymize", "demo"}
 

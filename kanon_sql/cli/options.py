@@ -12,6 +12,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.names import folded
+from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Measure
 from kanon_sql.roles import find_column, split_names
 
 if TYPE_CHECKING:
@@ -87,6 +88,16 @@ KOption = Annotated[
     int | None,
     typer.Option("-k", help="The smallest class that may be published (default: 5).", show_default=False),
 ]
+MaxSuppressedOption = Annotated[
+    str | None,
+    typer.Option(
+        "--max-suppressed",
+        metavar="LIMIT",
+        help="How much may be left out: a share of the rows, 0 to 1, or '25 rows', or 'k rows' "
+        f"(default: {DEFAULT_MAX_SUPPRESSED}).",
+    ),
+]
+MeasureOption = Annotated[Measure | None, typer.Option("--measure", help="What to lose least of (default: loss).")]
 EntityOption = Annotated[
     str | None,
     typer.Option("--entity", metavar="COLUMN", help="Names the person: k counts people, not rows."),

@@ -1,7 +1,7 @@
 """The measures that are a mean over cells, by name: any of them can be minimized.
 
-Each charges a cell at its original value nothing, one at the root or in a suppressed row all, and on the way up only more:
-what ``search.optimal`` proves rests on no more than that.
+Each charges a cell at its original value nothing, one at the root or in a suppressed row all, and on the way up only
+more: what ``search.optimal`` proves rests on no more than that.
 """
 
 from __future__ import annotations

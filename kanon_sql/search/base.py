@@ -99,8 +99,8 @@ def require_listable(lattice: Lattice, algorithm: str) -> None:
     """
     if lattice.size > LISTABLE:
         raise UsageError(
-            f"Algorithm {algorithm} lists nodes of the lattice, and this one has {lattice.size:,} (at most {LISTABLE:,}): "
-            "use --algorithm optimal, which never lists it, or hierarchies with fewer levels."
+            f"Algorithm {algorithm} lists nodes of the lattice, and this one has {lattice.size:,} (at most "
+            f"{LISTABLE:,}): use --algorithm optimal, which never lists it, or hierarchies with fewer levels."
         )
 
 

@@ -3,8 +3,8 @@
 Fewer columns make larger classes. So a node can only be good if its levels are good for every subset of the columns
 (the subset property), and what stands above a good node is good (the generalization property).
 
-1. For subsets of 1, 2, ... all columns: the candidates are the combinations of levels all of whose parts with one column
-   less are good.
+1. For subsets of 1, 2, ... all columns: the candidates are the combinations of levels all of whose parts with one
+   column less are good.
 2. Go through them from the lowest: one that stands directly above a good one is good without a test; the others are
    tested, on a roll-up of the frequency set to the columns of the subset where that is worth it (its super-root).
 3. The good ones of all columns are the answer. The one that costs least among them is the optimum: nodes that cost more

@@ -1,7 +1,7 @@
 """Samarati (2001), AG-TS: the lowest height of the lattice at which some node suppresses few enough rows.
 
-The height of a node is the sum of its levels. What a node above a good one suppresses is no more, so that the heights at
-which there is a good node are all from the lowest one up, and binary search finds it.
+The height of a node is the sum of its levels. What a node above a good one suppresses is no more, so that the heights
+at which there is a good node are all from the lowest one up, and binary search finds it.
 
 1. Halve the range of heights: if some node of the middle height is good, go on below, else above.
 2. Of the good nodes of the lowest height, return the one that costs least (``samarati``), or the first one in the order

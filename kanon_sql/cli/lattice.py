@@ -1,0 +1,116 @@
+"""``kanon lattice``: the nodes that satisfy a policy, instead of a single choice."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kanon_sql.cli.conflicts import check_options
+from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.options import (
+    DialectOption,
+    EntityOption,
+    FormatOption,
+    HierarchiesOption,
+    HierarchyOption,
+    KOption,
+    MaxSuppressedOption,
+    MeasureOption,
+    PolicyOption,
+    QiOption,
+    QuietOption,
+    SourceArgument,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+    assignments,
+    overridden,
+)
+from kanon_sql.cli.output import counted, print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.engine.sources import open_source
+from kanon_sql.plan import logged_script
+from kanon_sql.policy import Policy, read_policy
+from kanon_sql.preparation import prepare_source
+from kanon_sql.prepared_table import PreparedTable
+from kanon_sql.progress import Progress
+
+if TYPE_CHECKING:
+    from kanon_sql.prepared_table import SatisfyingNode
+
+
+def lattice_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    quasi_identifiers: QiOption = None,
+    entity: EntityOption = None,
+    k: KOption = None,
+    max_suppressed: MaxSuppressedOption = None,
+    measure: MeasureOption = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print every node that satisfies, not only the minimal ones.")
+    ] = False,
+    hierarchy: HierarchyOption = None,
+    hierarchies: HierarchiesOption = None,
+    policy_file: PolicyOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does.
+
+    [bold]kanon lattice clinic.duckdb patients --qi age,zip,sex -k 5 --max-suppressed 0[/bold]
+    """
+    check_options(context)
+    base = read_policy(policy_file)[0] if policy_file is not None else Policy()
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        opened.engine.listener = talk.statement
+        policy = overridden(
+            base,
+            opened.columns,
+            roles={"quasi_identifiers": quasi_identifiers},
+            rest="drop",
+            entity=entity,
+            k=k,
+            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
+            settings={
+                "hierarchy_directory": hierarchies and hierarchies.absolute(),
+                "max_suppressed": max_suppressed,
+                "measure": measure,
+            },
+        )
+        prepared = PreparedTable(prepare_source(opened, policy, lambda doing: talk(Progress(doing))), policy)
+        nodes = prepared.lattice(everything=everything, progress=talk)
+        size = prepared.prepared.lattice.size
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+        name = opened.name
+    if output_format == "json":
+        print_json({"source": name, "lattice_size": size, "measure": policy.measure, "nodes": [*map(asdict, nodes)]})
+        return
+    kind = "satisfying" if everything else "minimal satisfying"
+    print_prose(
+        f"{visible(name)}: {counted(len(nodes), f'{kind} node')} of {size:,}, the best by {policy.measure} first"
+    )
+    _print_nodes(nodes, policy.measure, everything=everything)
+
+
+def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool) -> None:
+    columns = list(nodes[0].levels) if nodes else []
+    headers = [*columns, "suppressed", measure, *(["minimal"] if everything else [])]
+    rows = [
+        (
+            *node.levels.values(),
+            f"{node.rows_suppressed:,}",
+            f"{node.value:.4f}",
+            *(["yes" if node.minimal else ""] if everything else []),
+        )
+        for node in nodes
+    ]
+    print_table(headers, rows)
