@@ -107,7 +107,7 @@ def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool)
     rows = [
         (
             *node.levels.values(),
-            f"{node.rows_suppressed:,}",
+            node.rows_suppressed,
             f"{node.value:.4f}",
             *(["yes" if node.minimal else ""] if everything else []),
         )
