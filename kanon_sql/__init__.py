@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from kanon_sql.anonymizer import anonymize
     from kanon_sql.checker import CheckResult, check
+    from kanon_sql.comparison import Compared, Comparison
     from kanon_sql.destinations import Published
     from kanon_sql.errors import (
         HierarchyError,
@@ -43,6 +44,8 @@ _HOME = {
     "anonymize": "anonymizer",
     "check": "checker",
     "CheckResult": "checker",
+    "Compared": "comparison",
+    "Comparison": "comparison",
     "Published": "destinations",
     "HierarchyError": "errors",
     "KanonError": "errors",
@@ -67,6 +70,8 @@ _HOME = {
 
 __all__ = [
     "CheckResult",
+    "Compared",
+    "Comparison",
     "Destination",
     "HierarchyError",
     "KAnonymity",

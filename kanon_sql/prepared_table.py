@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from kanon_sql.anonymizer import make_policy, problem_of, release_of
+from kanon_sql.comparison import Comparison, compare
 from kanon_sql.engine.sources import open_source
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
@@ -99,6 +100,18 @@ class PreparedTable:
             )
             for node in sorted(cost, key=lambda node: (cost[node], node))
         ]
+
+    def compare(self, **settings: Any) -> Comparison:  # noqa: ANN401 - those of ``comparison.compare``
+        """Return releases by several algorithms, with several k and limits of suppression, side by side.
+
+        Args:
+            settings: ``algorithms``, ``k``, ``max_suppressed`` (each a list), ``measure``, ``time_limit``,
+                ``progress``; see ``kanon_sql.comparison.compare``.
+
+        Raises:
+            UsageError: a setting is wrong.
+        """
+        return compare(self, **settings)
 
     def close(self) -> None:
         """Let go of the source and drop the temporary tables."""

@@ -25,7 +25,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.plan import Plan, logged_script, release_plan
 from kanon_sql.policy import Destination, Policy
 from kanon_sql.publish import readable_lookups, release_query
-from kanon_sql.verify import Expected, ModelResult
+from kanon_sql.verify import Expected, ModelResult, Verification
 
 if TYPE_CHECKING:
     import os
@@ -170,6 +170,15 @@ class Release:
     def to_frame(self) -> Any:  # noqa: ANN401 - the kind of data frame that came in
         """Return the release as the kind of data frame that was handed in; pandas if none was."""
         return self._frame(self.prepared.source.frame_kind or "pandas")
+
+    def verify(self) -> Verification:
+        """Make the release in a temporary table, check it there, and drop it; return what was found.
+
+        Raises:
+            VerificationError: the output is not what it should be.
+        """
+        _, published = publish_frame(self.prepared.source.engine, self.publication, self._expected, lambda _: None)
+        return published.verification
 
     def publish(self, destination: Destination) -> Published:
         """Put the release where a destination says."""

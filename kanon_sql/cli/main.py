@@ -14,6 +14,7 @@ from kanon_sql import __version__
 from kanon_sql.cli import diagnostics
 from kanon_sql.cli.anonymize import anonymize_command
 from kanon_sql.cli.check import check_command
+from kanon_sql.cli.compare import compare_command
 from kanon_sql.cli.demo import demo_command
 from kanon_sql.cli.hierarchy import hierarchy_app
 from kanon_sql.cli.hierarchy_store import build_command, load_command
@@ -37,6 +38,7 @@ app.add_typer(hierarchy_app, name="hierarchy")
 app.command("anonymize")(anonymize_command)
 app.command("check")(check_command)
 app.command("lattice")(lattice_command)
+app.command("compare")(compare_command)
 
 _SQL_OF_RELEASE = {"anonymize", "demo"}
 

@@ -1,0 +1,176 @@
+"""``kanon compare``: several algorithms and k side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from kanon_sql.cli.conflicts import check_options
+from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.options import (
+    DialectOption,
+    EntityOption,
+    FormatOption,
+    HierarchiesOption,
+    HierarchyOption,
+    MeasureOption,
+    PolicyOption,
+    QiOption,
+    QuietOption,
+    SourceArgument,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+    assignments,
+    overridden,
+)
+from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.comparison import Compared, Comparison, compare
+from kanon_sql.engine.sources import open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.plan import logged_script
+from kanon_sql.policy import Policy, read_policy
+from kanon_sql.preparation import prepare_source
+from kanon_sql.prepared_table import PreparedTable
+from kanon_sql.progress import Progress
+from kanon_sql.search.run import ALGORITHMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Item = TypeVar("Item")
+
+
+def compare_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    quasi_identifiers: QiOption = None,
+    entity: EntityOption = None,
+    k: Annotated[str, typer.Option("-k", metavar="K,K,...", help="The smallest classes to compare.")] = "2,5,10,50",
+    max_suppressed: Annotated[
+        str | None,
+        typer.Option(
+            "--max-suppressed",
+            metavar="LIMIT,...",
+            help="The limits to compare: shares of the rows, 0 to 1, or '25 rows', or 'k rows'.",
+        ),
+    ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            "--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(ALGORITHMS)}."
+        ),
+    ] = None,
+    measure: MeasureOption = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Of each search alone.")
+    ] = None,
+    hierarchy: HierarchyOption = None,
+    hierarchies: HierarchiesOption = None,
+    policy_file: PolicyOption = None,
+    plot_file: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw loss and time over k into a .svg, .png or .html file."),
+    ] = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped.
+
+    [bold]kanon compare clinic.duckdb patients --qi age,zip,sex -k 2,5,10 --plot compared.svg[/bold]
+    """
+    check_options(context, {("sql", "plot_file"): "--sql prints what is run and draws nothing"})
+    sizes = _listed(k, "-k", _whole_number)
+    limits = None if max_suppressed is None else _listed(max_suppressed, "--max-suppressed", str)
+    names = None if algorithm is None else _listed(algorithm, "--algorithm", str)
+    if plot_file is not None:
+        from kanon_sql.report.comparison_plot import check_plot
+
+        check_plot(plot_file)
+    base = read_policy(policy_file)[0] if policy_file is not None else Policy()
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        opened.engine.listener = talk.statement
+        policy = overridden(
+            base,
+            opened.columns,
+            roles={"quasi_identifiers": quasi_identifiers},
+            rest="drop",
+            entity=entity,
+            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
+            settings={
+                "hierarchy_directory": hierarchies and hierarchies.absolute(),
+                "measure": measure,
+                "time_limit": time_limit,
+            },
+        )
+        prepared = PreparedTable(prepare_source(opened, policy, lambda doing: talk(Progress(doing))), policy)
+        comparison = compare(prepared, algorithms=names, k=sizes, max_suppressed=limits, progress=talk)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+    if plot_file is not None:
+        from kanon_sql.report.comparison_plot import plot
+
+        plot(comparison, plot_file)
+    if output_format == "json":
+        print_json(comparison.summary())
+        return
+    _print_comparison(comparison)
+
+
+def _print_comparison(comparison: Comparison) -> None:
+    by = "" if comparison.measure == "loss" else f"; {comparison.measure} was minimized"
+    print_prose(f"{visible(comparison.source)}: {comparison.rows:,} rows; what loses least comes first{by}")
+    headers = ["algorithm", "k", "limit", "loss", "precision", "gcp", "suppressed", "classes", "smallest"]
+    print_table([*headers, "nodes tested", "search s", "proven"], [_row(result) for result in comparison.results])
+    for problem in dict.fromkeys(result.problem for result in comparison.results if result.problem):
+        print_prose(problem)
+
+
+def _row(result: Compared) -> tuple[object, ...]:
+    if result.measures is None:
+        return (result.algorithm, result.k, str(result.max_suppressed), "no solution", *[""] * 8)
+    figures = [_rounded(result.measures[name]) for name in ("loss", "precision", "gcp")]
+    return (
+        result.algorithm,
+        result.k,
+        str(result.max_suppressed),
+        *figures,
+        result.rows_suppressed,
+        result.classes,
+        result.smallest,
+        result.nodes_tested,
+        f"{result.seconds:.2f}",
+        "yes" if result.optimal else "",
+    )
+
+
+def _rounded(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _whole_number(text: str) -> int:
+    return int(text)
+
+
+def _listed(text: str, option: str, read: Callable[[str], Item]) -> list[Item]:
+    """Return the items of a list with commas between.
+
+    Raises:
+        UsageError: one cannot be read, or there is none.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        items = [read(part) for part in parts]
+    except ValueError:
+        raise UsageError(f"{option} is a list of whole numbers, such as 2,5,10; not {text!r}.") from None
+    if not items:
+        raise UsageError(f"{option} is an empty list.")
+    return items
