@@ -12,16 +12,15 @@ from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.cells import CELL_MEASURES
-from kanon_sql.measures.summary import measure_node
+from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
-from kanon_sql.publish import Publication
-from kanon_sql.recoding import FullDomain
+from kanon_sql.publication import Publication
 from kanon_sql.release import Release
 from kanon_sql.roles import NamedColumns, names
-from kanon_sql.search.base import Problem, SearchResult, rows_allowed
+from kanon_sql.search.base import SAMPLE_RATE, Problem, SearchResult, rows_allowed
 from kanon_sql.search.run import search
 from kanon_sql.timing import timed
 
@@ -49,6 +48,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     algorithm: str = "optimal",
     measure: str = "loss",
     time_limit: float | None = None,
+    sample_rate: float | None = None,
     seed: int | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     progress: Listener | None = None,
@@ -68,9 +68,11 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             one that is stored in the database, or one chosen by its type.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
             "k rows".
-        algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first" or "datafly".
+        algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local" or
+            "spolg".
         measure: what to lose least of: "loss", "gcp" or "precision".
         time_limit: seconds after which the best release so far is taken, with its proven gap.
+        sample_rate: the share of rows on which "spolg" and "local" choose their path; 0.01 if not given.
         seed: of the order of rows; drawn when not given.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         progress: called as the work goes on.
@@ -93,6 +95,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         algorithm=algorithm,
         measure=measure,
         time_limit=time_limit,
+        sample_rate=sample_rate,
         seed=seed,
     )
     opened = open_source(source, table)
@@ -118,8 +121,8 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
         charges = [prepared.costs_of(name) for name in CELL_MEASURES]
-        measures, counts = measure_node(
-            prepared.frequency, result.classes, result.node, policy.models, prepared.labels, charges, policy.k
+        measures, counts = measure_recoding(
+            prepared.frequency, result.classes, result.recoding, policy.models, prepared.labels, charges, policy.k
         )
         if result.classes != prepared.frequency.relation:
             prepared.frequency.engine.run(sql.drop(result.classes), "drop the roll-up of the release")
@@ -130,9 +133,10 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
         columns=tuple(column for column in source.columns if column.name in published),
         roles=roles,
         hierarchies=prepared.hierarchies,
-        recoding=FullDomain(result.node),
+        recoding=result.recoding,
         models=policy.models,
         seed=secrets.randbits(31) if policy.seed is None else policy.seed,
+        combinations=source.engine.temporary_name("kanon_combinations"),
     )
     return Release(policy, prepared, result, costs, publication, measures, counts, seconds)
 
@@ -147,7 +151,8 @@ def problem_of(prepared: Prepared, policy: Policy, costs: Costs) -> Problem:
     if any(model.entity is not None for model in policy.models) != frequency.counts_people:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
     limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
-    return Problem(frequency, prepared.lattice, policy.models, costs, prepared.labels, limit)
+    rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
+    return Problem(frequency, prepared.lattice, policy.models, costs, prepared.labels, limit, rate)
 
 
 def _search(prepared: Prepared, policy: Policy, costs: Costs, progress: Listener) -> SearchResult:

@@ -10,7 +10,7 @@ from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import suppression_limit
 from kanon_sql.progress import Listener, Progress, silent
-from kanon_sql.search.run import ALGORITHMS
+from kanon_sql.search.run import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +111,7 @@ def compare(
         VerificationError: an output is not what it should be.
     """
     tell = progress or silent
-    names = list(dict.fromkeys(algorithms or ALGORITHMS))
+    names = list(dict.fromkeys(algorithms or NAMES))
     given = max_suppressed if max_suppressed is not None else [table.policy.max_suppressed]
     limits = list(dict.fromkeys(map(suppression_limit, given)))
     if not (names and k and limits):

@@ -22,7 +22,9 @@ from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded, unused_name
 from kanon_sql.plan import joined_hierarchies
-from kanon_sql.publish import Publication, readable_lookups, release_query
+from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.publish_local import recoding_statements
+from kanon_sql.recoding import Local
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, Verification, verify
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb import DuckDBEngine
     from kanon_sql.engine.sources import Source
+    from kanon_sql.publication import Publication
 
 _WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -155,9 +158,11 @@ def publish_table(
     seconds: dict[str, float] = {}
     with engine.transaction():
         with timed(seconds, "publish"):
+            _recode(engine, publication, lookups)
             engine.run(sql.create_table(staging, release_query(publication, lookups)), "make the release")
         with timed(seconds, "verify"):
             verification = _verified(engine, publication, lookups, staging, expected)
+        _forget_recoding(engine, publication)
         _take_name(engine, staging, target, "TABLE")
     return Published(name, verification, seconds)
 
@@ -165,7 +170,12 @@ def publish_table(
 def publish_view(
     source: Source, publication: Publication, name: str, expected: Expected, *, replace: bool = False
 ) -> Published:
-    """Make a release as a view, with hierarchies of its own in the schema ``kanon`` that nothing else changes."""
+    """Make a release as a view, with hierarchies of its own in the schema ``kanon`` that nothing else changes.
+
+    Raises:
+        UsageError: the recoding is a local one.
+    """
+    require_viewable(publication)
     engine = source.engine
     target = check_target(source, name, "view", replace=replace)
     staging = _beside(target, engine)
@@ -180,6 +190,19 @@ def publish_view(
             verification = _verified(engine, publication, lookups, staging, expected)
         _take_name(engine, staging, target, "VIEW")
     return Published(name, verification, seconds)
+
+
+def require_viewable(publication: Publication) -> None:
+    """Raise if a release cannot be a view.
+
+    Raises:
+        UsageError: the recoding is a local one.
+    """
+    if isinstance(publication.recoding, Local):
+        raise UsageError(
+            "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
+            "--algorithm optimal."
+        )
 
 
 def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
@@ -220,6 +243,7 @@ def publish_file(
     seconds: dict[str, float] = {}
     try:
         with timed(seconds, "publish"):
+            _recode(engine, publication, lookups)
             query = release_query(publication, lookups)
             engine.run(copy_statement(query, partial, format_name), "write the release")
         with timed(seconds, "verify"):
@@ -232,6 +256,7 @@ def publish_file(
     finally:
         with suppress(OSError):
             partial.unlink()
+        _forget_recoding(engine, publication)
     return Published(str(path), verification, seconds)
 
 
@@ -244,6 +269,7 @@ def publish_frame(
     seconds: dict[str, float] = {}
     try:
         with timed(seconds, "publish"):
+            _recode(engine, publication, lookups)
             query = release_query(publication, lookups)
             engine.run(sql.create_table(staging, query, temporary=True), "make the release")
         with timed(seconds, "verify"):
@@ -251,7 +277,19 @@ def publish_frame(
         frame = engine.fetched(staging, fetch)
     finally:
         engine.run(sql.drop(staging), "drop the copy that was fetched")
+        _forget_recoding(engine, publication)
     return frame, Published("data frame", verification, seconds)
+
+
+def _recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
+    """Go through the steps of a local recoding."""
+    for number, statement in enumerate(recoding_statements(publication, lookups)):
+        engine.run(statement, f"step {number} of the recoding" if number else "combinations of values")
+
+
+def _forget_recoding(engine: Engine, publication: Publication) -> None:
+    if isinstance(publication.recoding, Local):
+        engine.run(sql.drop(publication.combinations), "drop the combinations of values")
 
 
 def copy_statement(query: exp.Query, path: Path, format_name: str) -> exp.Copy:

@@ -11,6 +11,7 @@ from kanon_sql import sql
 from kanon_sql.dialect import render
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.publish_local import recoding_statements
 from kanon_sql.verify import checks_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.engine.sources import Source
     from kanon_sql.hierarchy.lookup import Hierarchy
-    from kanon_sql.publish import Publication
+    from kanon_sql.publication import Publication
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ def release_plan(
     if needed:
         made = tuple(lookup_statement(source.engine, hierarchy) for hierarchy in needed)
         steps.append(Step("hierarchies", "Hierarchies: each value with its label at every level", made))
+    if recoding := recoding_statements(publication, lookups):
+        steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
     steps.append(Step("release", "The release: generalize, leave out classes that are too small, mix the rows", make))
     if output is not None:
         steps.append(
@@ -98,8 +101,8 @@ def joined_hierarchies(publication: Publication) -> list[Hierarchy]:
     """Return the hierarchies that the publishing statement and its verification refer to."""
     return [
         hierarchy
-        for hierarchy, level in zip(publication.hierarchies, publication.recoding.node, strict=True)
-        if level > 0
+        for number, hierarchy in enumerate(publication.hierarchies)
+        if any(publication.recoding.levels_of(number))
     ]
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.models.base import PrivacyModel
 
-Algorithm = Literal["optimal", "incognito", "samarati", "samarati-first", "datafly"]
+Algorithm = Literal["optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg"]
 Measure = Literal["loss", "gcp", "precision"]
 Kind = Literal["table", "view"]
 
@@ -68,6 +68,7 @@ class Policy:
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
         algorithm: how the recoding is searched for.
         measure: what it should lose least of.
+        sample_rate: the share of rows on which algorithms of local recoding choose their path; None is 1 %.
         time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
         seed: of the order of rows; None draws one.
         directory: where relative paths of hierarchies start from.
@@ -81,6 +82,7 @@ class Policy:
     algorithm: Algorithm = "optimal"
     measure: Measure = "loss"
     time_limit: float | None = None
+    sample_rate: float | None = None
     seed: int | None = None
     directory: Path = field(default_factory=Path)
 
@@ -93,6 +95,12 @@ class Policy:
         if self.measure not in get_args(Measure):
             raise UsageError(
                 f"There is no measure {self.measure!r} to minimize. There is: {', '.join(get_args(Measure))}."
+            )
+        if self.sample_rate is not None and not 0 < self.sample_rate <= 1:
+            raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
+        if self.sample_rate is not None and self.algorithm not in {"spolg", "local"}:
+            raise UsageError(
+                f"sample_rate is for algorithms that draw a sample, spolg and local; not {self.algorithm}."
             )
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
@@ -153,7 +161,7 @@ def suppression_limit(given: float | str) -> float | str:
 _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k"},
-    "search": {"algorithm", "measure", "max_suppressed", "time_limit"},
+    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate"},
     "release": {"into", "as", "out", "seed", "replace"},
 }
 
@@ -190,7 +198,7 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
     hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, path.parent)
-    search = {name: getattr(policy, name) for name in ("algorithm", "measure", "max_suppressed", "time_limit")}
+    search = {name: getattr(policy, name) for name in sorted(_SECTIONS["search"])}
     release = {
         "into": destination.into,
         "as": destination.kind if destination.into else None,
@@ -236,6 +244,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),
         time_limit=_number(search.get("time_limit"), "search.time_limit"),
+        sample_rate=_number(search.get("sample_rate"), "search.sample_rate"),
         seed=_checked(release.get("seed"), int, "release.seed"),
         directory=directory,
     )

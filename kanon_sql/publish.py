@@ -9,75 +9,25 @@ The query stands on its own: it counts the classes itself, from the source, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.dialect import shuffled
-from kanon_sql.engine.base import Column
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.identity import published, published_type
 from kanon_sql.names import unused_name
+from kanon_sql.publish_local import as_published, local_query
+from kanon_sql.recoding import Local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.hierarchy.lookup import Hierarchy
-    from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.recoding import Recoding
-    from kanon_sql.roles import Roles
+    from kanon_sql.publication import Publication
 
 GENERALIZED = "generalized"
 TOO_SMALL = "too_small"
-
-
-@dataclass(frozen=True)
-class Publication:
-    """What is published, and how.
-
-    Attributes:
-        source: the relation that is anonymized.
-        columns: the published columns in the order of the source; identifying and dropped ones are not among them.
-        roles: the role of every column of the source.
-        hierarchies: of the quasi-identifiers, in their order.
-        recoding: how they are generalized.
-        models: what every class must satisfy.
-        seed: of the order of rows.
-    """
-
-    source: exp.Table
-    columns: tuple[Column, ...]
-    roles: Roles
-    hierarchies: tuple[Hierarchy, ...]
-    recoding: Recoding
-    models: tuple[PrivacyModel, ...]
-    seed: int
-
-    @property
-    def quasi_identifiers(self) -> list[str]:
-        """Names of the quasi-identifiers."""
-        return [column.name for column in self.roles.quasi_identifiers]
-
-    @property
-    def published_quasi_identifiers(self) -> tuple[Column, ...]:
-        """The quasi-identifiers as the release has them: with the types of their labels."""
-        types = self.published_types
-        return tuple(Column(name, types[name]) for name in self.quasi_identifiers)
-
-    @property
-    def entity_name(self) -> str:
-        """Name of the entity column inside the publishing query; it is not published."""
-        return unused_name("kanon_entity", {column.name for column in self.columns})
-
-    @property
-    def published_types(self) -> dict[str, str]:
-        """The type of each published column: its own, or text where it is generalized."""
-        levels = self.recoding.levels(self.hierarchies)
-        return {
-            column.name: "VARCHAR" if levels.get(column.name) else published_type(column) for column in self.columns
-        }
 
 
 def readable_lookups(hierarchies: Sequence[Hierarchy], *, stored: bool = True) -> dict[str, exp.Table]:
@@ -94,6 +44,10 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table]) ->
     """
     names = [column.name for column in publication.columns]
     published = [sql.column(name, GENERALIZED) for name in names]
+    order = shuffled([column.copy() for column in published], publication.seed)
+    if isinstance(publication.recoding, Local):
+        rows = local_query(publication, with_entity=False)
+        return exp.select(*published).from_(GENERALIZED).order_by(order).with_(GENERALIZED, as_=rows)
     in_small_class = exp.Exists(
         this=exp.select("1")
         .from_(TOO_SMALL)
@@ -109,7 +63,7 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table]) ->
         exp.select(*published)
         .from_(GENERALIZED)
         .where(in_small_class.not_())
-        .order_by(shuffled([column.copy() for column in published], publication.seed))
+        .order_by(order)
         .with_(GENERALIZED, as_=generalized_query(publication, lookups), materialized=False)
         .with_(TOO_SMALL, as_=_too_small(publication))
     )
@@ -117,13 +71,15 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table]) ->
 
 def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
     """Return the query of all rows with their published labels, and the entity where a model counts people."""
+    if isinstance(publication.recoding, Local):
+        return local_query(publication)
     levels = publication.recoding.levels(publication.hierarchies)
     by_name = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
     query = exp.select().from_(sql.aliased(publication.source, "source"))
     for column in publication.columns:
         level = levels.get(column.name, 0)
         if level == 0:
-            query = query.select(_as_published(column))
+            query = query.select(as_published(column))
         elif level == by_name[column.name].height:
             query = query.select(sql.named(sql.literal(by_name[column.name].root), column.name))
         else:
@@ -136,12 +92,6 @@ def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]
     return (
         query if entity is None else query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
     )
-
-
-def _as_published(column: Column) -> exp.Expr:
-    value = sql.column(column.name, "source")
-    form = published(value, column)
-    return value if form is value else sql.named(form, column.name)
 
 
 def class_measures(publication: Publication) -> list[exp.Expr]:

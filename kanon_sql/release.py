@@ -18,6 +18,7 @@ from kanon_sql.destinations import (
     publish_table,
     publish_view,
     reading_back,
+    require_viewable,
     view_lookups,
     view_statements,
 )
@@ -25,6 +26,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.plan import Plan, logged_script, release_plan
 from kanon_sql.policy import Destination, Policy
 from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.recoding import Local, by_name
 from kanon_sql.verify import Expected, ModelResult, Verification
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.preparation import Prepared
-    from kanon_sql.publish import Publication
+    from kanon_sql.publication import Publication
     from kanon_sql.search.base import SearchResult
 
 
@@ -72,9 +74,20 @@ class Release:
     # What came out
 
     @property
-    def levels(self) -> dict[str, int]:
-        """The level of each quasi-identifier: 0 is the original value."""
+    def levels(self) -> dict[str, int] | None:
+        """The level of each quasi-identifier, 0 being the original value; None for a local recoding."""
         return self.publication.recoding.levels(self.publication.hierarchies)
+
+    @property
+    def steps(self) -> list[dict[str, Any]] | None:
+        """The steps of a local recoding, each with the levels of its node and the rows it publishes; else None."""
+        recoding = self.publication.recoding
+        if not isinstance(recoding, Local):
+            return None
+        return [
+            {"levels": by_name(self.publication.hierarchies, node), "rows": rows}
+            for node, rows in zip(recoding.steps, self.result.published, strict=True)
+        ]
 
     @property
     def rows_in(self) -> int:
@@ -213,6 +226,7 @@ class Release:
             output = check_target(source, destination.into, destination.kind, replace=True)
             make = (sql.create_table(output.copy(), query),)
             if destination.kind == "view":
+                require_viewable(publication)
                 make = view_statements(publication, destination.into, output, lookups)
                 lookups = view_lookups(publication, destination.into)
             if destination.replace and (existing := kind_of(source.engine, output)):
@@ -226,6 +240,11 @@ class Release:
         is expected to be there, and a file is not written.
         """
         source = self.prepared.source
+        if dialect == "spark" and isinstance(self.publication.recoding, Local):
+            raise UsageError(
+                "The steps of a local recoding are UPDATE statements on a temporary table, which Spark does not have: "
+                "use --algorithm optimal, or another dialect."
+            )
         return self.plan(destination, stands_alone=dialect != source.engine.dialect).script(dialect)
 
     def statements_run(self, dialect: str = "duckdb") -> str:
@@ -248,7 +267,8 @@ class Release:
             "source": self.prepared.source.name,
             "destination": published.destination if published else None,
             "levels": self.levels,
-            "labels": dict(zip(self.levels, self.counts.labels, strict=True)),
+            "labels": self._labels(),
+            "steps": self.steps,
             "heights": {hierarchy.column.name: hierarchy.height for hierarchy in self.publication.hierarchies},
             "hierarchies": {
                 hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}
@@ -301,7 +321,12 @@ class Release:
 
     @property
     def _expected(self) -> Expected:
-        return Expected(self.rows_out, self.classes)
+        return Expected(self.rows_out, self.classes, exactly=not isinstance(self.publication.recoding, Local))
+
+    def _labels(self) -> dict[str, int] | None:
+        if self.levels is None or self.counts.labels is None:
+            return None
+        return dict(zip(self.levels, self.counts.labels, strict=True))
 
     def _models_before(self) -> tuple[ModelResult, ...]:
         return tuple(

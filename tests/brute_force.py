@@ -65,13 +65,13 @@ def evaluate(
             continue
         published[label] = len(numbers)
         cost += len(numbers) * sum(
-            _cell(h, own, level, cell) for h, own, level, cell in zip(hierarchies, leaves, node, label, strict=True)
+            cell_cost(h, own, level, cell) for h, own, level, cell in zip(hierarchies, leaves, node, label, strict=True)
         )
     cells = len(rows) * len(hierarchies)
     return Outcome(node, len(members), suppressed, cost / cells if cells else Fraction(0), published)
 
 
-def _cell(hierarchy: Hierarchy, leaves: set[Any], level: int, cell: Any) -> Fraction:
+def cell_cost(hierarchy: Hierarchy, leaves: set[Any], level: int, cell: Any) -> Fraction:
     """Return (M - 1)/(N - 1) of a cell: what reads like the root has all leaves under it."""
     if level == 0 or len(leaves) == 1:
         return Fraction(0)

@@ -13,12 +13,14 @@ from conftest import files_in, tables_of
 
 import kanon_sql as kanon
 from kanon_sql import destinations
-from kanon_sql.publish import Publication, release_query
+from kanon_sql.publish import release_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conftest import Ended
+
+    from kanon_sql.publication import Publication
 
 QI = ["age", "sex", "zip"]
 

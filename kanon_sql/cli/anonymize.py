@@ -61,6 +61,7 @@ _APART = {
     ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
 }
 """Pairs of parameters that do not go together, and why."""
+_STEPS_SHOWN = 12
 
 
 def anonymize_command(
@@ -90,6 +91,12 @@ def anonymize_command(
             metavar="SECONDS",
             help="Of the search alone (not of reading and publishing): then take the best release so far, with its "
             "proven gap.",
+        ),
+    ] = None,
+    sample_rate: Annotated[
+        float | None,
+        typer.Option(
+            "--sample-rate", metavar="SHARE", help="Of rows on which spolg and local choose their path (0.01)."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the order of rows; drawn if not given.")] = None,
@@ -148,6 +155,7 @@ def anonymize_command(
                 "algorithm": algorithm,
                 "measure": measure,
                 "time_limit": time_limit,
+                "sample_rate": sample_rate,
                 "seed": seed,
             },
         )
@@ -176,13 +184,36 @@ def summary_of(release: Release, published: Published) -> dict[str, Any]:
 
 def print_release(summary: dict[str, Any]) -> None:
     """Print what came out, for people."""
-    rows = []
-    for column, level in summary["levels"].items():
-        hierarchy = summary["hierarchies"][column]
-        origin = hierarchy["origin"] + (" (chosen)" if hierarchy["chosen"] else "")
-        rows.append((column, level, summary["heights"][column], summary["labels"][column], origin))
-    print_table(["column", "level", "of", "labels", "hierarchy"], rows)
+    if summary["levels"] is None:
+        _print_steps(summary)
+    else:
+        _print_levels(summary)
     print_pairs(_findings(summary))
+
+
+def _print_levels(summary: dict[str, Any]) -> None:
+    rows = [
+        (column, level, summary["heights"][column], summary["labels"][column], _origin(summary, column))
+        for column, level in summary["levels"].items()
+    ]
+    print_table(["column", "level", "of", "labels", "hierarchy"], rows)
+
+
+def _print_steps(summary: dict[str, Any]) -> None:
+    steps = summary["steps"]
+    print_table(
+        ["column", "levels", "hierarchy"],
+        [(column, height, _origin(summary, column)) for column, height in summary["heights"].items()],
+    )
+    rows = [(number, *step["levels"].values(), step["rows"]) for number, step in enumerate(steps, start=1)]
+    print_table(["step", *summary["heights"], "rows"], rows[:_STEPS_SHOWN])
+    if len(steps) > _STEPS_SHOWN:
+        print_prose(f"{len(steps):,} steps; --format json has all of them.")
+
+
+def _origin(summary: dict[str, Any], column: str) -> str:
+    hierarchy = summary["hierarchies"][column]
+    return str(hierarchy["origin"]) + (" (chosen)" if hierarchy["chosen"] else "")
 
 
 def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -230,6 +261,8 @@ def _proof(summary: dict[str, Any]) -> str:
             f"(gap {summary['gap']:.1%}, {tested})"
         )
     stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""
+    if summary["steps"] is not None:
+        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}"
     return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
 
 

@@ -35,7 +35,7 @@ from kanon_sql.policy import Policy, read_policy
 from kanon_sql.preparation import prepare_source
 from kanon_sql.prepared_table import PreparedTable
 from kanon_sql.progress import Progress
-from kanon_sql.search.run import ALGORITHMS
+from kanon_sql.search.run import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,9 +60,7 @@ def compare_command(
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(
-            "--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(ALGORITHMS)}."
-        ),
+        typer.Option("--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(NAMES)}."),
     ] = None,
     measure: MeasureOption = None,
     time_limit: Annotated[

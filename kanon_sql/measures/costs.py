@@ -159,6 +159,67 @@ def hidden_costs(
     ]
 
 
+def costs_in(
+    frequency: FrequencySet,
+    relation: exp.Table,
+    costs: Costs,
+    labels: Sequence[Labels],
+    deadline: float | None = None,
+) -> list[list[int]]:
+    """Return, for each column and level, what the rows of a part of the frequency set cost, in the common unit."""
+    queries = [
+        cells_query(relation, column, level, [costs.measure], None)
+        for column in labels
+        for level in range(1, column.height)
+    ]
+    rows = exp.select(sql.sum_of(sql.column(N))).from_(relation.copy())
+    (count,) = frequency.engine.row(rows, "rows of the sample", deadline=deadline)
+    found = {}
+    if queries:
+        answers = frequency.engine.rows(sql.union_all(queries), "costs of the sample", deadline=deadline)
+        found = {(number, level): int(total or 0) for number, level, total in answers}
+    return [
+        [
+            0,
+            *(found[column.number, level] * weight for level in range(1, column.height)),
+            int(count or 0) * full,
+        ]
+        for column, weight, full in zip(labels, costs.weights, costs.full, strict=True)
+    ]
+
+
+def cells_query(
+    relation: exp.Table,
+    column: Labels,
+    level: int,
+    measures: Sequence[CellMeasure],
+    condition: exp.Expr | None,
+) -> exp.Select:
+    """Return the query of what cells of a column cost at a level below the root: ``(number, level, total, ...)``.
+
+    Args:
+        relation: rows with keys and n.
+        column: the column.
+        level: the level, above 0 and below the root.
+        measures: each gives a total, in its own unit.
+        condition: on the rows; None takes all.
+    """
+    totals = [
+        exp.Sum(this=exp.Mul(this=sql.column(N, "part"), expression=exp.Paren(this=_cell_cost(column, measure))))
+        for measure in measures
+    ]
+    query = (
+        exp.select(
+            sql.named(sql.literal(column.number), "number"),
+            sql.named(sql.literal(level), "level"),
+            *(sql.named(total, f"total_{place}") for place, total in enumerate(totals)),
+        )
+        .from_(sql.aliased(relation, "part"))
+        .join(sql.aliased(column.relation, _alias(column)), on=_label_of_class(column, level))
+    )
+    return query if condition is None else query.where(condition)
+
+
 def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
     cost = _cell_cost(column, measure, qualified=False)
     total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=cost)))

@@ -15,7 +15,7 @@ from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.measures.discernibility import discernibility
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.frequency import FrequencySet
     from kanon_sql.lattice import Node
@@ -35,7 +35,8 @@ class ClassCounts:
         smallest: rows of the smallest of them; None if there is none.
         suppressed: rows in the other classes.
         worst: for each model, the measure of the worst published class; None if there is none.
-        labels: for each column, how many labels its level has; at the original values, how many the hierarchy has.
+        labels: for each column, how many labels its level has; at the original values, how many the hierarchy has;
+            None where a column has no level of its own.
     """
 
     published: int
@@ -44,7 +45,7 @@ class ClassCounts:
     smallest: int | None
     suppressed: int
     worst: tuple[int | None, ...]
-    labels: tuple[int, ...]
+    labels: tuple[int, ...] | None
 
 
 def measure_node(
@@ -84,10 +85,17 @@ def measure_node(
         cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
         for cost, charged in zip(costs, hidden, strict=True)
     }
-    values["discernibility"] = discernibility(counts.squares, counts.suppressed, frequency.rows)
-    values["average_class_size"] = average_class_size(counts.rows, counts.published, k)
-    values["average_rows_per_class"] = average_rows(counts.rows, counts.published)
-    return values, counts
+    return values_of(values, counts, frequency.rows, k), counts
+
+
+def values_of(cells: Mapping[str, float | None], counts: ClassCounts, rows: int, k: int) -> dict[str, float | None]:
+    """Return all measures: those over cells, and those that the sizes of the classes give."""
+    return {
+        **cells,
+        "discernibility": discernibility(counts.squares, counts.suppressed, rows),
+        "average_class_size": average_class_size(counts.rows, counts.published, k),
+        "average_rows_per_class": average_rows(counts.rows, counts.published),
+    }
 
 
 def class_counts_query(

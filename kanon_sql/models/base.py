@@ -44,6 +44,9 @@ class PrivacyModel(Protocol):
     def readable_measure(self, entity: exp.Expr | None) -> exp.Expr:
         """Return the class's measure as an aggregate over rows; ``entity`` is the column that names a person."""
 
+    def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
+        """Return the class's measure as an aggregate over combinations of values that stand for ``n`` rows each."""
+
     def is_met(self, measure: exp.Expr) -> exp.Expr:
         """Return the condition that a class of this measure satisfies the model."""
 

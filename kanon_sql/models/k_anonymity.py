@@ -54,6 +54,10 @@ class KAnonymity:
         """Return the members of a class: its rows, or the distinct people in it."""
         return sql.count_rows() if entity is None else sql.count_distinct(entity)
 
+    def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
+        """Return the members of a class: its rows, or the distinct people in it."""
+        return exp.Sum(this=n) if entity is None else sql.count_distinct(entity)
+
     def is_met(self, measure: exp.Expr) -> exp.Expr:
         """Return ``measure >= k``."""
         return exp.GTE(this=measure, expression=sql.literal(self.k))

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.frequency import FrequencySet
-    from kanon_sql.lattice import Lattice, Node
+    from kanon_sql.lattice import Lattice
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.recoding import Recoding
 
 Stopped = Literal["time limit", "interrupt"]
 
+SAMPLE_RATE = 0.01
+"""The share of rows that SPOLG samples where nothing else is said, as its paper does."""
 LISTABLE = 1_000_000
 """Nodes of a lattice that can be listed."""
 
@@ -36,6 +39,7 @@ class Problem:
         costs: what is minimized.
         labels: the labels of each quasi-identifier.
         limit: how many rows may be suppressed.
+        sample_rate: the share of rows on which a path is chosen.
     """
 
     frequency: FrequencySet
@@ -44,29 +48,32 @@ class Problem:
     costs: Costs
     labels: Sequence[Labels]
     limit: int
+    sample_rate: float = SAMPLE_RATE
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The node that an algorithm chose, and what is proven about it.
+    """The recoding that an algorithm chose, and what is proven about it.
 
     Attributes:
-        node: the node.
+        recoding: the recoding.
         suppressed: rows that it suppresses.
         cost: its cost, in units of ``Problem.costs``.
-        bound: no node costs less than this; None where the algorithm proves nothing.
+        bound: no full-domain recoding costs less than this; None where the algorithm proves nothing.
         nodes_tested: lattice nodes whose classes were counted.
-        classes: the smallest relation from which the classes of the node can be counted.
-        stopped: why the search ended before the proof was complete; None if it is complete.
+        classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps.
+        stopped: why the search ended before it was complete; None if it is complete.
+        published: rows published at each step of a local recoding.
     """
 
-    node: Node
+    recoding: Recoding
     suppressed: int
     cost: int
     bound: int | None
     nodes_tested: int
     classes: exp.Table
     stopped: Stopped | None = None
+    published: tuple[int, ...] = ()
 
     @property
     def optimal(self) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.engine.base import DeadlineReachedError
+from kanon_sql.recoding import FullDomain, Local
 from kanon_sql.search.base import SearchResult, Stopped
 from kanon_sql.search.datafly import datafly
 from kanon_sql.search.evidence import Evidence
 from kanon_sql.search.incognito import incognito
+from kanon_sql.search.local import local
 from kanon_sql.search.optimal import optimal
+from kanon_sql.search.remaining import Remaining
 from kanon_sql.search.samarati import samarati, samarati_first
+from kanon_sql.search.spolg import spolg
 
 if TYPE_CHECKING:
     from kanon_sql.lattice import Node
@@ -31,17 +35,31 @@ ALGORITHMS: dict[str, Algorithm] = {
     "samarati-first": samarati_first,
     "datafly": datafly,
 }
-"""Every algorithm, by the name that a person gives it."""
+"""Every algorithm of full-domain recoding, by the name that a person gives it."""
+
+
+class LocalAlgorithm(Protocol):
+    """Publishes rows step by step."""
+
+    def __call__(self, remaining: Remaining, deadline: float | None, progress: SearchProgress | None = None, /) -> None:
+        """Publish until nothing is left, or nothing can be; what is left then goes to the root."""
+
+
+LOCAL_ALGORITHMS: dict[str, LocalAlgorithm] = {"local": local, "spolg": spolg}
+"""Every algorithm of local recoding, by name."""
+
+NAMES = (*ALGORITHMS, *LOCAL_ALGORITHMS)
+"""All algorithms."""
 
 
 def search(
     problem: Problem, algorithm: str, *, deadline: float | None = None, progress: SearchProgress | None = None
 ) -> SearchResult:
-    """Return the node that an algorithm chooses; or the best so far when time is up or Ctrl-C is pressed.
+    """Return the recoding that an algorithm chooses; or the best so far when time is up or Ctrl-C is pressed.
 
     Args:
         problem: what is searched.
-        algorithm: a name in ``ALGORITHMS``.
+        algorithm: a name in ``NAMES``.
         deadline: ``time.monotonic()`` at which the search ends.
         progress: told from time to time how far it has come.
 
@@ -50,14 +68,22 @@ def search(
         UsageError: the algorithm cannot search this problem.
         SearchInterruptedError: interrupted before the first node was tested.
     """
+    if algorithm in LOCAL_ALGORITHMS:
+        return _search_steps(problem, LOCAL_ALGORITHMS[algorithm], deadline, progress)
+    return _search_node(problem, ALGORITHMS[algorithm], deadline, progress)
+
+
+def _search_node(
+    problem: Problem, algorithm: Algorithm, deadline: float | None, progress: SearchProgress | None
+) -> SearchResult:
     evidence = Evidence(problem)
     stopped: Stopped | None = None
     try:
         evidence.require_top()  # however short the time
         evidence.deadline = deadline
-        node = ALGORITHMS[algorithm](evidence, progress)
+        node = algorithm(evidence, progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
-        stopped = "interrupt" if isinstance(reason, KeyboardInterrupt) else "time limit"
+        stopped = _why(reason)
         node, *_ = evidence.the_best()
     evidence.deadline = None
     cost = evidence.the_best()[2] if evidence.the_best()[0] == node else int(evidence.cost(node))
@@ -65,7 +91,7 @@ def search(
     evidence.roll_ups.drop_all_but(classes)
     bound = None if evidence.proven is None else int(min(cost, evidence.proven))
     return SearchResult(
-        node,
+        FullDomain(node),
         evidence.tested[node],
         cost,
         bound,
@@ -73,3 +99,31 @@ def search(
         classes,
         None if bound == cost else stopped,
     )
+
+
+def _search_steps(
+    problem: Problem, algorithm: LocalAlgorithm, deadline: float | None, progress: SearchProgress | None
+) -> SearchResult:
+    Evidence(problem).require_top()
+    stopped: Stopped | None = None
+    remaining = Remaining(problem)
+    try:
+        algorithm(remaining, deadline, progress)
+    except (KeyboardInterrupt, DeadlineReachedError) as reason:
+        stopped = _why(reason)
+    remaining.finish()
+    remaining.close()
+    return SearchResult(
+        Local(tuple(remaining.steps)),
+        remaining.rows,
+        remaining.cost(),
+        None,
+        remaining.tested,
+        remaining.relation,
+        stopped,
+        tuple(remaining.published),
+    )
+
+
+def _why(reason: BaseException) -> Stopped:
+    return "interrupt" if isinstance(reason, KeyboardInterrupt) else "time limit"

@@ -1,0 +1,69 @@
+"""What is published, and how: all that the publishing statements are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kanon_sql.engine.base import Column
+from kanon_sql.identity import published_type
+from kanon_sql.names import unused_name
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.recoding import Recoding
+    from kanon_sql.roles import Roles
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published, and how.
+
+    Attributes:
+        source: the relation that is anonymized.
+        columns: the published columns in the order of the source; identifying and dropped ones are not among them.
+        roles: the role of every column of the source.
+        hierarchies: of the quasi-identifiers, in their order.
+        recoding: how they are generalized.
+        models: what every class must satisfy.
+        seed: of the order of rows.
+        combinations: the temporary table that a local recoding works on.
+    """
+
+    source: exp.Table
+    columns: tuple[Column, ...]
+    roles: Roles
+    hierarchies: tuple[Hierarchy, ...]
+    recoding: Recoding
+    models: tuple[PrivacyModel, ...]
+    seed: int
+    combinations: exp.Table
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of the quasi-identifiers."""
+        return [column.name for column in self.roles.quasi_identifiers]
+
+    @property
+    def published_quasi_identifiers(self) -> tuple[Column, ...]:
+        """The quasi-identifiers as the release has them: with the types of their labels."""
+        types = self.published_types
+        return tuple(Column(name, types[name]) for name in self.quasi_identifiers)
+
+    @property
+    def entity_name(self) -> str:
+        """Name of the entity column inside the publishing query; it is not published."""
+        return unused_name("kanon_entity", {column.name for column in self.columns})
+
+    @property
+    def published_types(self) -> dict[str, str]:
+        """The type of each published column: its own, or text where it is generalized."""
+        numbers = {name: number for number, name in enumerate(self.quasi_identifiers)}
+
+        def is_generalized(column: Column) -> bool:
+            return column.name in numbers and any(self.recoding.levels_of(numbers[column.name]))
+
+        return {column.name: "VARCHAR" if is_generalized(column) else published_type(column) for column in self.columns}

@@ -1,0 +1,83 @@
+"""``local``: local recoding that goes through the lattice in the order of what nodes lose, cheapest first.
+
+SPOLG walks one path. Here every node is a step, so that rows leave at the cheapest node at which their class is large
+enough: in ascending order of the loss of all rows at the node, those are published whose class, among the rows that are
+left, satisfies the models.
+
+1. Nodes come from a heap in ascending order of what they lose; the lattice is not listed. At most ``_NODES`` are taken.
+2. A step that publishes few rows is passed over at first: it would cost a statement to save next to nothing. What is
+   left is then gone through once more, without that threshold.
+3. Several nodes are tested by one statement; where many tuples are left, each by a probe of one class in several.
+4. What is left goes up SPOLG's path to the root.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+from kanon_sql.lattice import with_level
+from kanon_sql.search.spolg import path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kanon_sql.lattice import Node
+    from kanon_sql.search.base import Problem, SearchProgress
+    from kanon_sql.search.remaining import Remaining
+
+_NODES = 10_000  # of the lattice that are gone through
+_SHARES = (0.002, 0.0002)  # of all rows that a step must publish, in each pass
+_MANY = 200_000  # tuples from which a probe is cheaper than a test
+_AT_ONCE = 128  # nodes that one statement tests at most
+_PAIRS = 1_000_000  # of tuples and nodes that one statement goes through at most
+
+
+def local(remaining: Remaining, deadline: float | None, progress: SearchProgress | None = None) -> None:
+    """Publish at the nodes of the lattice in ascending order of their loss."""
+    problem = remaining.problem
+    # 1. The nodes; where nothing could be published before, nothing can be later: what is left only shrinks.
+    nodes = list(nodes_by_cost(problem, _NODES))
+    for share in _SHARES:
+        enough = max(1, int(share * problem.frequency.rows))
+        promising: list[Node] = []
+        while nodes and remaining.rows:
+            # 3. Several nodes in one statement, or one by a probe.
+            several = max(1, min(_AT_ONCE, _PAIRS // max(1, remaining.tuples)))
+            batch, nodes = nodes[:several], nodes[several:]
+            if remaining.tuples >= _MANY:
+                publishable = [remaining.publishable_by_probe(node, deadline) for node in batch]
+            else:
+                publishable = remaining.publishable(batch, deadline)
+            # 2. Enough for a step.
+            for node, rows in zip(batch, publishable, strict=True):
+                if rows >= enough:
+                    remaining.publish(node)
+                elif rows or remaining.tuples >= _MANY:
+                    promising.append(node)
+            if progress is not None:
+                progress(remaining.tested, None, None)
+        nodes = promising
+    # 4. What is left.
+    for node in path(problem, deadline):
+        if remaining.rows == 0:
+            return
+        remaining.publish(node)
+
+
+def nodes_by_cost(problem: Problem, most: int) -> Iterator[Node]:
+    """Return nodes in ascending order of what all rows lose at them, the bottom first; at most so many."""
+    costs, heights = problem.costs, problem.lattice.heights
+    bottom = problem.lattice.bottom
+    heap = [(costs.generalization(bottom), bottom)]
+    seen = {bottom}
+    while heap and most > 0:
+        _, node = heapq.heappop(heap)
+        most -= 1
+        yield node
+        for column, level in enumerate(node):
+            if level < heights[column]:
+                step = with_level(node, column, level + 1)
+                if step not in seen:
+                    seen.add(step)
+                    heapq.heappush(heap, (costs.generalization(step), step))

@@ -1,0 +1,190 @@
+"""Local recoding, step by step, on a copy of the frequency set: what is published leaves, what is left goes on.
+
+kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL for what is left
+kanon_remaining                                                      what is left, as a view
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.classes import PROBED, classes_query, is_published, node_query
+from kanon_sql.frequency import ENTITY, PERSONS, N, key_name, masks_of
+from kanon_sql.measures.local import STEP, local_costs
+from kanon_sql.recoding import Local
+
+_LATE = 30  # steps from the end among which one may be left out
+_TRIES = 6  # of them, those that are tried
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.lattice import Node
+    from kanon_sql.search.base import Problem
+
+
+class Remaining:
+    """The rows that are not published yet."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Begin with all rows."""
+        self.problem = problem
+        self.engine = problem.frequency.engine
+        self.relation = self.engine.temporary_name("kanon_assigned")
+        self._left = self.engine.temporary_name("kanon_remaining")
+        self.steps: list[Node] = []
+        self.published: list[int] = []
+        self.tested = 0
+        self.tuples = problem.frequency.tuples
+        keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
+        counted = [
+            sql.column(N),
+            *([sql.column(PERSONS), sql.column(ENTITY)] if problem.frequency.counts_people else []),
+        ]
+        nothing = sql.named(sql.cast(exp.null(), "INTEGER"), STEP)
+        everything = exp.select(*keys, *counted, nothing).from_(problem.frequency.relation.copy())
+        self.engine.run(sql.create_table(self.relation, everything, temporary=True), "all rows are left")
+        left = exp.select(*(c.copy() for c in (*keys, *counted))).from_(self.relation.copy())
+        view = sql.create_table(self._left, left.where(sql.column(STEP).is_(exp.null())), temporary=True)
+        view.set("kind", "VIEW")
+        self.engine.run(view, "what is left")
+
+    @property
+    def rows(self) -> int:
+        """Rows that are left."""
+        return self.problem.frequency.rows - sum(self.published)
+
+    def publishable(self, nodes: Sequence[Node], deadline: float | None = None) -> list[int]:
+        """Return how many of the rows that are left could be published at each of several nodes, in one statement."""
+        self.tested += len(nodes)
+        answers = dict(self.engine.rows(self._publishable_query(nodes), f"test {len(nodes)} nodes", deadline=deadline))
+        return [int(answers.get(number) or 0) for number in range(len(nodes))]
+
+    def publishable_by_probe(self, node: Node, deadline: float | None = None) -> int:
+        """Return about how many of the rows that are left could be published at a node, from one class in several."""
+        self.tested += 1
+        query = node_query(self._left, self.problem.frequency.masks(node), self.problem.models, probe=True)
+        counted = query.select(sql.where(exp.Sum(this=sql.column(N)), is_published(self.problem.models)))
+        *_, rows = self.engine.row(counted, f"probe what is left at {node}", deadline=deadline)
+        return int(rows or 0) * PROBED
+
+    def _publishable_query(self, nodes: Sequence[Node]) -> exp.Select:
+        frequency, models = self.problem.frequency, self.problem.models
+        keys = range(frequency.keys)
+        masks = masks_of([(number, frequency.masks(node)) for number, node in enumerate(nodes)], "node")
+        masked = [
+            exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(f"mask_{key}", "masks"))
+            for key in keys
+        ]
+        measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
+        # Without copies: there is a mask for every node, and a builder would copy all of them at every call.
+        classes = (
+            exp.select(sql.column("node", "masks"), sql.named(exp.Sum(this=sql.column(N)), N), *measures, copy=False)
+            .from_(sql.aliased(self._left, "left_over"), copy=False)
+            .join(masks, join_type="cross", copy=False)
+            .group_by(sql.column("node", "masks"), *masked, copy=False)
+        )
+        counted = exp.select(sql.column("node"), exp.Sum(this=sql.column(N)), copy=False)
+        counted = counted.from_(classes.subquery("classes", copy=False), copy=False)
+        return counted.where(is_published(models), copy=False).group_by(sql.column("node"), copy=False)
+
+    def publish(self, node: Node) -> int:
+        """Publish what can be at a node, as the next step; return how many rows that are. None is no step."""
+        masks = self.problem.frequency.masks(node)
+        models = self.problem.models
+        kept = [key for key, mask in enumerate(masks) if mask] or [0]
+        classes = classes_query(self._left, masks, models).subquery("classes", copy=False)
+        large = exp.select(*(sql.column(key_name(key)) for key in kept), copy=False).from_(classes, copy=False)
+        large = large.where(is_published(models), copy=False)
+        same = [
+            exp.EQ(
+                this=sql.column(key_name(key), "large"),
+                expression=sql.bits(sql.column(key_name(key), self.relation.name), masks[key]),
+            )
+            for key in kept
+        ]
+        found = exp.select(sql.literal(1), copy=False).from_(large.subquery("large", copy=False), copy=False)
+        in_large = exp.Exists(this=found.where(*same, copy=False))
+        number = len(self.steps) + 1
+        left = sql.column(STEP).is_(exp.null())
+        update = exp.Update(
+            this=self.relation.copy(),
+            expressions=[exp.EQ(this=sql.column(STEP), expression=sql.literal(number))],
+            where=exp.Where(this=exp.and_(left, in_large, copy=False)),
+        )
+        self.engine.run(update, f"step {number}: publish at {node}")
+        of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(number))
+        counts = [sql.where(exp.Sum(this=sql.column(N)), of_step), sql.where(sql.count_rows(), left.copy())]
+        counted = exp.select(*counts, copy=False).from_(self.relation.copy(), copy=False)
+        rows, tuples = self.engine.row(counted, f"rows of step {number}")
+        self.tuples = tuples
+        if rows:
+            self.steps.append(node)
+            self.published.append(int(rows))
+        return int(rows or 0)
+
+    def take_back(self) -> None:
+        """Undo the last step: its rows are left again."""
+        number = len(self.steps)
+        of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(number))
+        update = exp.update(self.relation.copy(), {STEP: exp.null()}, where=of_step)
+        self.engine.run(update, f"take step {number} back")
+        self.steps.pop()
+        self.published.pop()
+
+    def finish(self) -> None:
+        """Publish what is left at the root; where too much is left even then, do without the steps that caused it.
+
+        1. At the root all rows that are left are one class, which may be too small and more than may be suppressed.
+        2. Then leave one of the last steps out: its rows go on to later steps and to the root. Of those with the fewest
+           rows, that one is left out without which the recoding costs least.
+        3. Where no single step will do, take steps back from the end: without any, all rows are one class.
+        """
+        top = self.problem.lattice.top
+        # 1. The root.
+        self.publish(top)
+        if self.rows <= self.problem.limit:
+            return
+        # 2. Without one step.
+        whole = [node for node in self.steps if node != top]
+        late = range(max(0, len(whole) - _LATE), len(whole))  # what is left out early has to be gone through again
+        fewest = sorted(late, key=lambda number: self.published[number])[:_TRIES]
+        found = []
+        for number in fewest:
+            steps = [*whole[:number], *whole[number + 1 :], top]
+            self._go(steps)
+            if self.rows <= self.problem.limit:
+                found.append((self.cost(), steps))
+        if found:
+            self._go(min(found)[1])
+            return
+        # 3. Without the last ones.
+        for kept in range(len(whole) - 1, -1, -1):
+            self._go([*whole[:kept], top])
+            if self.rows <= self.problem.limit:
+                return
+
+    def cost(self) -> int:
+        """Return what the steps cost, and the rows that are left, in units of ``Problem.costs``."""
+        problem = self.problem
+        recoding = Local(tuple(self.steps))
+        (cost,) = local_costs(problem.frequency, self.relation, recoding, problem.labels, [problem.costs])
+        return cost
+
+    def _go(self, steps: Sequence[Node]) -> None:
+        """Go other steps, from where they part from those that were gone."""
+        common = next(
+            (place for place, (one, other) in enumerate(zip(self.steps, steps, strict=False)) if one != other),
+            min(len(self.steps), len(steps)),
+        )
+        while len(self.steps) > common:
+            self.take_back()
+        for node in steps[common:]:
+            self.publish(node)
+
+    def close(self) -> None:
+        """Drop the view; the copy is kept for those who measure."""
+        self.engine.run(exp.Drop(tables=[self._left.copy()], kind="VIEW", exists=True), "drop what was left")
