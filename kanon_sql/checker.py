@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.dialect import render
+from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.identity import require_identity
@@ -145,7 +145,7 @@ def check_query(source: Source, policy: Policy) -> exp.Select:
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     """Return the text of the statement of a check, after what makes the source if a script needs that."""
     statements = [*source.setup, check_query(source, policy)]
-    return "\n\n".join(f"{render(statement, dialect, pretty=True)};" for statement in statements) + "\n"
+    return script(statements, dialect) + "\n"
 
 
 def _identifying(source: Source, policy: Policy) -> tuple[str, ...]:

@@ -14,9 +14,14 @@ from kanon_sql import sql
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _SHUFFLE = "kanon_shuffle"
+
+
+def script(statements: Iterable[exp.Expr], dialect: str) -> str:
+    """Return statements as people read and run them: each on lines of its own, with its semicolon."""
+    return "\n\n".join(f"{render(statement, dialect, pretty=True)};" for statement in statements)
 
 
 def shuffled(columns: Sequence[exp.Expr], seed: int) -> exp.Expr:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.dialect import render
+from kanon_sql.dialect import script as as_script
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.publish_local import recoding_statements
@@ -47,7 +47,7 @@ class Plan:
         parts = []
         for number, step in enumerate(self.steps, start=1):
             lines = [f"-- {number}. {one_line(step.title)}"]
-            lines += [f"{render(statement, dialect, pretty=True)};" for statement in step.statements]
+            lines += [as_script([statement], dialect) for statement in step.statements]
             parts.append("\n\n".join([lines[0] + "\n" + lines[1], *lines[2:]]))
         return "\n\n".join(parts) + "\n"
 
@@ -57,7 +57,7 @@ def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
     parts = []
     for logged in statements:
         bound = logged.statement.transform(_with_value, logged.parameters)
-        parts.append(f"-- {one_line(logged.title)}\n{render(bound, dialect, pretty=True)};")
+        parts.append(f"-- {one_line(logged.title)}\n{as_script([bound], dialect)}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -123,11 +123,10 @@ def hierarchies(draw: st.DrawFn) -> Hierarchy:
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, max_rows: int = 25, unused_null_rows: bool = False) -> Case:
+def cases(draw: st.DrawFn, *, max_rows: int = 25) -> Case:
     """Draw a case: up to four columns, NULLs, duplicates, hostile names, k from 1 to 6, people or rows.
 
-    Every value of a hierarchy is a leaf of it, but NULL only where the table has it. With ``unused_null_rows`` a
-    hierarchy may have a row for NULL that the table does not need; an oracle must know that it counts for nothing.
+    A hierarchy may have a row for NULL that the table does not need; an oracle must know that it counts for nothing.
     """
     width = draw(st.integers(1, 4))
     columns = draw(st.lists(st.sampled_from(HOSTILE_NAMES), min_size=width, max_size=width, unique_by=str.casefold))
@@ -136,9 +135,6 @@ def cases(draw: st.DrawFn, *, max_rows: int = 25, unused_null_rows: bool = False
     rows = draw(st.lists(row, max_size=max_rows))
     if rows and draw(st.booleans()):
         rows = rows * draw(st.integers(1, 3))
-    for place, tree in enumerate(trees):
-        if not unused_null_rows and all(row[place] is not None for row in rows):
-            tree.pop(None, None)
     persons = None
     if draw(st.booleans()):
         persons = draw(st.lists(st.sampled_from([*range(8), None]), min_size=len(rows), max_size=len(rows)))

@@ -23,7 +23,7 @@ def expected_measures(case: Case, node: tuple[int, ...]) -> dict[str, Any]:
     """Return every measure of a node by its definition: one cell after the other."""
     outcome = brute_force.evaluate(case.rows, case.hierarchies, node, case.k, case.persons)
     heights = [len(next(iter(tree.values()))) for tree in case.hierarchies]
-    leaves = [set(t) | {r[i] for r in case.rows if r[i] is None} for i, t in enumerate(case.hierarchies)]
+    leaves = [set(t) - {None} | {r[i] for r in case.rows if r[i] is None} for i, t in enumerate(case.hierarchies)]
     precision, gcp = Fraction(0), Fraction(0)
     for label, n in outcome.published.items():
         for tree, own, height, level, cell in zip(case.hierarchies, leaves, heights, node, label, strict=True):

@@ -14,7 +14,7 @@ import kanon_sql as kanon
 from kanon_sql.search.base import rows_allowed
 
 
-@given(cases(unused_null_rows=True))
+@given(cases())
 @settings(max_examples=150)
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 1, 0, None))
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 2, 1, None))
@@ -59,7 +59,7 @@ def test_same_optimum_and_same_release_as_the_exhaustive_search(case: Case) -> N
         assert Counter(zip(*(arrow[c].to_pylist() for c in case.columns), strict=True)) == ours.published
 
 
-@given(cases(max_rows=12, unused_null_rows=True))
+@given(cases(max_rows=12))
 @settings(max_examples=25)
 def test_without_limit_on_time_or_with_one_that_is_not_reached_the_answer_is_the_same(case: Case) -> None:
     connection, person = load(case)

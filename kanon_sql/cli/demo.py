@@ -29,7 +29,7 @@ from kanon_sql.demo import (
     mark_as_ours,
     release_name,
 )
-from kanon_sql.dialect import render
+from kanon_sql.dialect import script
 from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.engine.sources import Source
 from kanon_sql.policy import Destination
@@ -150,9 +150,9 @@ def _print_sql(rows: int, k: int, which: str, dialect: str, talk: Talk) -> None:
         engine.statements.clear()  # the sample is printed before what was run to find its release
         source = Source(engine, sql_of.relation(TABLE), TABLE)
         release = make_release(source, demo_policy(k), talk)
-        script = release_script(release, Destination(into=release_name(k)), which, dialect)
+        of_release = release_script(release, Destination(into=release_name(k)), which, dialect)
     if dialect == engine.dialect:
-        sample = f"-- The sample table\n{render(demo_statement(rows), dialect, pretty=True)};"
+        sample = f"-- The sample table\n{script([demo_statement(rows)], dialect)}"
     else:
         sample = f"-- The table {TABLE} is DuckDB's: kanon demo makes it, and --sql without --dialect shows how."
-    print_sql(f"{sample}\n\n{script}")
+    print_sql(f"{sample}\n\n{of_release}")

@@ -22,8 +22,8 @@ from kanon_sql.cli.options import (
     overridden,
     refuse_contradictions,
 )
-from kanon_sql.cli.output import print_json, print_table, print_text
-from kanon_sql.dialect import render
+from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table
+from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, is_database, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.lookup import StoredHierarchy
@@ -83,7 +83,7 @@ def list_command(
     if sql and dialect != "duckdb":
         raise UsageError("Hierarchies are listed from the catalogs of DuckDB: leave --dialect out.")
     if sql:
-        print_text(f"{render(sql_of.statement('stored_hierarchies'), dialect, pretty=True)};")
+        print_sql(script([sql_of.statement("stored_hierarchies")], dialect))
         return
     with Talk(quiet=quiet, verbose=verbose) as talk:
         if path is None:
@@ -91,7 +91,7 @@ def list_command(
         else:
             shapes = _in_directory(path, talk) if in_files else _in_database(path, talk)
     if output_format == "table" and not shapes:
-        print_text("There are none. kanon hierarchy load and kanon hierarchy build put them there.")
+        print_prose("There are none. kanon hierarchy load and kanon hierarchy build put them there.")
         return
     print_shapes(shapes, output_format)
 
@@ -154,7 +154,7 @@ def show_command(
         kept = _stored(engine, column, source)
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
-            print_text("\n\n".join(f"{render(query, dialect, pretty=True)};" for query in queries))
+            print_sql(script(queries, dialect))
             return
         shape = shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
         rows = engine.rows(rows_query(kept.relation, kept.height, limit), "first values")
@@ -192,7 +192,7 @@ def check_command(
         origins = _origins(opened, policy)
         columns = _columns_to_check(opened, policy, origins)
         if sql:
-            print_text(_check_script(opened, columns, policy, dialect))
+            print_sql(_check_script(opened, columns, policy, dialect))
             return
         fits = [
             fit(
@@ -235,14 +235,14 @@ def _columns_to_check(opened: Source, policy: Policy, origins: dict[str, str]) -
 
 def _check_script(opened: Source, columns: list[Column], policy: Policy, dialect: str) -> str:
     """Return the statements that list, for each column, the values that its hierarchy has no row for."""
-    parts = [f"{render(statement, dialect, pretty=True)};" for statement in opened.setup]
+    parts = [script([statement], dialect) for statement in opened.setup]
     for column in columns:
         hierarchy = make_hierarchy(opened, column, policy)
         query = missing_values_query(opened.relation, hierarchy.readable, column)
         if hierarchy.stored is None:
-            parts.append(f"{render(lookup_statement(opened.engine, hierarchy), dialect, pretty=True)};")
+            parts.append(script([lookup_statement(opened.engine, hierarchy)], dialect))
         title = f"-- Values of {one_line(column.name)} without a row in the hierarchy"
-        parts.append(f"{title}\n{render(query, dialect, pretty=True)};")
+        parts.append(f"{title}\n{script([query], dialect)}")
     return "\n\n".join(parts)
 
 
@@ -265,15 +265,15 @@ def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None
     if output_format == "json":
         print_json({**shape.summary(), "rows": [list(row) for row in rows]})
         return
-    print_text(f"{shape.name}: {shape.leaves:,} values, labels per level {_per_level(shape)} (from {shape.origin})")
+    print_prose(f"{shape.name}: {shape.leaves:,} values, labels per level {_per_level(shape)} (from {shape.origin})")
     print_table(["value", *(f"level {level}" for level in range(1, shape.height + 1))], rows)
     if len(rows) < shape.leaves:
-        print_text(f"The first {len(rows):,} are shown; --limit shows more.")
+        print_prose(f"The first {len(rows):,} are shown; --limit shows more.")
 
 
 def _print_fits(fits: list[Fit]) -> None:
     if not fits:
-        print_text("No column of the table has a hierarchy to check.")
+        print_prose("No column of the table has a hierarchy to check.")
         return
     print_table(
         ["column", "levels", "values missing", "rows missing", "fits", "hierarchy"],
@@ -291,7 +291,7 @@ def _print_fits(fits: list[Fit]) -> None:
     )
     for found in fits:
         if found.problem is not None:
-            print_text(f"- {found.problem}")
+            print_prose(f"- {found.problem}")
 
 
 def _or_dash(number: int | None) -> int | str:

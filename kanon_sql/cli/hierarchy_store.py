@@ -22,8 +22,8 @@ from kanon_sql.cli.options import (
     assignments,
     refuse_contradictions,
 )
-from kanon_sql.cli.output import print_text
-from kanon_sql.dialect import render
+from kanon_sql.cli.output import print_sql
+from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup import levels_columns
@@ -147,7 +147,7 @@ def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, d
     if sql:
         for hierarchy in made:
             statements = [lookup_statement(engine, hierarchy), *store_statements(hierarchy, replace=replace)]
-            print_text("\n\n".join(f"{render(statement, dialect, pretty=True)};" for statement in statements) + "\n")
+            print_sql(script(statements, dialect) + "\n\n")
         return []
     with engine.transaction():
         for hierarchy in made:
@@ -176,7 +176,7 @@ def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, s
     )
     if sql:
         statements = [*opened.setup, lookup_statement(opened.engine, hierarchy), copy]
-        print_text("\n\n".join(f"{render(statement, dialect, pretty=True)};" for statement in statements))
+        print_sql(script(statements, dialect))
         return []
     opened.engine.run(copy, "write the hierarchy")
     return [shape_of_relation(opened.engine, hierarchy.relation, hierarchy.height, hierarchy.column.name, str(out))]
