@@ -130,6 +130,7 @@ def test_spolg_on_adult_as_its_first_version(adult: Path, k: int, loss: float, s
     ) as release:  # fmt: skip
         assert release.steps is not None
         assert (round(release.loss, 4), len(release.steps), release.rows_suppressed) == (loss, steps, left)
+        assert release.result.nodes_tested == 1 + sum(release.prepared.lattice.heights)  # the path, the root included
         if k == 5:
             assert sum(step["rows"] for step in release.steps[:3]) > release.rows_in / 2
         assert release.to_pandas().value_counts(dropna=False).min() >= k

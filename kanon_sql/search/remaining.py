@@ -37,7 +37,7 @@ class Remaining:
         self._left = self.engine.temporary_name("kanon_remaining")
         self.steps: list[Node] = []
         self.published: list[int] = []
-        self.tested = 0
+        self._tested: set[Node] = set()
         self.tuples = problem.frequency.tuples
         keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
         counted = [
@@ -57,15 +57,20 @@ class Remaining:
         """Rows that are left."""
         return self.problem.frequency.rows - sum(self.published)
 
+    @property
+    def tested(self) -> int:
+        """How many nodes of the lattice were tested or published at."""
+        return len(self._tested)
+
     def publishable(self, nodes: Sequence[Node], deadline: float | None = None) -> list[int]:
         """Return how many of the rows that are left could be published at each of several nodes, in one statement."""
-        self.tested += len(nodes)
+        self._tested.update(nodes)
         answers = dict(self.engine.rows(self._publishable_query(nodes), f"test {len(nodes)} nodes", deadline=deadline))
         return [int(answers.get(number) or 0) for number in range(len(nodes))]
 
     def publishable_by_probe(self, node: Node, deadline: float | None = None) -> int:
         """Return about how many of the rows that are left could be published at a node, from one class in several."""
-        self.tested += 1
+        self._tested.add(node)
         query = node_query(self._left, self.problem.frequency.masks(node), self.problem.models, probe=True)
         counted = query.select(sql.where(exp.Sum(this=sql.column(N)), is_published(self.problem.models)))
         *_, rows = self.engine.row(counted, f"probe what is left at {node}", deadline=deadline)
@@ -93,6 +98,7 @@ class Remaining:
 
     def publish(self, node: Node) -> int:
         """Publish what can be at a node, as the next step; return how many rows that are. None is no step."""
+        self._tested.add(node)
         masks = self.problem.frequency.masks(node)
         models = self.problem.models
         kept = [key for key, mask in enumerate(masks) if mask] or [0]
