@@ -102,7 +102,9 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
         raise UsageError(f"{source.name} is not in a database, where a {kind} could be made: give --out FILE.")
     target = target_table(source.engine, name)
     existing = kind_of(source.engine, target)
-    if any(_same_relation(source.engine, target, read) for read in _relations_behind(source.engine, source.relation)):
+    ((schema,),) = source.engine.rows(exp.select(exp.Anonymous(this="current_schema")), "the schema we are in")
+    behind = _relations_behind(source.engine, source.relation)
+    if any(_same_relation(target, read, schema) for read in behind):
         raise UsageError(
             f"{name!r} is the table that is to be anonymized, or one behind it: give the release another name."
         )
@@ -352,9 +354,8 @@ def kind_of(engine: Engine, target: exp.Table) -> str | None:
     return kinds[0][0] if kinds else None
 
 
-def _same_relation(engine: Engine, one: exp.Table, other: exp.Table) -> bool:
-    """Tell whether two names are of the same relation of the current database; SQL does not regard case."""
-    ((schema,),) = engine.rows(exp.select(exp.Anonymous(this="current_schema")), "the schema we are in")
+def _same_relation(one: exp.Table, other: exp.Table, schema: str) -> bool:
+    """Tell whether two names are of the same relation of the current database, in whose ``schema`` bare names are."""
     names = [(folded(table.db or schema), folded(table.name)) for table in (one, other)]
     return names[0] == names[1]
 

@@ -6,6 +6,10 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Node = tuple[int, ...]
 """A level for each quasi-identifier, in their order: 0 is the value itself, the height of its hierarchy is the root."""
@@ -49,6 +53,11 @@ class Lattice:
         ``a`` lies below or at ``b`` exactly if ``steps(a) & ~steps(b) == 0``: one operation on integers.
         """
         return sum(((1 << level) - 1) << offset for level, offset in zip(node, self._offsets, strict=False))
+
+
+def steps_down(node: Node) -> Iterator[Node]:
+    """Return the direct specializations of a node: one level of one column lower."""
+    return (with_level(node, column, level - 1) for column, level in enumerate(node) if level > 0)
 
 
 def with_level(node: Node, column: int, level: int) -> Node:

@@ -10,6 +10,7 @@ from kanon_sql.comparison import Comparison, compare
 from kanon_sql.engine.sources import open_source
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
+from kanon_sql.recoding import by_name
 from kanon_sql.search.evidence import Evidence
 from kanon_sql.search.incognito import good_nodes, minimal_nodes
 
@@ -93,10 +94,12 @@ class PreparedTable:
         minimal = minimal_nodes(good)
         cost = {node: int(evidence.cost(node)) for node in (good if everything else minimal)}
         evidence.roll_ups.drop_all_but(self.prepared.frequency.relation)
-        names = [hierarchy.column.name for hierarchy in self.prepared.hierarchies]
         return [
             SatisfyingNode(
-                dict(zip(names, node, strict=True)), evidence.tested[node], costs.value(cost[node]), node in minimal
+                by_name(self.prepared.hierarchies, node),
+                evidence.tested[node],
+                costs.value(cost[node]),
+                node in minimal,
             )
             for node in sorted(cost, key=lambda node: (cost[node], node))
         ]

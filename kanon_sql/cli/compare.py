@@ -23,18 +23,14 @@ from kanon_sql.cli.options import (
     SqlOption,
     TableArgument,
     VerboseOption,
-    assignments,
-    overridden,
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.prepared import prepared_table
 from kanon_sql.comparison import Compared, Comparison, compare
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.plan import logged_script
 from kanon_sql.policy import Policy, read_policy
-from kanon_sql.preparation import prepare_source
-from kanon_sql.prepared_table import PreparedTable
-from kanon_sql.progress import Progress
 from kanon_sql.search.run import NAMES
 
 if TYPE_CHECKING:
@@ -95,20 +91,16 @@ def compare_command(
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
-        policy = overridden(
+        prepared = prepared_table(
+            opened,
             base,
-            opened.columns,
-            roles={"quasi_identifiers": quasi_identifiers},
-            rest="drop",
+            talk,
+            quasi_identifiers=quasi_identifiers,
             entity=entity,
-            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
-            settings={
-                "hierarchy_directory": hierarchies and hierarchies.absolute(),
-                "measure": measure,
-                "time_limit": time_limit,
-            },
+            hierarchy=hierarchy,
+            hierarchies=hierarchies,
+            settings={"measure": measure, "time_limit": time_limit},
         )
-        prepared = PreparedTable(prepare_source(opened, policy, lambda doing: talk(Progress(doing))), policy)
         comparison = compare(prepared, algorithms=names, k=sizes, max_suppressed=limits, progress=talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))

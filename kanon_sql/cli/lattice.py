@@ -25,16 +25,12 @@ from kanon_sql.cli.options import (
     SqlOption,
     TableArgument,
     VerboseOption,
-    assignments,
-    overridden,
 )
 from kanon_sql.cli.output import counted, print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.prepared import prepared_table
 from kanon_sql.engine.sources import open_source
 from kanon_sql.plan import logged_script
 from kanon_sql.policy import Policy, read_policy
-from kanon_sql.preparation import prepare_source
-from kanon_sql.prepared_table import PreparedTable
-from kanon_sql.progress import Progress
 
 if TYPE_CHECKING:
     from kanon_sql.prepared_table import SatisfyingNode
@@ -70,21 +66,18 @@ def lattice_command(
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
-        policy = overridden(
+        prepared = prepared_table(
+            opened,
             base,
-            opened.columns,
-            roles={"quasi_identifiers": quasi_identifiers},
-            rest="drop",
+            talk,
+            quasi_identifiers=quasi_identifiers,
             entity=entity,
+            hierarchy=hierarchy,
+            hierarchies=hierarchies,
             k=k,
-            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
-            settings={
-                "hierarchy_directory": hierarchies and hierarchies.absolute(),
-                "max_suppressed": max_suppressed,
-                "measure": measure,
-            },
+            settings={"max_suppressed": max_suppressed, "measure": measure},
         )
-        prepared = PreparedTable(prepare_source(opened, policy, lambda doing: talk(Progress(doing))), policy)
+        policy = prepared.policy
         nodes = prepared.lattice(everything=everything, progress=talk)
         size = prepared.prepared.lattice.size
         if sql:

@@ -56,7 +56,7 @@ def print_prose(text: str) -> None:
         print_text(_wrapped(visible(paragraph), width))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows under column names; numbers stand on the right.
 
     Where the window is too narrow for that, each row becomes a list of its cells.
@@ -66,7 +66,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
         table.add_column(Text(visible(column)), justify="right" if numeric else "left", no_wrap=True)
@@ -79,7 +79,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
         console.width = needed
         console.print(table)
     else:
-        _print_records(columns, rows, available, title)
+        _print_records(columns, rows, available)
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
@@ -122,10 +122,8 @@ def _wrapped(line: str, width: int | None, indent: str = "") -> str:
     )
 
 
-def _print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int, title: str | None) -> None:
+def _print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int) -> None:
     """Print each row as lines of ``column: value``, with an empty line before each."""
-    if title is not None:
-        print_text(_wrapped(title, width))
     for row in rows:
         print_text("")
         for column, value in zip(columns, row, strict=True):

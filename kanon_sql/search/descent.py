@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.lattice import with_level
+from kanon_sql.lattice import steps_down, with_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,7 @@ def descend(evidence: Evidence, start: Node) -> None:
     """Go down from a node, one level of one column at a time and each time to where it costs least."""
     node, cost = start, evidence.cost(start)
     while True:
-        steps = [with_level(node, column, level - 1) for column, level in enumerate(node) if level > 0]
-        below = [(evidence.cost(step), step) for step in steps if _may_cost_less(evidence, step, cost)]
+        below = [(evidence.cost(step), step) for step in steps_down(node) if _may_cost_less(evidence, step, cost)]
         if not below or min(below)[0] >= cost:
             return
         cost, node = min(below)
@@ -48,7 +47,7 @@ def _may_cost_less(evidence: Evidence, node: Node, cost: float) -> bool:
 
 
 def _neighbours(lattice: Lattice, node: Node) -> Iterator[Node]:
-    lower = [with_level(node, column, level - 1) for column, level in enumerate(node) if level > 0]
+    lower = list(steps_down(node))
     higher = [column for column, level in enumerate(node) if level < lattice.heights[column]]
     yield from lower
     for column in higher:

@@ -19,13 +19,11 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from kanon_sql.lattice import with_level
+from kanon_sql.lattice import steps_down, with_level
 from kanon_sql.search.base import require_listable, require_monotone
 from kanon_sql.search.optimal import lower_for_free
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kanon_sql.lattice import Lattice, Node
     from kanon_sql.search.base import SearchProgress
     from kanon_sql.search.evidence import Evidence
@@ -78,7 +76,7 @@ def good_nodes(evidence: Evidence, progress: SearchProgress | None = None) -> se
 
 def minimal_nodes(nodes: set[Node]) -> set[Node]:
     """Return the nodes that stand above no other of the set; of all good nodes, the minimal ones."""
-    return {node for node in nodes if not any(step in nodes for step in _steps_down(node))}
+    return {node for node in nodes if not any(step in nodes for step in steps_down(node))}
 
 
 def _candidates(lattice: Lattice, columns: Columns, smaller: dict[Columns, set[Node]]) -> list[Node]:
@@ -105,13 +103,8 @@ def _good_among(evidence: Evidence, columns: Columns, candidates: list[Node]) ->
         evidence.roll_ups.keep(roll_up)
     good: set[Node] = set()
     for node in candidates:
-        if any(step in good for step in _steps_down(node)) or evidence.satisfies(node):
+        if any(step in good for step in steps_down(node)) or evidence.satisfies(node):
             good.add(node)
     if roll_up is not None:
         evidence.roll_ups.drop(roll_up)
     return good
-
-
-def _steps_down(node: Node) -> Iterator[Node]:
-    """Return the direct specializations of a node."""
-    return (with_level(node, column, level - 1) for column, level in enumerate(node) if level > 0)

@@ -86,7 +86,7 @@ def _search_node(
         stopped = _why(reason)
         node, *_ = evidence.the_best()
     evidence.deadline = None
-    cost = evidence.the_best()[2] if evidence.the_best()[0] == node else int(evidence.cost(node))
+    cost = int(evidence.cost(node))
     classes = evidence.classes_of(node)
     evidence.roll_ups.drop_all_but(classes)
     bound = None if evidence.proven is None else int(min(cost, evidence.proven))
