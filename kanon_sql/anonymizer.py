@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from kanon_sql.measures.costs import Costs
+    from kanon_sql.measures.base import Cost
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.roles import Rest
 
@@ -70,7 +70,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             "k rows".
         algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local" or
             "spolg".
-        measure: what to lose least of: "loss", "gcp" or "precision".
+        measure: what to lose least of: "loss", "gcp", "precision" or "nonuniform_entropy"; or, for full-domain
+            recoding, "discernibility" or "average_class_size".
         time_limit: seconds after which the best release so far is taken, with its proven gap.
         sample_rate: the share of rows on which "spolg" and "local" choose their path; 0.01 if not given.
         seed: of the order of rows; drawn when not given.
@@ -116,8 +117,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
     """Return the release of a prepared table that a policy asks for; the table is not read again."""
     seconds = dict(prepared.seconds)
     with timed(seconds, "search"):
-        costs = prepared.costs_of(policy.measure)
-        result = _search(prepared, policy, costs, progress)
+        result = _search(prepared, policy, progress)
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
         charges = [prepared.costs_of(name) for name in CELL_MEASURES]
@@ -138,10 +138,10 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
         seed=secrets.randbits(31) if policy.seed is None else policy.seed,
         combinations=source.engine.temporary_name("kanon_combinations"),
     )
-    return Release(policy, prepared, result, costs, publication, measures, counts, seconds)
+    return Release(policy, prepared, result, publication, measures, counts, seconds)
 
 
-def problem_of(prepared: Prepared, policy: Policy, costs: Costs) -> Problem:
+def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     """Return what is to be searched for a policy.
 
     Raises:
@@ -152,18 +152,19 @@ def problem_of(prepared: Prepared, policy: Policy, costs: Costs) -> Problem:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
     limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
     rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
-    return Problem(frequency, prepared.lattice, policy.models, costs, prepared.labels, limit, rate)
+    objective = prepared.objective(policy.measure)
+    return Problem(frequency, prepared.lattice, policy.models, objective, prepared.labels, limit, rate)
 
 
-def _search(prepared: Prepared, policy: Policy, costs: Costs, progress: Listener) -> SearchResult:
+def _search(prepared: Prepared, policy: Policy, progress: Listener) -> SearchResult:
     deadline = None if policy.time_limit is None else time.monotonic() + policy.time_limit
+    problem = problem_of(prepared, policy)
 
-    def report(nodes_tested: int, best: int | None, bound: int | None) -> None:
-        value, least = (None if cost is None else costs.value(cost) for cost in (best, bound))
+    def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
+        value, least = (None if cost is None else problem.objective.value(cost) for cost in (best, bound))
         progress(Progress("Searching", nodes_tested, value, least, policy.measure))
 
     progress(Progress("Searching"))
-    problem = problem_of(prepared, policy, costs)
     return search(problem, policy.algorithm, deadline=deadline, progress=report)
 
 

@@ -55,8 +55,11 @@ def node_query(
     models: Sequence[PrivacyModel],
     *,
     probe: bool = False,
+    with_sizes: bool = False,
 ) -> exp.Select:
     """Return the test of a node: how many classes it has, and how many rows lie in classes that must go.
+
+    With sizes also: how many classes satisfy the models, and the sum of squared sizes of these and of the others.
 
     A probe counts one class in ``PROBED``. These classes are whole, so that the node suppresses at least what is
     suppressed among them: where most classes are too small, that is proof enough at a fraction of the cost.
@@ -64,9 +67,19 @@ def node_query(
     classes = classes_query(relation, masks, models, probe=probe).subquery("classes", copy=False)
     hidden = sql.where(exp.Sum(this=sql.column(N)), sql.negated(is_published(models)))
     suppressed = exp.Coalesce(this=hidden, expressions=[sql.literal(0)])
-    return exp.select(sql.named(sql.count_rows(), "classes"), sql.named(suppressed, "suppressed")).from_(
-        classes, copy=False
-    )
+    query = exp.select(sql.named(sql.count_rows(), "classes"), sql.named(suppressed, "suppressed"))
+    if with_sizes:
+        square = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(N)))
+        squares = [sql.where(square, is_published(models)), sql.where(square.copy(), sql.negated(is_published(models)))]
+        query.select(
+            sql.named(sql.where(sql.count_rows(), is_published(models)), "published"),
+            *(
+                sql.named(exp.Coalesce(this=total, expressions=[sql.literal(0)]), name)
+                for total, name in zip(squares, ("squares", "suppressed_squares"), strict=True)
+            ),
+            copy=False,
+        )
+    return query.from_(classes, copy=False)
 
 
 def _one_class_in_several(masked: Sequence[exp.Expr]) -> exp.Expr:

@@ -10,7 +10,7 @@ from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import suppression_limit
 from kanon_sql.progress import Listener, Progress, silent
-from kanon_sql.search.run import NAMES
+from kanon_sql.search.run import names_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +100,7 @@ def compare(
 
     Args:
         table: the table; it is encoded once.
-        algorithms: names of algorithms; by default all of them.
+        algorithms: names of algorithms; by default all that can minimize the measure.
         k: the smallest classes to compare.
         max_suppressed: the limits of suppression; by default that of the table's policy.
         progress: called as the work goes on.
@@ -111,7 +111,8 @@ def compare(
         VerificationError: an output is not what it should be.
     """
     tell = progress or silent
-    names = list(dict.fromkeys(algorithms or NAMES))
+    measure = settings.get("measure", table.policy.measure)
+    names = list(dict.fromkeys(algorithms or names_for(measure)))
     given = max_suppressed if max_suppressed is not None else [table.policy.max_suppressed]
     limits = list(dict.fromkeys(map(suppression_limit, given)))
     if not (names and k and limits):
@@ -128,7 +129,6 @@ def compare(
         else:
             results.append(_compared(release, size))
     ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
-    measure = settings.get("measure", table.policy.measure)
     return Comparison(table.prepared.source.name, table.prepared.frequency.rows, measure, tuple(ordered))
 
 
@@ -138,7 +138,7 @@ def _compared(release: Release, k: int) -> Compared:
         release.policy.algorithm,
         k,
         release.policy.max_suppressed,
-        value=release.costs.value(release.result.cost),
+        value=release.value,
         measures=release.measures,
         rows_suppressed=release.rows_suppressed,
         classes=verification.classes,

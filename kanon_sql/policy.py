@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
 
 Algorithm = Literal["optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg"]
-Measure = Literal["loss", "gcp", "precision"]
+Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
 Kind = Literal["table", "view"]
 
 DEFAULT_K = 5

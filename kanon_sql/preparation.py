@@ -17,6 +17,7 @@ from kanon_sql.lattice import Lattice
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.costs import Costs, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
+from kanon_sql.measures.objective import CLASS_MEASURES, Objective
 from kanon_sql.names import folded
 from kanon_sql.progress import Tell, silent
 from kanon_sql.roles import Roles, assign_roles, find_column
@@ -61,6 +62,11 @@ class Prepared:
             frequency = self.frequency
             self._costs[measure] = level_costs(frequency.engine, self.labels, CELL_MEASURES[measure], frequency.rows)
         return self._costs[measure]
+
+    def objective(self, measure: str) -> Objective:
+        """Return what is minimized when it is a measure of this name; loss is the guide to one of class sizes."""
+        of_classes = CLASS_MEASURES.get(measure)
+        return Objective(self.costs_of("loss" if of_classes is not None else measure), of_classes)
 
 
 def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:

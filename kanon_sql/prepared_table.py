@@ -30,13 +30,13 @@ class SatisfyingNode:
     Attributes:
         levels: the level of each quasi-identifier.
         rows_suppressed: rows in classes that are too small.
-        value: what the policy's measure says of it.
+        value: what the policy's measure says of it; None for an average over no classes.
         minimal: whether no node below it satisfies the policy.
     """
 
     levels: dict[str, int]
     rows_suppressed: int
-    value: float
+    value: float | None
     minimal: bool
 
 
@@ -87,21 +87,21 @@ class PreparedTable:
         """
         policy = replace(self.policy, **settings)
         tell = progress or silent
-        costs = self.prepared.costs_of(policy.measure)
-        evidence = Evidence(problem_of(self.prepared, policy, costs))
+        problem = problem_of(self.prepared, policy)
+        evidence = Evidence(problem)
         evidence.require_top()
         good = good_nodes(evidence, lambda tested, *_: tell(Progress("Testing nodes", tested)))
         minimal = minimal_nodes(good)
-        cost = {node: int(evidence.cost(node)) for node in (good if everything else minimal)}
+        found = sorted((evidence.cost(node), node) for node in (good if everything else minimal))
         evidence.roll_ups.drop_all_but(self.prepared.frequency.relation)
         return [
             SatisfyingNode(
                 by_name(self.prepared.hierarchies, node),
                 evidence.tested[node],
-                costs.value(cost[node]),
+                None if isinstance(cost, float) else problem.objective.value(cost),
                 node in minimal,
             )
-            for node in sorted(cost, key=lambda node: (cost[node], node))
+            for cost, node in found
         ]
 
     def compare(self, **settings: Any) -> Comparison:  # noqa: ANN401 - those of ``comparison.compare``

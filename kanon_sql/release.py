@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.measures.costs import Costs
+    from kanon_sql.measures.objective import Objective
     from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.preparation import Prepared
     from kanon_sql.publication import Publication
@@ -53,7 +53,6 @@ class Release:
         policy: what was asked for.
         prepared: the table as it was searched.
         result: what the search found.
-        costs: the measure that was minimized.
         publication: what is published.
         measures: every quality measure by name.
         counts: sizes of the classes.
@@ -64,7 +63,6 @@ class Release:
     policy: Policy
     prepared: Prepared
     result: SearchResult
-    costs: Costs
     publication: Publication
     measures: dict[str, float | None]
     counts: ClassCounts
@@ -120,14 +118,17 @@ class Release:
 
         It is the value of this release when that is proven optimal.
         """
-        return None if self.result.bound is None else self.costs.value(self.result.bound)
+        return None if self.result.bound is None else self._objective.value(self.result.bound)
+
+    @property
+    def value(self) -> float:
+        """What ``policy.measure`` says of this release."""
+        return self._objective.value(self.result.cost)
 
     @property
     def gap(self) -> float | None:
         """How much less any release could cost, as a share of this one's: 0 when proven optimal; None if unknown."""
-        if self.result.bound is None:
-            return None
-        return (self.result.cost - self.result.bound) / self.result.cost if self.result.cost else 0.0
+        return None if self.result.bound is None else self._objective.gap(self.result.cost, self.result.bound)
 
     @property
     def optimal(self) -> bool:
@@ -318,6 +319,10 @@ class Release:
             f"<Release of {self.prepared.source.name}: loss {self.loss:.4f} ({proof}), {self.rows_out:,} of "
             f"{self.rows_in:,} rows in {self.classes:,} classes>"
         )
+
+    @property
+    def _objective(self) -> Objective:
+        return self.prepared.objective(self.policy.measure)
 
     @property
     def _expected(self) -> Expected:

@@ -8,6 +8,7 @@ hierarchy where the table has it.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
@@ -98,3 +99,108 @@ def best(
     outcomes = [evaluate(rows, hierarchies, node, k, persons) for node in all_nodes(hierarchies)]
     feasible = [outcome for outcome in outcomes if outcome.suppressed <= allowed]
     return min(feasible, key=lambda outcome: outcome.loss, default=None)
+
+
+def assigned(
+    rows: list[tuple[Any, ...]], hierarchies: list[Hierarchy], node: Node, k: int, persons: list[Any] | None = None
+) -> list[Node | None]:
+    """Return, for each row, the node at which it is published: this one, or None where it is suppressed."""
+    published = evaluate(rows, hierarchies, node, k, persons).published
+    return [node if label_of(hierarchies, row, node) in published else None for row in rows]
+
+
+def label_of(hierarchies: list[Hierarchy], row: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
+    """Return the labels of a row at a node."""
+    return tuple(labels(h, value)[level] for h, value, level in zip(hierarchies, row, node, strict=True))
+
+
+def measures(
+    rows: list[tuple[Any, ...]], hierarchies: list[Hierarchy], nodes: list[Node | None], k: int
+) -> dict[str, float | None]:
+    """Return every measure by its definition, one cell after the other.
+
+    Args:
+        rows: the table.
+        hierarchies: of its columns.
+        nodes: for each row, the node at which it is published, or None.
+        k: the smallest class that was asked for.
+    """
+    top = tuple(len(next(iter(h.values()))) for h in hierarchies)
+    leaves = [set(h) - {None} | {row[i] for row in rows if row[i] is None} for i, h in enumerate(hierarchies)]
+    cells = len(rows) * len(hierarchies)
+    loss = gcp = precision = Fraction(0)
+    bits = all_bits = ambiguity = 0.0
+    boxes: Counter[tuple[Node, tuple[Any, ...]]] = Counter()
+    classes: Counter[tuple[Node, tuple[Any, ...]]] = Counter()
+    for row, own in zip(rows, nodes, strict=True):
+        node = top if own is None else own
+        label = label_of(hierarchies, row, node)
+        if own is not None:
+            classes[node, label] += 1
+        boxes[node, label] += 1
+        volume = 1
+        for place, (tree, there, level, cell) in enumerate(zip(hierarchies, leaves, node, label, strict=True)):
+            covers = covered(tree, there, level, cell)
+            volume *= len(covers)
+            at_root = reads_like_root(tree, level, cell)
+            loss += cell_cost(tree, there, level, cell)
+            gcp += Fraction(len(covers), len(there)) if len(covers) > 1 else 0
+            precision += 1 if at_root else Fraction(level, top[place])
+            with_value = sum(other[place] == row[place] for other in rows)
+            under = sum(other[place] in covers for other in rows)
+            bits += math.log2(under / with_value)
+            all_bits += math.log2(len(rows) / with_value)
+        ambiguity += volume
+    published = sum(classes.values())
+    suppressed = len(rows) - published
+    used = {node for node in nodes if node is not None}
+    return {
+        "loss": float(loss / cells) if cells else 0.0,
+        "gcp": float(gcp / cells) if cells else 0.0,
+        "precision": float(1 - precision / cells) if cells else 1.0,
+        "nonuniform_entropy": bits / all_bits if all_bits else 0.0,
+        "distortion": None
+        if len(used) > 1
+        else sum(g / h for g, h in zip(*used, top, strict=True)) / len(top)
+        if used
+        else 1.0,
+        "discernibility": sum(n * n for n in classes.values()) + suppressed * len(rows),
+        "average_class_size": published / len(classes) / k if classes else None,
+        "average_rows_per_class": published / len(classes) if classes else None,
+        "ambiguity": ambiguity / len(rows) if rows else None,
+        "kl_divergence": _divergence(rows, hierarchies, leaves, boxes) if rows else None,
+    }
+
+
+def covered(hierarchy: Hierarchy, leaves: set[Any], level: int, cell: Any) -> set[Any]:
+    """Return the leaves that a label stands for: all of them where it reads like the root."""
+    if reads_like_root(hierarchy, level, cell):
+        return leaves
+    return {leaf for leaf in leaves if labels(hierarchy, leaf)[level] == cell}
+
+
+def reads_like_root(hierarchy: Hierarchy, level: int, cell: Any) -> bool:
+    """Tell whether a label above the values reads like the root."""
+    return level > 0 and bool(cell == root_of(hierarchy))
+
+
+def _divergence(
+    rows: list[tuple[Any, ...]],
+    hierarchies: list[Hierarchy],
+    leaves: list[set[Any]],
+    boxes: Counter[tuple[Node, tuple[Any, ...]]],
+) -> float:
+    """Return sum p*log2(p/q): q spreads the rows of each box evenly over the tuples that it covers."""
+    spread = [
+        ([covered(*cell) for cell in zip(hierarchies, leaves, node, label, strict=True)], n)
+        for (node, label), n in boxes.items()
+    ]
+    total = 0.0
+    for row, n in Counter(rows).items():
+        q = sum(
+            rows_in / math.prod(len(cell) for cell in box)
+            for box, rows_in in spread
+            if all(value in cell for value, cell in zip(row, box, strict=True))
+        )
+        total += n / len(rows) * math.log2(n / q)
+    return total

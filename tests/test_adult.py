@@ -58,29 +58,15 @@ def test_proven_optimum_at_every_suppression_limit(
 
 
 def test_what_independent_implementations_agree_on(adult: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
-    """PEERS.md: with four columns and k = 10, level 1 everywhere suppresses nothing and has DM 55,170,356.
-
-    Age at its root instead of level 1 costs more loss, so that our optimum without suppression cannot have a higher
-    loss; the discernibility of that one node is asked for through a policy that leaves no other choice.
-    """
-    hierarchies = {}
-    for column in ADULT_QI[:4]:
-        text = (adult / f"adult_hierarchy_{column}.csv").read_text(encoding="utf-8")
-        lines = [line.split(";") for line in text.splitlines()]
-        path = in_tmp / f"{column}.csv"
-        # The labels of level 1 as values of the table, with the root above: level 0 is now that level 1.
-        path.write_text("\n".join(sorted({f"{line[1]};top" for line in lines})), encoding="utf-8")
-        hierarchies[column] = {line[0]: line[1] for line in lines}
-    table = duckdb.read_csv(str(adult / "adult.csv"), sep=";").fetchall()
-    rows = [[str(cell) for cell in row[:4]] for row in table]
-    generalized = [
-        ";".join(hierarchies[column][cell] for column, cell in zip(ADULT_QI[:4], row, strict=True)) for row in rows
-    ]
-    (in_tmp / "level_1.csv").write_text("\n".join([";".join(ADULT_QI[:4]), *generalized]), encoding="utf-8")
+    """PEERS.md: with four columns and k = 10, level 1 everywhere has the lowest DM where nothing is suppressed."""
     ended = kanon(
-        "anonymize", "level_1.csv", "--qi", ",".join(ADULT_QI[:4]), "--hierarchies", in_tmp, "-k", 10,
-        "--max-suppressed", 0, "--out", "release.csv", "--format", "json",
+        "anonymize", adult / "adult.csv", "--qi", ",".join(ADULT_QI[:4]), "--rest", "drop", "--hierarchies", adult,
+        "-k", 10, "--max-suppressed", 0, "--measure", "discernibility", "--out", "release.csv", "--format", "json",
     )  # fmt: skip
     assert ended.code == 0
-    assert set(ended.json["levels"].values()) == {0}
+    assert set(ended.json["levels"].values()) == {1}
     assert ended.json["measures"]["discernibility"] == 55_170_356
+    assert ended.json["optimal"] is True
+    columns = ", ".join(f'"{column}"' for column in ADULT_QI[:4])
+    squares = duckdb.read_csv(str(in_tmp / "release.csv")).aggregate("count(*) AS n", columns).aggregate("sum(n * n)")
+    assert squares.fetchall() == [(55_170_356,)]

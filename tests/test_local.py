@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import brute_force
@@ -30,36 +29,26 @@ if TYPE_CHECKING:
     from conftest import Ended
 
 
-def plain_steps(case: Case, steps: list[Node]) -> tuple[list[int], Counter[tuple[Any, ...]], Fraction, int]:
-    """Go through the steps as they are defined; return rows by step, published tuples, loss, and rows left over."""
+def plain_steps(case: Case, steps: list[Node]) -> tuple[list[int], list[Node | None]]:
+    """Go through the steps as they are defined; return rows by step, and the node of each row, None if it is left."""
     left = list(range(len(case.rows)))
-    leaves = [set(h) - {None} | {row[i] for row in case.rows if row[i] is None} for i, h in enumerate(case.hierarchies)]
-    published: Counter[tuple[Any, ...]] = Counter()
-    cost, by_step = Fraction(0), []
+    nodes: list[Node | None] = [None] * len(case.rows)
+    by_step = []
     for node in steps:
         classes: dict[tuple[Any, ...], list[int]] = {}
         for number in left:
-            label = tuple(
-                brute_force.labels(h, value)[level]
-                for h, value, level in zip(case.hierarchies, case.rows[number], node, strict=True)
-            )
-            classes.setdefault(label, []).append(number)
+            classes.setdefault(brute_force.label_of(case.hierarchies, case.rows[number], node), []).append(number)
         count = 0
-        for label, numbers in classes.items():
+        for numbers in classes.values():
             people = {case.persons[n] for n in numbers} - {None} if case.persons is not None else numbers
             if len(people) < case.k:
                 continue
             count += len(numbers)
-            published[tuple(label)] += len(numbers)
-            cost += len(numbers) * sum(
-                brute_force.cell_cost(h, own, level, cell)
-                for h, own, level, cell in zip(case.hierarchies, leaves, node, label, strict=True)
-            )
+            for number in numbers:
+                nodes[number] = node
             left = [n for n in left if n not in set(numbers)]
         by_step.append(count)
-    cost += len(left) * sum(len(own) > 1 for own in leaves)
-    cells = len(case.rows) * len(case.hierarchies)
-    return by_step, published, cost / cells if cells else Fraction(0), len(left)
+    return by_step, nodes
 
 
 @given(cases(max_rows=20))
@@ -78,12 +67,19 @@ def test_steps_are_what_they_say_and_the_output_is_what_they_publish(case: Case)
             continue
         with anonymize(case, connection, person, algorithm=algorithm) as release:
             assert release.steps is not None
-            nodes = [tuple(step["levels"].values()) for step in release.steps]
-            by_step, published, loss, left = plain_steps(case, nodes)
+            steps = [tuple(step["levels"].values()) for step in release.steps]
+            by_step, nodes = plain_steps(case, steps)
+            expected = brute_force.measures(case.rows, case.hierarchies, nodes, case.k) | {"distortion": None}
+            published = Counter(
+                brute_force.label_of(case.hierarchies, row, node)
+                for row, node in zip(case.rows, nodes, strict=True)
+                if node is not None
+            )
             assert [step["rows"] for step in release.steps] == by_step
             assert all(by_step)
-            assert release.rows_suppressed == left <= allowed
-            assert release.loss == pytest.approx(float(loss), abs=1e-12)
+            assert release.rows_suppressed == nodes.count(None) <= allowed
+            for name, value in expected.items():
+                assert release.measures[name] == pytest.approx(value, abs=1e-8), name
             assert release.rows_out == sum(published.values())
             assert not release.optimal
             arrow = release.to_arrow()
@@ -255,7 +251,7 @@ def test_the_sample_is_systematic_and_of_the_size_that_was_asked_for() -> None:
     with kanon.prepare(frame, quasi_identifiers=["a"], hierarchies={"a": "flat"}) as table:
         for rate, rows in ((0.1, 100), (0.013, 13), (1, 1000), (1e-9, 1)):
             policy = replace(table.policy, algorithm="spolg", sample_rate=rate)
-            problem = problem_of(table.prepared, policy, table.prepared.costs_of("loss"))
+            problem = problem_of(table.prepared, policy)
             sampled = table.prepared.frequency.engine.rows(sample_query(problem))
             assert sum(row[-1] for row in sampled) == rows
             if rate == 0.1:

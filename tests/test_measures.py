@@ -4,49 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import date
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import brute_force
 import pandas as pd
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
+from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.objective import CLASS_MEASURES
+from kanon_sql.search.base import rows_allowed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def expected_measures(case: Case, node: tuple[int, ...]) -> dict[str, Any]:
-    """Return every measure of a node by its definition: one cell after the other."""
-    outcome = brute_force.evaluate(case.rows, case.hierarchies, node, case.k, case.persons)
+def expected_measures(case: Case, node: brute_force.Node) -> dict[str, Any]:
+    """Return every measure of a node by its definition."""
+    nodes = brute_force.assigned(case.rows, case.hierarchies, node, case.k, case.persons)
+    expected = brute_force.measures(case.rows, case.hierarchies, nodes, case.k)
     heights = [len(next(iter(tree.values()))) for tree in case.hierarchies]
-    leaves = [set(t) - {None} | {r[i] for r in case.rows if r[i] is None} for i, t in enumerate(case.hierarchies)]
-    precision, gcp = Fraction(0), Fraction(0)
-    for label, n in outcome.published.items():
-        for tree, own, height, level, cell in zip(case.hierarchies, leaves, heights, node, label, strict=True):
-            at_root = level > 0 and cell == brute_force.root_of(tree)
-            precision += n * (Fraction(1) if at_root else Fraction(level, height))
-            under = sum(brute_force.labels(tree, leaf)[level] == cell for leaf in own)
-            if at_root:
-                gcp += n * (len(own) > 1)
-            elif level > 0 and under > 1:
-                gcp += n * Fraction(under, len(own))
-    precision += outcome.suppressed * len(heights)
-    gcp += outcome.suppressed * sum(len(own) > 1 for own in leaves)
-    cells = len(case.rows) * len(heights)
-    published = sum(outcome.published.values())
-    classes = len(outcome.published)
-    return {
-        "loss": float(outcome.loss),
-        "precision": float(1 - precision / cells) if cells else 1.0,
-        "gcp": float(gcp / cells) if cells else 0.0,
-        "discernibility": sum(n * n for n in outcome.published.values()) + outcome.suppressed * len(case.rows),
-        "average_class_size": published / classes / case.k if classes else None,
-        "average_rows_per_class": published / classes if classes else None,
-    }
+    # That of the node, also where it publishes no row.
+    return {**expected, "distortion": sum(g / h for g, h in zip(node, heights, strict=True)) / len(heights)}
 
 
 @given(cases())
@@ -62,6 +44,36 @@ def test_every_measure_of_a_release_is_what_its_definition_says(case: Case) -> N
         assert release.measures.keys() == expected.keys()
         for name, value in expected.items():
             assert release.measures[name] == pytest.approx(value, abs=1e-8), name
+
+
+@given(cases(max_rows=15), st.sampled_from([*CELL_MEASURES, *CLASS_MEASURES]))
+@settings(max_examples=150)
+def test_optimal_and_incognito_minimize_any_measure(case: Case, measure: str) -> None:
+    """No node that suppresses few enough rows is better, by the definition of the measure."""
+    connection, person = load(case)
+    allowed = rows_allowed(case.max_suppressed, len(case.rows))
+    for algorithm in ("optimal", "incognito"):
+        try:
+            release = anonymize(case, connection, person, algorithm=algorithm, measure=measure)
+        except kanon.NoSolutionError:
+            return
+        with release:
+            values = []
+            for node in brute_force.all_nodes(case.hierarchies):
+                nodes = brute_force.assigned(case.rows, case.hierarchies, node, case.k, case.persons)
+                if nodes.count(None) <= allowed:
+                    values.append(brute_force.measures(case.rows, case.hierarchies, nodes, case.k)[measure])
+            sign = -1 if measure == "precision" else 1
+            best = min((sign * value for value in values if value is not None), default=None)
+            assert release.optimal
+            found = release.measures[measure]
+            if best is None:
+                assert found is None
+            else:
+                assert found is not None
+                assert sign * found == pytest.approx(best, abs=1e-7)
+                assert release.value == pytest.approx(found, abs=1e-7)
+                assert release.gap == 0
 
 
 def test_loss_by_hand(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from kanon_sql.cli.options import (
     assignments,
     overridden,
 )
-from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output import counted, figure, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.destinations import check_file, check_target
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import SourceError, UsageError
@@ -232,6 +232,11 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
             f"{summary['classes']:,}" + (f", {size:,.1f} rows on average" if size is not None else ""),
         ),
         ("loss", f"{measures['loss']:.4f}, {_proof(summary)}"),
+        *(
+            [(summary["measure"], figure(measures[summary["measure"]]))]
+            if summary["measure"] in {"nonuniform_entropy", "average_class_size"}
+            else []
+        ),
         (
             "precision",
             f"{measures['precision']:.4f}   gcp {measures['gcp']:.4f}   discernibility {measures['discernibility']:,}",
@@ -257,7 +262,7 @@ def _proof(summary: dict[str, Any]) -> str:
     if summary["stopped"] and summary["gap"] is not None:
         least = "can lose less than" if not by else f"has better {summary['measure']} than"
         return (
-            f"stopped by {summary['stopped']}: no release {least} {summary['bound']:.4f} "
+            f"stopped by {summary['stopped']}: no release {least} {figure(summary['bound'])} "
             f"(gap {summary['gap']:.1%}, {tested})"
         )
     stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""

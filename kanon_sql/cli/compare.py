@@ -24,7 +24,7 @@ from kanon_sql.cli.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output import figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.prepared import prepared_table
 from kanon_sql.comparison import Compared, Comparison, compare
 from kanon_sql.engine.sources import open_source
@@ -34,7 +34,7 @@ from kanon_sql.policy import Policy, read_policy
 from kanon_sql.search.run import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Item = TypeVar("Item")
 
@@ -118,16 +118,18 @@ def compare_command(
 def _print_comparison(comparison: Comparison) -> None:
     by = "" if comparison.measure == "loss" else f"; {comparison.measure} was minimized"
     print_prose(f"{visible(comparison.source)}: {comparison.rows:,} rows; what loses least comes first{by}")
-    headers = ["algorithm", "k", "limit", "loss", "precision", "gcp", "suppressed", "classes", "smallest"]
-    print_table([*headers, "nodes tested", "search s", "proven"], [_row(result) for result in comparison.results])
+    shown = list(dict.fromkeys(["loss", "precision", "gcp", comparison.measure]))
+    headers = ["algorithm", "k", "limit", *shown, "suppressed", "classes", "smallest"]
+    rows = [_row(result, shown) for result in comparison.results]
+    print_table([*headers, "nodes tested", "search s", "proven"], rows)
     for problem in dict.fromkeys(result.problem for result in comparison.results if result.problem):
         print_prose(problem)
 
 
-def _row(result: Compared) -> tuple[object, ...]:
+def _row(result: Compared, shown: Sequence[str]) -> tuple[object, ...]:
     if result.measures is None:
-        return (result.algorithm, result.k, str(result.max_suppressed), "no solution", *[""] * 8)
-    figures = [_rounded(result.measures[name]) for name in ("loss", "precision", "gcp")]
+        return (result.algorithm, result.k, str(result.max_suppressed), "no solution", *[""] * (len(shown) + 5))
+    figures = [figure(result.measures[name]) for name in shown]
     return (
         result.algorithm,
         result.k,
@@ -140,10 +142,6 @@ def _row(result: Compared) -> tuple[object, ...]:
         f"{result.seconds:.2f}",
         "yes" if result.optimal else "",
     )
-
-
-def _rounded(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
 
 
 def _whole_number(text: str) -> int:

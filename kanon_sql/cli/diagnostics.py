@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from kanon_sql.cli.output import visible
+from kanon_sql.cli.output import figure, visible
 from kanon_sql.errors import SearchInterruptedError
 
 if TYPE_CHECKING:
@@ -130,7 +130,9 @@ class Talk:
         if last.best is None or last.bound is None:
             self._bar.update(self._task, description=last.doing, total=None, found="")
             return
-        found = f"{last.nodes_tested:,} nodes, {last.measure} {last.best:.4f}, none better than {last.bound:.4f}"
+        found = (
+            f"{last.nodes_tested:,} nodes, {last.measure} {figure(last.best)}, none better than {figure(last.bound)}"
+        )
         larger = max(last.bound, last.best)
         done = min(last.bound, last.best) / larger if larger else 1.0
         self._bar.update(self._task, description=last.doing, total=1.0, completed=done, found=found)

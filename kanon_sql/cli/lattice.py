@@ -26,7 +26,7 @@ from kanon_sql.cli.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.output import counted, print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output import counted, figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.prepared import prepared_table
 from kanon_sql.engine.sources import open_source
 from kanon_sql.plan import logged_script
@@ -101,7 +101,7 @@ def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool)
         (
             *node.levels.values(),
             node.rows_suppressed,
-            f"{node.value:.4f}",
+            figure(node.value),
             *(["yes" if node.minimal else ""] if everything else []),
         )
         for node in nodes

@@ -97,7 +97,7 @@ MaxSuppressedOption = Annotated[
         f"(default: {DEFAULT_MAX_SUPPRESSED}).",
     ),
 ]
-MeasureOption = Annotated[Measure | None, typer.Option("--measure", help="What to lose least of (default: loss).")]
+MeasureOption = Annotated[Measure | None, typer.Option("--measure", help="What to minimize (default: loss).")]
 EntityOption = Annotated[
     str | None,
     typer.Option("--entity", metavar="COLUMN", help="Names the person: k counts people, not rows."),

@@ -104,6 +104,13 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
+def figure(value: float | None) -> str:
+    """Return what a measure says: a whole number as it is, a share with four decimals."""
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+
+
 def _width() -> int | None:
     """Return the width of the window that a person reads in; None where a file or a program takes it all."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

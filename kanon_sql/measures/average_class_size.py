@@ -2,9 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from kanon_sql.measures.base import IMPOSSIBLE
+
+if TYPE_CHECKING:
+    from kanon_sql.measures.base import ClassSizes, Cost
+
+
+@dataclass(frozen=True)
+class AverageClassSize:
+    """The mean size of the published classes in units of k: 1 is the best."""
+
+    name: str = "average_class_size"
+
+    def cost(self, sizes: ClassSizes) -> Cost | float:
+        """Return (rows published)/(classes)/k; impossible where nothing is published though there are rows."""
+        if not sizes.published:
+            return IMPOSSIBLE if sizes.rows else 0
+        return Fraction(sizes.rows - sizes.suppressed, sizes.published * sizes.k)
+
+    def least(self, lower: ClassSizes, suppressed: int) -> Cost | float:
+        """Return a cost that no node at or above ``lower`` is below, if the ``suppressed`` rows of a node above it go.
+
+        Let ``lower`` publish P rows in B classes and suppress the other t. Let v >= lower suppress u of these rows, at
+        least s, and publish x = t - u of them.
+
+        1. Every published class of v is a union of classes of ``lower``. Either one of the B is among them, or it
+           consists of the x rows alone, and has k of them at least. So v has at most B + floor(x/k) classes.
+        2. v publishes P + x rows: its mean class has at least (P + x)/(B + floor(x/k)) rows. Between two multiples of k
+           this grows with x, and from one multiple to the next it does not grow, because P >= k*B. So it is least for
+           the largest multiple of k up to t - s.
+        """
+        if not lower.rows:
+            return 0
+        more = (lower.suppressed - suppressed) // lower.k
+        if lower.published + more <= 0:
+            return IMPOSSIBLE
+        rows = lower.rows - lower.suppressed + more * lower.k
+        return Fraction(rows, (lower.published + more) * lower.k)
+
+    def value(self, cost: Cost) -> float:
+        """Return the cost."""
+        return float(cost)
+
 
 def average_class_size(rows: int, classes: int, k: int) -> float | None:
-    """Return the mean size of the published classes in units of k: 1 is the best; None without classes.
+    """Return the mean size of the published classes in units of k; None without classes.
 
     Args:
         rows: published rows.

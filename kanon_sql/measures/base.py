@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from sqlglot import exp
 
     from kanon_sql.measures.labels import Labels
 
+Cost = int | Fraction
+"""What is minimized: an exact number, so that two nodes are compared without rounding."""
+IMPOSSIBLE = math.inf
+"""The cost of what no release can be."""
+
 
 class CellMeasure(Protocol):
-    """A measure that is the mean over all cells of what each cell lost: from 0 (nothing) to 1 (everything).
+    """A measure that is a mean over all cells of what each cell lost: from 0 (nothing) to 1 (everything).
 
-    A cell with its original value costs nothing. A cell at the root, like every cell of a suppressed row, costs
-    ``full``. On the way up a cell's cost only grows: the bounds of the search rest on that.
+    A cell costs what its label costs. A cell at the root, like every cell of a suppressed row, costs ``full``. On the
+    way up a cell's cost only grows: the bounds of the search rest on that.
     """
 
     @property
     def name(self) -> str:
         """As it is called in reports."""
+
+    @property
+    def charges_originals(self) -> bool:
+        """Whether original values have a cost, which the cost of a cell is then counted from; else it is 0."""
 
     def full(self, labels: Labels) -> int:
         """Return the cost of a cell at the root, in the measure's own unit; 0 if the column has nothing to lose."""
@@ -31,3 +41,48 @@ class CellMeasure(Protocol):
 
     def value(self, mean: Fraction) -> float:
         """Return the measure for a mean cost per cell between 0 and 1."""
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """The sizes of the classes of a node.
+
+    Attributes:
+        rows: rows of the table.
+        k: rows that a published class has at least.
+        too_small: rows that a suppressed class has at most.
+        published: classes that satisfy all models.
+        suppressed: rows in the other classes.
+        squares: the sum of the squared sizes of the published classes, in rows.
+        suppressed_squares: the same of the other classes.
+    """
+
+    rows: int
+    k: int
+    too_small: int
+    published: int
+    suppressed: int
+    squares: int
+    suppressed_squares: int
+
+
+class ClassMeasure(Protocol):
+    """A measure that is made from the sizes of the classes of a node."""
+
+    @property
+    def name(self) -> str:
+        """As it is called in reports."""
+
+    def cost(self, sizes: ClassSizes) -> Cost | float:
+        """Return the exact cost of a node; ``IMPOSSIBLE`` if it publishes nothing that could be measured."""
+
+    def least(self, lower: ClassSizes, suppressed: int) -> Cost | float:
+        """Return a cost that no node of an interval is below.
+
+        Args:
+            lower: the sizes at the lower end of the interval.
+            suppressed: rows that a node at or above its upper end suppresses, or some of these in whole classes.
+        """
+
+    def value(self, cost: Cost) -> float:
+        """Return the measure for a cost."""

@@ -16,8 +16,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.classes import classes_query, is_published
 from kanon_sql.frequency import N
-from kanon_sql.hierarchy.code import code_name
-from kanon_sql.measures.labels import code_in_key
+from kanon_sql.measures.labels import label_of_class, labels_alias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.frequency import FrequencySet
     from kanon_sql.lattice import Node
-    from kanon_sql.measures.base import CellMeasure
+    from kanon_sql.measures.base import CellMeasure, Cost
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
 
@@ -75,12 +74,17 @@ class Costs:
             for totals, largest, level in zip(self.totals, self.largest, node, strict=True)
         ]
 
-    def mean(self, cost: int) -> Fraction:
-        """Return a cost as a mean per cell, from 0 to 1."""
-        cells = self.rows * len(self.full)
-        return Fraction(cost, cells * self.unit) if cells else Fraction(0)
+    @property
+    def original(self) -> int:
+        """What the original table costs."""
+        return sum(totals[0] for totals in self.totals)
 
-    def value(self, cost: int) -> float:
+    def mean(self, cost: Cost) -> Fraction:
+        """Return a cost as a mean per cell: 0 for the original table, 1 where every cell is lost."""
+        everything = self.rows * len(self.full) * self.unit - self.original
+        return Fraction(cost - self.original, everything) if everything else Fraction(0)
+
+    def value(self, cost: Cost) -> float:
         """Return a cost as a value of the measure."""
         return self.measure.value(self.mean(cost))
 
@@ -99,11 +103,10 @@ def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, 
     }
     totals, largest, labelled = [], [], []
     for column, weight in zip(labels, weights, strict=True):
-        above = [found.get((column.number, level), (0, 0, 0)) for level in range(1, column.height + 1)]
-        charged = [(0, 0, column.leaves), *above]
+        charged = [found.get((column.number, level), (0, 0, 0)) for level in range(column.height + 1)]
         totals.append(tuple(total * weight for total, _, _ in charged))
         largest.append(tuple(most * weight for _, most, _ in charged))
-        labelled.append(tuple(number for _, _, number in charged))
+        labelled.append((column.leaves, *(number for _, _, number in charged[1:])))
     common = tuple(cost * weight for cost, weight in zip(full, weights, strict=True))
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
 
@@ -118,14 +121,14 @@ def hidden_costs_query(
 ) -> exp.Query:
     """Return the query of what suppressed rows would cost at a node: one column per measure and quasi-identifier.
 
-    Columns at their original values cost nothing and columns at the root cost ``full``: only those between are
+    Columns at the root cost ``full``, and those at their original values nothing by most measures: the others are
     looked up.
     """
     hidden = classes_query(relation, frequency.masks(node), models).subquery("classes")
     query = exp.select().from_(hidden, copy=False).where(sql.negated(is_published(models)), copy=False)
     for column, level in zip(labels, node, strict=True):
         for measure in measures:
-            if level == 0:
+            if level == 0 and not measure.charges_originals:
                 cost: exp.Expr = sql.literal(0)
             elif level == column.height:
                 cost = sql.literal(measure.full(column))
@@ -134,8 +137,8 @@ def hidden_costs_query(
             charged = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=exp.Paren(this=cost)))
             total = exp.Coalesce(this=charged, expressions=[sql.literal(0)])
             query.select(sql.named(total, f"{measure.name}_{column.number}"), copy=False)
-        if 0 < level < column.height:
-            query.join(sql.aliased(column.relation, _alias(column)), on=_label_of_class(column, level), copy=False)
+        if level in levels_charged(column, measures):
+            query.join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level), copy=False)
     return query
 
 
@@ -170,7 +173,7 @@ def costs_in(
     queries = [
         cells_query(relation, column, level, [costs.measure], None)
         for column in labels
-        for level in range(1, column.height)
+        for level in levels_charged(column, [costs.measure])
     ]
     rows = exp.select(sql.sum_of(sql.column(N))).from_(relation.copy())
     (count,) = frequency.engine.row(rows, "rows of the sample", deadline=deadline)
@@ -180,8 +183,7 @@ def costs_in(
         found = {(number, level): int(total or 0) for number, level, total in answers}
     return [
         [
-            0,
-            *(found[column.number, level] * weight for level in range(1, column.height)),
+            *(found.get((column.number, level), 0) * weight for level in range(column.height)),
             int(count or 0) * full,
         ]
         for column, weight, full in zip(labels, costs.weights, costs.full, strict=True)
@@ -200,7 +202,7 @@ def cells_query(
     Args:
         relation: rows with keys and n.
         column: the column.
-        level: the level, above 0 and below the root.
+        level: the level, below the root.
         measures: each gives a total, in its own unit.
         condition: on the rows; None takes all.
     """
@@ -215,9 +217,14 @@ def cells_query(
             *(sql.named(total, f"total_{place}") for place, total in enumerate(totals)),
         )
         .from_(sql.aliased(relation, "part"))
-        .join(sql.aliased(column.relation, _alias(column)), on=_label_of_class(column, level))
+        .join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
     )
     return query if condition is None else query.where(condition)
+
+
+def levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
+    """Return the levels of a column at which some measure has to look up what a label costs."""
+    return range(0 if any(measure.charges_originals for measure in measures) else 1, column.height)
 
 
 def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
@@ -242,23 +249,5 @@ def _cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) 
     case = exp.Case().when(sql.column("at_root"), sql.literal(measure.full(column))).else_(measure.cost(column))
     if qualified:
         for reference in case.find_all(exp.Column):
-            reference.set("table", sql.identifier(_alias(column)))
+            reference.set("table", sql.identifier(labels_alias(column)))
     return case
-
-
-def _label_of_class(column: Labels, level: int) -> exp.Expr:
-    alias = _alias(column)
-    same_level = exp.EQ(this=sql.column("level", alias), expression=sql.literal(level))
-    prefixes = [
-        exp.EQ(
-            this=sql.column(code_name(placement.number), alias),
-            expression=code_in_key(placement, placement.word.mask(level)),
-        )
-        for placement in column.placements
-        if placement.word.mask(level)
-    ]
-    return sql.all_of([same_level, *prefixes])
-
-
-def _alias(column: Labels) -> str:
-    return f"labels_{column.number + 1}"

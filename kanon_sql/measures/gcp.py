@@ -28,6 +28,7 @@ class GlobalCertaintyPenalty:
     """Normalised certainty penalty, as a mean over all cells."""
 
     name: str = "gcp"
+    charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
         """Return the cost of a full cell; 0 where the table has one value only."""

@@ -2,10 +2,11 @@
 
     kanon_labels_<column>(level, code, [code_2, ...], n, leaves, at_root, lower, upper)
 
-One row for each label of levels 1 to the root, found by the prefix that its values have in common. ``n`` counts
-the rows of the table under the label, ``leaves`` the values of the hierarchy (NULL is one where the table has
-NULLs), ``lower`` and ``upper`` are the extremes of those values where they are numbers or dates. A label that reads
-like the root (NULL or a short branch at a low level) is at the root: who sees it learns no more than that.
+One row for each label of each level, found by the prefix that its values have in common; those of level 0 are the
+leaves themselves. ``n`` counts the rows of the table under the label, ``leaves`` the values of the hierarchy (NULL is
+one where the table has NULLs), ``lower`` and ``upper`` are the extremes of those values where they are numbers or
+dates. A label that reads like the root (NULL or a short branch at a low level) is at the root: who sees it learns no
+more than that.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Labels:
         number: number of the quasi-identifier.
         relation: the temporary table above.
         height: height of the hierarchy.
+        rows: rows of the table.
         placements: where its codes are in the keys.
         leaves: leaves of the hierarchy; 0 for a table without rows.
         numeric: whether its values have a distance.
@@ -44,6 +46,7 @@ class Labels:
     number: int
     relation: exp.Table
     height: int
+    rows: int
     placements: tuple[Placement, ...]
     leaves: int
     numeric: bool
@@ -72,6 +75,7 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
             number,
             relation,
             hierarchy.height,
+            frequency.rows,
             _placements(frequency, number),
             *_leaves_and_numeric(facts.get(number), hierarchy.column),
         )
@@ -112,7 +116,7 @@ def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> 
         .where(is_leaf)
     )
     # 3. The labels of each level: leaves that share a prefix.
-    levels = [_level(placements, hierarchy, level) for level in range(1, hierarchy.height + 1)]
+    levels = [_level(placements, hierarchy, level) for level in range(hierarchy.height + 1)]
     return sql.union_all(levels).with_("marginal", as_=marginal).with_("leaves", as_=leaves)
 
 
@@ -120,6 +124,35 @@ def code_in_key(placement: Placement, mask: int) -> exp.Expr:
     """Return a word of a column's code, taken out of its key and masked."""
     key = sql.shifted_right(sql.column(key_name(placement.key)), placement.shift)
     return sql.bits(key, mask)
+
+
+def labels_alias(column: Labels) -> str:
+    """Return the alias under which the labels of a column are joined to classes."""
+    return f"labels_{column.number + 1}"
+
+
+def label_of_class(column: Labels, level: int) -> exp.Expr:
+    """Return the condition that a label is that of a class at a level: they have a prefix in common."""
+    alias = labels_alias(column)
+    same_level = exp.EQ(this=sql.column("level", alias), expression=sql.literal(level))
+    return sql.all_of([same_level, *_prefixes(column, level)])
+
+
+def label_of_step(column: Labels, level: exp.Expr) -> exp.Expr:
+    """Return the condition that a label is that of a class whose keys are masked, at a level that a column holds."""
+    same_level = exp.EQ(this=sql.column("level", labels_alias(column)), expression=level)
+    return sql.all_of([same_level, *_prefixes(column, 0)])
+
+
+def _prefixes(column: Labels, level: int) -> list[exp.Expr]:
+    return [
+        exp.EQ(
+            this=sql.column(code_name(placement.number), labels_alias(column)),
+            expression=code_in_key(placement, placement.word.mask(level)),
+        )
+        for placement in column.placements
+        if placement.word.mask(level)
+    ]
 
 
 def _level(placements: Sequence[Placement], hierarchy: Hierarchy, level: int) -> exp.Select:
@@ -135,14 +168,16 @@ def _level(placements: Sequence[Placement], hierarchy: Hierarchy, level: int) ->
     if level == hierarchy.height:  # the range of the column is that of its values in the table
         in_table = exp.GT(this=sql.column(N), expression=sql.literal(0))
         lower, upper = sql.where(lower, in_table), sql.where(upper, in_table.copy())
-    label = exp.Max(this=sql.column(level_name(level)))
+    at_root: exp.Expr = exp.false()  # an original value is what it is, however the root is called
+    if level:
+        at_root = exp.EQ(this=exp.Max(this=sql.column(level_name(level))), expression=sql.literal(hierarchy.root))
     return (
         exp.select(
             sql.named(sql.literal(level), "level"),
             *(sql.named(prefix, name) for name, prefix in prefixes),
             sql.named(sql.sum_of(sql.column(N)), N),
             sql.named(sql.count_rows(), "leaves"),
-            sql.named(exp.EQ(this=label, expression=sql.literal(hierarchy.root)), "at_root"),
+            sql.named(at_root, "at_root"),
             sql.named(lower, "lower"),
             sql.named(upper, "upper"),
         )

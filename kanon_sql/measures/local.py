@@ -8,7 +8,9 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.frequency import N, key_name, masks_of
-from kanon_sql.measures.costs import cells_query
+from kanon_sql.measures.boxes import BoxMeasures, box_columns, box_measures
+from kanon_sql.measures.costs import cells_query, levels_charged
+from kanon_sql.measures.labels import label_of_step, labels_alias
 from kanon_sql.measures.summary import ClassCounts, values_of
 
 if TYPE_CHECKING:
@@ -54,7 +56,10 @@ def measure_local(
         )
     totals = local_costs(frequency, relation, recoding, labels, costs)
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
-    return values_of(values, counts, frequency.rows, k), counts
+    boxes = BoxMeasures(None, None)
+    if recoding.steps:
+        boxes = box_measures(frequency, boxes_query(frequency, relation, recoding, labels), labels, counts.suppressed)
+    return values_of(values, counts, boxes, None, frequency.rows, k), counts
 
 
 def local_costs(
@@ -63,10 +68,10 @@ def local_costs(
     """Return what a local recoding costs by each measure, in the measure's common unit."""
     engine = frequency.engine
     measures = [cost.measure for cost in costs]
-    # 1. Cells between their value and the root: each column and level once, over the rows of the steps that have it.
+    # 1. Cells below the root: each column and level once, over the rows of the steps that have it.
     queries = []
     for column in labels:
-        for level in range(1, column.height):
+        for level in levels_charged(column, measures):
             numbers = [n for n, node in enumerate(recoding.steps, start=1) if node[column.number] == level]
             if numbers:
                 condition = sql.column(STEP, "part").isin(*numbers)
@@ -89,10 +94,28 @@ def local_costs(
     return totals
 
 
-def class_counts_query(
+def boxes_query(frequency: FrequencySet, relation: exp.Table, recoding: Local, labels: Sequence[Labels]) -> exp.Select:
+    """Return the query of the boxes of the published classes (see ``measures.boxes``)."""
+    names = [f"level_{column.number + 1}" for column in labels]
+    rows = [
+        exp.Tuple(expressions=[sql.literal(number), *(sql.literal(level) for level in node)])
+        for number, node in enumerate(recoding.steps, start=1)
+    ]
+    alias = exp.TableAlias(this=sql.identifier("steps"), columns=[sql.identifier(name) for name in (STEP, *names)])
+    same_step = exp.EQ(this=sql.column(STEP, "classes"), expression=sql.column(STEP, "steps"))
+    classes = classes_of_steps(frequency, relation, recoding, []).subquery("classes")
+    query = exp.select(*box_columns(frequency, labels), sql.column(N, "classes")).from_(classes)
+    query = query.join(exp.Values(expressions=rows, alias=alias), on=same_step)
+    for column, name in zip(labels, names, strict=True):
+        condition = label_of_step(column, sql.column(name, "steps"))
+        query = query.join(sql.aliased(column.relation, labels_alias(column)), on=condition)
+    return query
+
+
+def classes_of_steps(
     frequency: FrequencySet, relation: exp.Table, recoding: Local, models: Sequence[PrivacyModel]
 ) -> exp.Select:
-    """Return the query of the sizes of the published classes: those of a step share its masked keys."""
+    """Return the query of the published classes: those of a step share its masked keys."""
     keys = range(frequency.keys)
     masks = masks_of([(number, frequency.masks(node)) for number, node in enumerate(recoding.steps, start=1)], STEP)
     masked = [
@@ -100,12 +123,21 @@ def class_counts_query(
         for key in keys
     ]
     measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
-    classes = (
-        exp.select(sql.named(exp.Sum(this=sql.column(N)), N), *measures)
+    step = sql.column(STEP, "part")
+    named = [sql.named(key.copy(), key_name(number)) for number, key in enumerate(masked)]
+    return (
+        exp.select(step, *named, sql.named(sql.sum_of(sql.column(N)), N), *measures)
         .from_(sql.aliased(relation, "part"))
-        .join(masks, on=exp.EQ(this=sql.column(STEP, "part"), expression=sql.column(STEP, "masks")))
-        .group_by(sql.column(STEP, "part"), *masked)
+        .join(masks, on=exp.EQ(this=step.copy(), expression=sql.column(STEP, "masks")))
+        .group_by(step.copy(), *masked)
     )
+
+
+def class_counts_query(
+    frequency: FrequencySet, relation: exp.Table, recoding: Local, models: Sequence[PrivacyModel]
+) -> exp.Select:
+    """Return the query of the sizes of the published classes: those of a step share its masked keys."""
+    classes = classes_of_steps(frequency, relation, recoding, models)
     n = sql.column(N)
     return exp.select(
         sql.count_rows(),

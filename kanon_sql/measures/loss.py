@@ -26,6 +26,7 @@ class Loss:
     """Iyengar's loss metric."""
 
     name: str = "loss"
+    charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
         """Return N - 1."""

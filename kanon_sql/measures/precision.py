@@ -23,6 +23,7 @@ class Precision:
     """Sweeney's precision."""
 
     name: str = "precision"
+    charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
         """Return the height of the hierarchy."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,14 +12,16 @@ from kanon_sql import sql
 from kanon_sql.classes import classes_query, is_published
 from kanon_sql.frequency import N, roll_up_query
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
+from kanon_sql.measures.boxes import box_columns, box_measures
 from kanon_sql.measures.costs import hidden_costs
-from kanon_sql.measures.discernibility import discernibility
+from kanon_sql.measures.labels import label_of_class, labels_alias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.frequency import FrequencySet
     from kanon_sql.lattice import Node
+    from kanon_sql.measures.boxes import BoxMeasures
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
@@ -80,21 +83,48 @@ def measure_node(
         published, int(rows or 0), int(squares or 0), smallest, int(suppressed or 0), tuple(worst), labelled
     )
     hidden = hidden_costs(frequency, relation, node, models, labels, costs)
+    boxes = box_measures(frequency, boxes_query(frequency, relation, node, models, labels), labels, counts.suppressed)
     engine.run(sql.drop(relation), "drop the classes of the release")
     values: dict[str, float | None] = {
         cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
         for cost, charged in zip(costs, hidden, strict=True)
     }
-    return values_of(values, counts, frequency.rows, k), counts
+    return values_of(values, counts, boxes, distortion(node, labels), frequency.rows, k), counts
 
 
-def values_of(cells: Mapping[str, float | None], counts: ClassCounts, rows: int, k: int) -> dict[str, float | None]:
-    """Return all measures: those over cells, and those that the sizes of the classes give."""
+def boxes_query(
+    frequency: FrequencySet, relation: exp.Table, node: Node, models: Sequence[PrivacyModel], labels: Sequence[Labels]
+) -> exp.Select:
+    """Return the query of the boxes of the published classes (see ``measures.boxes``)."""
+    classes = classes_query(relation, frequency.masks(node), models).subquery("classes")
+    query = exp.select(*box_columns(frequency, labels), sql.column(N, "classes")).from_(classes)
+    for column, level in zip(labels, node, strict=True):
+        query = query.join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
+    return query.where(is_published(models))
+
+
+def distortion(levels: Sequence[int], labels: Sequence[Labels]) -> float:
+    """Return how far up their hierarchies the columns of a full-domain recoding are: 0 to 1, as a mean over columns."""
+    shares = [Fraction(level, column.height) for level, column in zip(levels, labels, strict=True)]
+    return float(sum(shares, Fraction(0)) / len(shares))
+
+
+def values_of(
+    cells: Mapping[str, float | None],
+    counts: ClassCounts,
+    boxes: BoxMeasures,
+    distortion: float | None,
+    rows: int,
+    k: int,
+) -> dict[str, float | None]:
+    """Return all measures: those over cells, those that the sizes of the classes give, and those that boxes give."""
     return {
         **cells,
-        "discernibility": discernibility(counts.squares, counts.suppressed, rows),
+        "distortion": distortion,
+        "discernibility": counts.squares + counts.suppressed * rows,
         "average_class_size": average_class_size(counts.rows, counts.published, k),
         "average_rows_per_class": average_rows(counts.rows, counts.published),
+        **boxes.values(),
     }
 
 

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from kanon_sql.frequency import FrequencySet
     from kanon_sql.lattice import Lattice
+    from kanon_sql.measures.base import Cost
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
+    from kanon_sql.measures.objective import Objective
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.recoding import Recoding
 
@@ -36,7 +38,7 @@ class Problem:
         frequency: the frequency set of the table.
         lattice: the nodes to choose from.
         models: what every published class must satisfy.
-        costs: what is minimized.
+        objective: what is minimized.
         labels: the labels of each quasi-identifier.
         limit: how many rows may be suppressed.
         sample_rate: the share of rows on which a path is chosen.
@@ -45,10 +47,20 @@ class Problem:
     frequency: FrequencySet
     lattice: Lattice
     models: Sequence[PrivacyModel]
-    costs: Costs
+    objective: Objective
     labels: Sequence[Labels]
     limit: int
     sample_rate: float = SAMPLE_RATE
+
+    @property
+    def costs(self) -> Costs:
+        """What cells cost: what is minimized, or what guides the search for it."""
+        return self.objective.costs
+
+    @property
+    def k(self) -> int:
+        """The k of k-anonymity: rows that a published class has at least, whatever the members are that it counts."""
+        return max(model.required for model in self.models)
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class SearchResult:
     Attributes:
         recoding: the recoding.
         suppressed: rows that it suppresses.
-        cost: its cost, in units of ``Problem.costs``.
+        cost: its cost, in units of ``Problem.objective``.
         bound: no full-domain recoding costs less than this; None where the algorithm proves nothing.
         nodes_tested: lattice nodes whose classes were counted.
         classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps.
@@ -68,8 +80,8 @@ class SearchResult:
 
     recoding: Recoding
     suppressed: int
-    cost: int
-    bound: int | None
+    cost: Cost
+    bound: Cost | None
     nodes_tested: int
     classes: exp.Table
     stopped: Stopped | None = None
@@ -84,7 +96,7 @@ class SearchResult:
 class SearchProgress(Protocol):
     """Told from time to time how far a search has come."""
 
-    def __call__(self, nodes_tested: int, best: int | None, bound: int | None) -> None:
+    def __call__(self, nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         """Take note: nodes tested, the best cost so far, the cost that none can be below as far as is proven."""
 
 
@@ -96,6 +108,19 @@ def require_monotone(models: Sequence[PrivacyModel], algorithm: str) -> None:
     """
     if stubborn := [model.name for model in models if not model.monotone]:
         raise UsageError(f"Algorithm {algorithm} needs monotone privacy models; {', '.join(stubborn)} is not.")
+
+
+def require_cell_measure(objective: Objective, algorithm: str) -> None:
+    """Raise unless what is minimized is a sum over cells, so that part of a table has a cost of its own.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if objective.of_classes is not None:
+        raise UsageError(
+            f"Algorithm {algorithm} goes by what cells lose, which {objective.name} does not say: use --measure loss, "
+            "or --algorithm optimal."
+        )
 
 
 def require_listable(lattice: Lattice, algorithm: str) -> None:

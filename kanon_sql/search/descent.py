@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kanon_sql.lattice import Lattice, Node
+    from kanon_sql.measures.base import Cost
     from kanon_sql.search.evidence import Evidence
 
 
@@ -42,7 +43,7 @@ def improve(evidence: Evidence) -> None:
         improved = evidence.best_cost < cost
 
 
-def _may_cost_less(evidence: Evidence, node: Node, cost: float) -> bool:
+def _may_cost_less(evidence: Evidence, node: Node, cost: Cost | float) -> bool:
     return evidence.least_cost(node, evidence.suppresses_at_least(node)) < cost
 
 

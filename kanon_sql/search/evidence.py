@@ -11,15 +11,15 @@ from sqlglot import exp
 
 from kanon_sql.classes import node_query
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError
+from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
+from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.search.roll_ups import RollUp, RollUps
 
 if TYPE_CHECKING:
     from kanon_sql.lattice import Node
+    from kanon_sql.measures.base import Cost
     from kanon_sql.search.base import Problem
-
-IMPOSSIBLE = math.inf
-"""The cost of an interval in which every node suppresses too much."""
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
 _FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
@@ -29,8 +29,8 @@ _FEW = 8  # tuples for each class: from there on a table of the classes costs ne
 class Evidence:
     """Node tests and their consequences.
 
-    Suppression only falls upwards, so a node suppresses at least what any tested node above it does; and loss on
-    what is left only grows upwards. Both are kept as marks that cost one operation each to consult.
+    Suppression only falls upwards, so a node suppresses at least what any tested node above it does: kept as marks that
+    cost one operation each to consult. What is lost on the rest only grows upwards, or the sizes of the classes do.
 
     Attributes:
         problem: what is searched.
@@ -42,8 +42,8 @@ class Evidence:
 
     problem: Problem
     deadline: float | None = None
-    proven: float | None = field(default=None, init=False)
-    best: tuple[Node, int, int] | None = field(default=None, init=False)
+    proven: Cost | None = field(default=None, init=False)
+    best: tuple[Node, int, Cost] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -52,14 +52,15 @@ class Evidence:
         self._marks: list[tuple[int, int]] = []
         self._statements: dict[tuple[str, tuple[bool, ...], bool], exp.Select] = {}
         self._best_classes: RollUp | None = None
-        self._exact: dict[Node, int] = {}
+        self._exact: dict[Node, Cost | float] = {}
+        self._sizes: dict[Node, ClassSizes] = {}
 
     @property
     def nodes_tested(self) -> int:
         """How many nodes were tested or probed."""
         return len(self._probed | self.tested.keys())
 
-    def the_best(self) -> tuple[Node, int, int]:
+    def the_best(self) -> tuple[Node, int, Cost]:
         """Return the best node so far, its suppressed rows and its cost; the top has been tested at least.
 
         Raises:
@@ -70,7 +71,7 @@ class Evidence:
         return self.best
 
     @property
-    def best_cost(self) -> float:
+    def best_cost(self) -> Cost | float:
         """The cost of the best node so far."""
         return IMPOSSIBLE if self.best is None else self.best[2]
 
@@ -103,9 +104,9 @@ class Evidence:
             self.tested[node] = suppressed
             self._mark(node, suppressed)
             best = self.best
-            if suppressed <= self.problem.limit and self.least_cost(node, suppressed) < self.best_cost:
+            if suppressed <= self.problem.limit and self._may_be_best(node, suppressed):
                 cost = self._exact_cost(node, suppressed, classes)
-                if cost < self.best_cost:
+                if cost < self.best_cost and not isinstance(cost, float):
                     self.best = (node, suppressed, cost)
             self._keep_if_best(classes, became_best=self.best is not best)
         return self.tested[node]
@@ -120,8 +121,8 @@ class Evidence:
         self._probed.add(node)
         self._mark(node, self._count_suppressed(node, None, probe=True))
 
-    def cost(self, node: Node) -> float:
-        """Return the exact cost of a node; impossible if it suppresses too much."""
+    def cost(self, node: Node) -> Cost | float:
+        """Return the exact cost of a node; impossible if it suppresses too much or cannot be measured."""
         suppressed = self.test(node)
         return IMPOSSIBLE if suppressed > self.problem.limit else self._exact_cost(node, suppressed, None)
 
@@ -137,16 +138,28 @@ class Evidence:
                 return suppressed
         return 0
 
-    def least_cost(self, lower: Node, suppressed: int) -> float:
+    @property
+    def bounds_are_free(self) -> bool:
+        """Whether ``least_cost`` asks the database nothing."""
+        return self.problem.objective.of_classes is None
+
+    def least_cost(self, lower: Node, suppressed: int) -> Cost | float:
         """Return a cost that no node at or above ``lower`` with at least so many suppressed rows is below.
 
-        Every row costs at least what it costs at ``lower``; a suppressed one costs ``full`` in every column instead,
-        and what it would have cost is at most what the costliest rows cost there.
+        Of a measure of cells: every row costs at least what it costs at ``lower``; a suppressed one costs ``full`` in
+        every column instead, and what it would have cost is at most what the costliest rows cost there. Of a measure of
+        classes: what the measure proves from the sizes of the classes at ``lower``, which is tested for them.
         """
         if suppressed > self.problem.limit:
             return IMPOSSIBLE
+        if (measure := self.problem.objective.of_classes) is not None:
+            self.test(lower)
+            return measure.least(self._sizes[lower], suppressed)
         costs = self.problem.costs
         return costs.with_suppression(lower, suppressed, costs.most_hidden(lower, suppressed))
+
+    def _may_be_best(self, node: Node, suppressed: int) -> bool:
+        return not self.bounds_are_free or self.least_cost(node, suppressed) < self.best_cost
 
     def _count_suppressed(self, node: Node, classes: RollUp | None, *, probe: bool = False) -> int:
         frequency = self.problem.frequency
@@ -156,14 +169,31 @@ class Evidence:
         shape = (relation.name, kept, probe)
         if shape not in self._statements:
             places = [exp.Placeholder(this=f"mask_{key}") if keep else 0 for key, keep in enumerate(kept)]
-            self._statements[shape] = node_query(relation, places, self.problem.models, probe=probe)
+            with_sizes = not (probe or self.bounds_are_free)
+            self._statements[shape] = node_query(
+                relation, places, self.problem.models, probe=probe, with_sizes=with_sizes
+            )
         values = {f"mask_{key}": mask for key, mask in enumerate(masks) if mask}
         title = f"{'probe' if probe else 'test'} node {node}"
-        _, suppressed = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+        _, suppressed, *sizes = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+        if sizes:
+            self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
         return int(suppressed)
 
-    def _exact_cost(self, node: Node, suppressed: int, classes: RollUp | None) -> int:
+    def _class_sizes(self, suppressed: int, published: int, squares: int, suppressed_squares: int) -> ClassSizes:
         problem = self.problem
+        rows, k = problem.frequency.rows, problem.k
+        # A class that fails a model may be as large as the table, unless all that is asked of it is k rows.
+        only_rows = (
+            all(isinstance(model, KAnonymity) for model in problem.models) and not problem.frequency.counts_people
+        )
+        too_small = k - 1 if only_rows else rows
+        return ClassSizes(rows, k, too_small, published, suppressed, squares, suppressed_squares)
+
+    def _exact_cost(self, node: Node, suppressed: int, classes: RollUp | None) -> Cost | float:
+        problem = self.problem
+        if (measure := problem.objective.of_classes) is not None:
+            return measure.cost(self._sizes[node])
         if suppressed == 0:
             return problem.costs.generalization(node)
         if node not in self._exact:
@@ -214,6 +244,6 @@ class Evidence:
     def _enough(self) -> int:
         """Return how many suppressed rows rule a node out, whatever its levels: more make no difference."""
         over_limit = self.problem.limit + 1
-        if self.best is None or not (full := sum(self.problem.costs.full)):
+        if not self.bounds_are_free or self.best is None or not (full := sum(self.problem.costs.full)):
             return over_limit
-        return min(over_limit, -(-self.best[2] // full))
+        return min(over_limit, -int(-self.best[2] // full))

@@ -43,11 +43,11 @@ def incognito(evidence: Evidence, progress: SearchProgress | None = None) -> Nod
     # 3. The one that costs least.
     generalization = evidence.problem.costs.generalization
     for node in sorted(good, key=generalization):
-        if generalization(node) >= evidence.best_cost:
+        if evidence.bounds_are_free and generalization(node) >= evidence.best_cost:
             break
         if evidence.least_cost(node, evidence.suppresses_at_least(node)) < evidence.best_cost:
             evidence.test(node)
-    evidence.proven = evidence.best_cost
+    *_, evidence.proven = evidence.the_best()
     return lower_for_free(evidence)
 
 

@@ -34,13 +34,14 @@ from kanon_sql.search.descent import descend, improve
 
 if TYPE_CHECKING:
     from kanon_sql.lattice import Node
+    from kanon_sql.measures.base import Cost
     from kanon_sql.search.base import SearchProgress
     from kanon_sql.search.evidence import Evidence
 
 _PATIENCE = 400  # tests of branch and bound before descent is worth its own tests
 _LARGE = 1_000_000  # nodes of a lattice in which descent comes first
 
-Interval = tuple[float, int, "Node", "Node"]
+Interval = tuple["Cost", int, "Node", "Node"]
 """Bound, order of arrival (negative: the newest first), lower end, upper end."""
 
 
@@ -51,7 +52,7 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
         UsageError: a model is not monotone, so that what is pruned here could hold the optimum.
     """
     require_monotone(evidence.problem.models, "optimal")
-    evidence.proven = 0
+    evidence.proven = 0 if not evidence.bounds_are_free else evidence.problem.costs.original
     # 1. The top, which was tested before; then the whole lattice.
     _prove(evidence, progress)
     # 6. Undo what costs nothing.
@@ -64,7 +65,8 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
     No interval has a smaller bound than the one in hand, and none that comes later will: wherever this is stopped,
     ``evidence.proven`` is the bound of the one in hand.
     """
-    open_intervals: list[Interval] = [(0, 0, evidence.problem.lattice.bottom, evidence.problem.lattice.top)]
+    lattice = evidence.problem.lattice
+    open_intervals: list[Interval] = [(evidence.proven or 0, 0, lattice.bottom, lattice.top)]
     arrival = count(1)
     descended = False
     best_known = evidence.best_cost
@@ -78,19 +80,19 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
         if tightened is not None and tightened[0] != tightened[1]:
             for half in _split(evidence, *tightened):
                 least = evidence.least_cost(half[0], evidence.suppresses_at_least(half[1]))
-                if least < evidence.best_cost:
+                if least < evidence.best_cost and not isinstance(least, float):
                     heapq.heappush(open_intervals, (max(bound, least), -next(arrival), *half))
         # 5. A better node.
-        if not descended and (evidence.nodes_tested >= _PATIENCE or evidence.problem.lattice.size >= _LARGE):
-            descend(evidence, evidence.problem.lattice.top)
+        if not descended and (evidence.nodes_tested >= _PATIENCE or lattice.size >= _LARGE):
+            descend(evidence, lattice.top)
             improve(evidence)
             descended, best_known = True, evidence.best_cost
         elif descended and evidence.best_cost < best_known:
             improve(evidence)
             best_known = evidence.best_cost
         if progress is not None and evidence.best is not None:
-            progress(evidence.nodes_tested, evidence.best[2], int(bound))
-    evidence.proven = evidence.best_cost
+            progress(evidence.nodes_tested, evidence.best[2], bound)
+    *_, evidence.proven = evidence.the_best()
 
 
 def _tighten(evidence: Evidence, lower: Node, upper: Node) -> tuple[Node, Node] | None:
@@ -99,7 +101,7 @@ def _tighten(evidence: Evidence, lower: Node, upper: Node) -> tuple[Node, Node] 
         suppressed = evidence.suppresses_at_least(upper)
         if evidence.least_cost(lower, suppressed) >= evidence.best_cost:
             return None
-        if (lowered := _lower_upper_end(evidence, lower, upper, suppressed)) != upper:
+        if evidence.bounds_are_free and (lowered := _lower_upper_end(evidence, lower, upper, suppressed)) != upper:
             upper = lowered
         elif upper in evidence.tested:
             return lower, upper
@@ -136,9 +138,10 @@ def lower_for_free(evidence: Evidence) -> Node:
     node, suppressed, cost = evidence.the_best()
     totals = evidence.problem.costs.totals
     for column in range(len(node)):
-        while node[column] and totals[column][node[column]] == totals[column][node[column] - 1]:
+        while node[column]:
+            free = totals[column][node[column]] == totals[column][node[column] - 1]
             lowered = with_level(node, column, node[column] - 1)
-            if evidence.cost(lowered) > cost:
+            if (evidence.bounds_are_free and not free) or evidence.cost(lowered) > cost:
                 break
             node, suppressed = lowered, evidence.tested[lowered]
             evidence.best = (node, suppressed, cost)

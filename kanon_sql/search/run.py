@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.engine.base import DeadlineReachedError
+from kanon_sql.measures.objective import CLASS_MEASURES
 from kanon_sql.recoding import FullDomain, Local
-from kanon_sql.search.base import SearchResult, Stopped
+from kanon_sql.search.base import SearchResult, Stopped, require_cell_measure
 from kanon_sql.search.datafly import datafly
 from kanon_sql.search.evidence import Evidence
 from kanon_sql.search.incognito import incognito
@@ -52,6 +53,11 @@ NAMES = (*ALGORITHMS, *LOCAL_ALGORITHMS)
 """All algorithms."""
 
 
+def names_for(measure: str) -> tuple[str, ...]:
+    """Return the algorithms that can minimize a measure, or at least have a node whose measure can be told."""
+    return tuple(ALGORITHMS) if measure in CLASS_MEASURES else NAMES
+
+
 def search(
     problem: Problem, algorithm: str, *, deadline: float | None = None, progress: SearchProgress | None = None
 ) -> SearchResult:
@@ -69,6 +75,7 @@ def search(
         SearchInterruptedError: interrupted before the first node was tested.
     """
     if algorithm in LOCAL_ALGORITHMS:
+        require_cell_measure(problem.objective, algorithm)
         return _search_steps(problem, LOCAL_ALGORITHMS[algorithm], deadline, progress)
     return _search_node(problem, ALGORITHMS[algorithm], deadline, progress)
 
@@ -86,10 +93,12 @@ def _search_node(
         stopped = _why(reason)
         node, *_ = evidence.the_best()
     evidence.deadline = None
-    cost = int(evidence.cost(node))
+    cost = evidence.cost(node)
+    if isinstance(cost, float):  # a heuristic's node of which the measure says nothing: then the best that was tested
+        node, _, cost = evidence.the_best()
     classes = evidence.classes_of(node)
     evidence.roll_ups.drop_all_but(classes)
-    bound = None if evidence.proven is None else int(min(cost, evidence.proven))
+    bound = None if evidence.proven is None else min(cost, evidence.proven)
     return SearchResult(
         FullDomain(node),
         evidence.tested[node],

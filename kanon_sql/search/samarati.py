@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kanon_sql.measures.base import IMPOSSIBLE
 from kanon_sql.search.base import require_listable, require_monotone
-from kanon_sql.search.evidence import IMPOSSIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kanon_sql.lattice import Lattice, Node
+    from kanon_sql.measures.base import Cost
     from kanon_sql.search.base import SearchProgress
     from kanon_sql.search.evidence import Evidence
 
@@ -32,7 +33,7 @@ def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node
         UsageError: a model is not monotone, or the lattice is too large to be listed.
     """
     best: Node | None = None
-    least = IMPOSSIBLE
+    least: Cost | float = IMPOSSIBLE
     height = _lowest_height(evidence, progress)
     for node in sorted(nodes_of_height(evidence.problem.lattice, height), key=evidence.problem.costs.generalization):
         # What a node costs at least is asked of the evidence before the node is tested.

@@ -436,6 +436,22 @@ WITH marginal AS (
     NOT lookup.value IS NULL OR marginal.n > 0
 )
 SELECT
+  0 AS level,
+  (
+    code & 255
+  ) AS code,
+  CAST(SUM(n) AS BIGINT) AS n,
+  COUNT(*) AS leaves,
+  FALSE AS at_root,
+  MIN(number) AS lower,
+  MAX(number) AS upper
+FROM leaves
+GROUP BY
+  (
+    code & 255
+  )
+UNION ALL
+SELECT
   1 AS level,
   (
     code & 240
@@ -753,6 +769,109 @@ FROM kanon_labels_zip
 GROUP BY
   level;
 
+-- nonuniform_entropy of every level
+SELECT
+  0 AS number,
+  level,
+  SUM(
+    n * (
+      CASE
+        WHEN at_root
+        THEN 590689060
+        ELSE CASE
+          WHEN n > 0
+          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+          ELSE 0
+        END
+      END
+    )
+  ) AS total,
+  MAX(
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END
+  ) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_age
+GROUP BY
+  level
+UNION ALL
+SELECT
+  1 AS number,
+  level,
+  SUM(
+    n * (
+      CASE
+        WHEN at_root
+        THEN 590689060
+        ELSE CASE
+          WHEN n > 0
+          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+          ELSE 0
+        END
+      END
+    )
+  ) AS total,
+  MAX(
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END
+  ) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_sex
+GROUP BY
+  level
+UNION ALL
+SELECT
+  2 AS number,
+  level,
+  SUM(
+    n * (
+      CASE
+        WHEN at_root
+        THEN 590689060
+        ELSE CASE
+          WHEN n > 0
+          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+          ELSE 0
+        END
+      END
+    )
+  ) AS total,
+  MAX(
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END
+  ) FILTER(WHERE
+    n > 0) AS largest,
+  COUNT(*) FILTER(WHERE
+    n > 0) AS labels
+FROM kanon_labels_zip
+GROUP BY
+  level;
+
 -- classes of the release, ...
 CREATE TEMPORARY TABLE kanon_classes AS
 SELECT
@@ -788,6 +907,120 @@ FROM (
   GROUP BY
     key_0 & 32512
 ) AS classes;
+
+-- what each class covers
+CREATE TEMPORARY TABLE kanon_boxes AS
+SELECT
+  CASE
+    WHEN labels_1.at_root
+    THEN 0
+    ELSE CASE labels_1.level WHEN 0 THEN 255 WHEN 1 THEN 240 WHEN 2 THEN 224 ELSE 0 END
+  END | CASE
+    WHEN labels_2.at_root
+    THEN 0
+    ELSE CASE labels_2.level WHEN 0 THEN 768 ELSE 0 END
+  END | CASE
+    WHEN labels_3.at_root
+    THEN 0
+    ELSE CASE labels_3.level WHEN 0 THEN 31744 WHEN 1 THEN 31744 WHEN 2 THEN 24576 ELSE 0 END
+  END AS mask_0,
+  CASE WHEN labels_1.at_root THEN 0 ELSE labels_1.code END | CASE WHEN labels_2.at_root THEN 0 ELSE (
+    labels_2.code << 8
+  ) END | CASE WHEN labels_3.at_root THEN 0 ELSE (
+    labels_3.code << 10
+  ) END AS key_0,
+  CAST(CASE WHEN labels_1.at_root THEN 53 ELSE labels_1.leaves END AS DOUBLE) * CAST(CASE WHEN labels_2.at_root THEN 2 ELSE labels_2.leaves END AS DOUBLE) * CAST(CASE WHEN labels_3.at_root THEN 7 ELSE labels_3.leaves END AS DOUBLE) AS volume,
+  classes.n
+FROM (
+  SELECT
+    key_0 & 32512 AS key_0,
+    SUM(n) AS n,
+    SUM(persons) + COUNT(DISTINCT entity) AS measure_0
+  FROM kanon_classes
+  GROUP BY
+    key_0 & 32512
+) AS classes
+JOIN kanon_labels_age AS labels_1
+  ON labels_1.level = 3
+JOIN kanon_labels_sex AS labels_2
+  ON labels_2.level = 0 AND labels_2.code = (
+    (
+      key_0 >> 8
+    ) & 3
+  )
+JOIN kanon_labels_zip AS labels_3
+  ON labels_3.level = 0 AND labels_3.code = (
+    (
+      key_0 >> 10
+    ) & 31
+  )
+WHERE
+  measure_0 >= 4
+UNION ALL
+SELECT
+  0 AS mask_0,
+  0 AS key_0,
+  742.0 AS volume,
+  3 AS n;
+
+-- ambiguity
+SELECT
+  SUM(n * volume)
+FROM kanon_boxes;
+
+-- patterns of masks
+SELECT
+  COUNT(*)
+FROM (
+  SELECT DISTINCT
+    mask_0
+  FROM kanon_boxes
+) AS patterns;
+
+-- KL divergence
+WITH tuples AS (
+  SELECT
+    key_0,
+    CAST(SUM(n) AS BIGINT) AS n
+  FROM kanon_frequency
+  GROUP BY
+    key_0
+), densities AS (
+  SELECT
+    mask_0,
+    key_0,
+    SUM(n / volume) AS density
+  FROM kanon_boxes
+  GROUP BY
+    mask_0,
+    key_0
+), patterns AS (
+  SELECT DISTINCT
+    mask_0
+  FROM densities
+), rebuilt AS (
+  SELECT
+    tuples.n,
+    SUM(densities.density) AS density
+  FROM tuples
+  CROSS JOIN patterns
+  JOIN densities
+    ON densities.mask_0 = patterns.mask_0
+    AND densities.key_0 = (
+      tuples.key_0 & patterns.mask_0
+    )
+  GROUP BY
+    tuples.key_0,
+    tuples.n
+)
+SELECT
+  SUM(n * (
+    LN(CAST(n AS DOUBLE) / density) / LN(2.0)
+  )) / CAST(60 AS DOUBLE)
+FROM rebuilt;
+
+-- drop the boxes
+DROP TABLE IF EXISTS kanon_boxes;
 
 -- drop the classes of the release
 DROP TABLE IF EXISTS kanon_classes;

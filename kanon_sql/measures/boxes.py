@@ -1,0 +1,193 @@
+"""Each published class as a box: the part of the space of all values that its labels cover, and the rows in it.
+
+    kanon_boxes(mask_0, [mask_1, ...], key_0, [key_1, ...], n, volume)
+
+A tuple of values lies in a box if its masked keys are those of the box. A label that reads like the root covers its
+whole column, on whatever level it is: its bits are masked away. ``volume`` is the product, over the columns, of how
+many leaves the label has. Suppressed rows are in the box of everything: they are as good as published at the root.
+
+Two measures are made from boxes:
+
+- ambiguity (Goldberger & Tassa 2010): how many combinations of values a row could be, as a mean over all rows;
+- KL divergence (Machanavajjhala et al. 2007): in bits, how far the distribution that a reader can rebuild, the rows of
+  each box spread evenly over it, is from that of the table. Boxes of a local recoding may overlap: they add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.frequency import N, key_name
+from kanon_sql.hierarchy.code import code_name
+from kanon_sql.measures.labels import labels_alias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.frequency import FrequencySet, Placement
+    from kanon_sql.measures.labels import Labels
+
+_VOLUME = "volume"
+_DENSITY = "density"
+_PAIRS = 20_000_000  # of tuples and patterns of masks that are compared when nobody has asked for it
+
+
+@dataclass(frozen=True)
+class BoxMeasures:
+    """What boxes say.
+
+    Attributes:
+        ambiguity: combinations of values that a row could be, as a mean; None for a table without rows.
+        kl_divergence: in bits; None for a table without rows, and where it was not asked for and would take long.
+    """
+
+    ambiguity: float | None
+    kl_divergence: float | None
+
+    def values(self) -> dict[str, float | None]:
+        """Return the measures by name."""
+        return {"ambiguity": self.ambiguity, "kl_divergence": self.kl_divergence}
+
+
+def box_columns(frequency: FrequencySet, labels: Sequence[Labels]) -> list[exp.Expr]:
+    """Return the columns of a box but for n, over the labels of a class, each under its ``labels_alias``."""
+    masks: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
+    keys: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
+    volume: exp.Expr | None = None
+    for column in labels:
+        alias = labels_alias(column)
+        for placement in column.placements:
+            masks[placement.key].append(_mask(column, placement, alias))
+            keys[placement.key].append(_key(placement, alias))
+        leaves = sql.cast(_unless_root(alias, sql.column("leaves", alias), column.leaves), "DOUBLE")
+        volume = leaves if volume is None else exp.Mul(this=volume, expression=leaves)
+    return [
+        *(sql.named(sql.combined(parts), _mask_name(key)) for key, parts in enumerate(masks)),
+        *(sql.named(sql.combined(parts), key_name(key)) for key, parts in enumerate(keys)),
+        sql.named(volume or sql.literal(1), _VOLUME),
+    ]
+
+
+def box_measures(
+    frequency: FrequencySet, boxes: exp.Query, labels: Sequence[Labels], suppressed: int, *, patiently: bool = False
+) -> BoxMeasures:
+    """Return what the boxes of a recoding say.
+
+    Args:
+        frequency: the frequency set of the table.
+        boxes: the query of the boxes, without that of suppressed rows.
+        labels: the labels of each quasi-identifier.
+        suppressed: rows that are suppressed.
+        patiently: whether the KL divergence is computed even if that takes long: for each tuple the boxes that cover it
+            are looked up once for each pattern of masks, of which a local recoding has one for each step.
+    """
+    if frequency.rows == 0:
+        return BoxMeasures(None, None)
+    engine = frequency.engine
+    # 1. The boxes, and that of everything.
+    relation = engine.temporary_name("kanon_boxes")
+    if suppressed:
+        boxes = sql.union_all([boxes, _everything(frequency, labels, suppressed)])
+    engine.run(sql.create_table(relation, boxes, temporary=True), "what each class covers")
+    possible = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(_VOLUME)))
+    (total,) = engine.row(exp.select(possible).from_(relation.copy()), "ambiguity")
+    # 2. How densely rows lie where a tuple is.
+    patterns = [sql.column(_mask_name(key)) for key in range(frequency.keys)]
+    different = exp.select(*patterns).distinct().from_(relation.copy()).subquery("patterns")
+    (number,) = engine.row(exp.select(sql.count_rows()).from_(different), "patterns of masks")
+    divergence = None
+    if patiently or number * frequency.tuples <= _PAIRS:
+        (divergence,) = engine.row(divergence_query(frequency, relation), "KL divergence")
+        # 0 is the least there is, whatever the rounding of many small terms.
+        divergence = max(0.0, float(divergence))
+    engine.run(sql.drop(relation), "drop the boxes")
+    return BoxMeasures(float(total) / frequency.rows, divergence)
+
+
+def divergence_query(frequency: FrequencySet, boxes: exp.Table) -> exp.Select:
+    """Return the query of the KL divergence: the mean over all rows of log2(share of the tuple / density there)."""
+    keys = range(frequency.keys)
+    masks = [sql.column(_mask_name(key)) for key in keys]
+    own = [sql.column(key_name(key)) for key in keys]
+    rows = sql.cast(sql.literal(frequency.rows), "DOUBLE")
+    # 1. Each tuple once: people have a row for each of theirs in the frequency set.
+    tuples = exp.select(*own, sql.named(sql.sum_of(sql.column(N)), N)).from_(frequency.relation.copy())
+    tuples = tuples.group_by(*(key.copy() for key in own))
+    # 2. Rows for each combination of values, box by box.
+    spread = exp.Div(this=sql.column(N), expression=sql.column(_VOLUME))
+    densities = exp.select(
+        *(column.copy() for column in (*masks, *own)), sql.named(exp.Sum(this=spread), _DENSITY)
+    ).from_(boxes.copy())
+    densities = densities.group_by(*(column.copy() for column in (*masks, *own)))
+    # 3. A tuple is compared with the boxes of each pattern of masks.
+    patterns = exp.select(*(mask.copy() for mask in masks)).distinct().from_("densities")
+    covered = [
+        exp.EQ(
+            this=sql.column(key_name(key), "densities"),
+            expression=exp.Paren(
+                this=exp.BitwiseAnd(
+                    this=sql.column(key_name(key), "tuples"), expression=sql.column(_mask_name(key), "patterns")
+                )
+            ),
+        )
+        for key in keys
+    ]
+    same_pattern = [
+        exp.EQ(this=sql.column(_mask_name(key), "densities"), expression=sql.column(_mask_name(key), "patterns"))
+        for key in keys
+    ]
+    grouped = [*(sql.column(key_name(key), "tuples") for key in keys), sql.column(N, "tuples")]
+    rebuilt = (
+        exp.select(sql.column(N, "tuples"), sql.named(exp.Sum(this=sql.column(_DENSITY, "densities")), _DENSITY))
+        .from_("tuples")
+        .join("patterns", join_type="cross")
+        .join("densities", on=sql.all_of([*same_pattern, *covered]))
+        .group_by(*grouped)
+    )
+    # 4. Both are counts of rows, so that the size of the table cancels out.
+    ratio = exp.Div(this=sql.cast(sql.column(N), "DOUBLE"), expression=sql.column(_DENSITY))
+    bits = exp.Div(this=exp.Ln(this=ratio), expression=exp.Ln(this=sql.literal(2.0)))
+    total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=bits)))
+    return (
+        exp.select(exp.Div(this=total, expression=rows))
+        .from_("rebuilt")
+        .with_("tuples", as_=tuples)
+        .with_("densities", as_=densities)
+        .with_("patterns", as_=patterns)
+        .with_("rebuilt", as_=rebuilt)
+    )
+
+
+def _everything(frequency: FrequencySet, labels: Sequence[Labels], rows: int) -> exp.Select:
+    """Return the box of suppressed rows."""
+    volume = 1.0
+    for column in labels:
+        volume *= column.leaves
+    zero = [sql.named(sql.literal(0), name(key)) for name in (_mask_name, key_name) for key in range(frequency.keys)]
+    return exp.select(*zero, sql.named(sql.literal(volume), _VOLUME), sql.named(sql.literal(rows), N))
+
+
+def _mask_name(key: int) -> str:
+    return f"mask_{key}"
+
+
+def _mask(column: Labels, placement: Placement, alias: str) -> exp.Expr:
+    """Return the bits of its key that a label leaves: by its level."""
+    case = exp.Case(this=sql.column("level", alias))
+    for level in range(column.height):
+        case = case.when(sql.literal(level), sql.literal(placement.mask(level)), copy=False)
+    return _unless_root(alias, case.else_(sql.literal(0), copy=False), 0)
+
+
+def _key(placement: Placement, alias: str) -> exp.Expr:
+    """Return the bits of its key that a label has."""
+    code = sql.column(code_name(placement.number), alias)
+    return _unless_root(alias, sql.shifted_left(code, placement.shift), 0)
+
+
+def _unless_root(alias: str, value: exp.Expr, at_root: int) -> exp.Expr:
+    return exp.Case().when(sql.column("at_root", alias), sql.literal(at_root)).else_(value)
