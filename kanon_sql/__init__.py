@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
+    from kanon_sql.measurer import Measured, measure
     from kanon_sql.models.k_anonymity import KAnonymity
     from kanon_sql.policy import Destination, Policy, read_policy, write_policy
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
@@ -55,6 +56,8 @@ _HOME = {
     "SourceError": "errors",
     "UsageError": "errors",
     "VerificationError": "errors",
+    "Measured": "measurer",
+    "measure": "measurer",
     "KAnonymity": "models.k_anonymity",
     "Destination": "policy",
     "Policy": "policy",
@@ -76,6 +79,7 @@ __all__ = [
     "HierarchyError",
     "KAnonymity",
     "KanonError",
+    "Measured",
     "NamedColumns",
     "NoSolutionError",
     "Policy",
@@ -92,6 +96,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "check",
+    "measure",
     "prepare",
     "read_policy",
     "write_policy",

@@ -47,7 +47,7 @@ def test_every_measure_of_a_release_is_what_its_definition_says(case: Case) -> N
 
 
 @given(cases(max_rows=15), st.sampled_from([*CELL_MEASURES, *CLASS_MEASURES]))
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_optimal_and_incognito_minimize_any_measure(case: Case, measure: str) -> None:
     """No node that suppresses few enough rows is better, by the definition of the measure."""
     connection, person = load(case)

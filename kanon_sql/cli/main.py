@@ -19,6 +19,7 @@ from kanon_sql.cli.demo import demo_command
 from kanon_sql.cli.hierarchy import hierarchy_app
 from kanon_sql.cli.hierarchy_store import build_command, load_command
 from kanon_sql.cli.lattice import lattice_command
+from kanon_sql.cli.measure import measure_command
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ hierarchy_app.command("build")(build_command)
 app.add_typer(hierarchy_app, name="hierarchy")
 app.command("anonymize")(anonymize_command)
 app.command("check")(check_command)
+app.command("measure")(measure_command)
 app.command("lattice")(lattice_command)
 app.command("compare")(compare_command)
 

@@ -105,10 +105,11 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def figure(value: float | None) -> str:
-    """Return what a measure says: a whole number as it is, a share with four decimals."""
+    """Return what a measure says: a whole number as it is, a share with four decimals, a large number with one."""
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+    large = 1000
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if abs(value) >= large else f"{value:.4f}"
 
 
 def _width() -> int | None:

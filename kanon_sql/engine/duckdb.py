@@ -58,6 +58,7 @@ class DuckDBEngine:
         self.listener: Callable[[Logged], None] | None = None
         self._owned = owned
         self._temporary: list[exp.Table] = []
+        self._attached: list[str] = []
         self._last_rendered: tuple[exp.Expr | None, str] = (None, "")
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
         self._spill_directory: str | None = None
@@ -110,17 +111,32 @@ class DuckDBEngine:
             self._attach(writable=False)
             raise
 
+    def attach(self, path: Path) -> str:
+        """Attach a second database file, for reading, and return the name that it has from now on.
+
+        Raises:
+            SourceError: the file is missing, locked by another process or not a DuckDB database.
+        """
+        taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
+        name = unused_name("kanon_attached", taken)
+        self._attach_file(path, sql.identifier(name), writable=False)
+        self._attached.append(name)
+        return name
+
     def _attach(self, *, writable: bool) -> None:
         if self._file is None:
             return
         path, name = self._file
+        self._attach_file(path, name, writable=writable)
+        self._execute(exp.Use(this=exp.Table(this=name.copy())))
+
+    def _attach_file(self, path: Path, name: exp.Identifier, *, writable: bool) -> None:
         options = [] if writable else [exp.AttachOption(this=exp.var("READ_ONLY"))]
         attached = exp.Alias(this=sql.literal(str(path)), alias=name.copy())
         try:
             self._execute(exp.Attach(this=attached, expressions=options))
         except duckdb.Error as error:
             raise SourceError(_why_not_opened(path, error)) from None
-        self._execute(exp.Use(this=exp.Table(this=name.copy())))
 
     def _execute(self, statement: exp.Expr) -> None:
         """Run a statement that is about this connection and not about its data: no script shows it."""
@@ -234,6 +250,8 @@ class DuckDBEngine:
                 self.connection.close()
             else:
                 self.forget()
+                while self._attached:
+                    self._execute(exp.Detach(this=sql.identifier(self._attached.pop())))
         finally:
             self._worker.shutdown(wait=False)
             if self._spill_directory is not None:

@@ -101,6 +101,50 @@ def open_source(
     return _from_frame(source, kind)
 
 
+def open_beside(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - as for open_source
+    table: str | None = None,
+    *,
+    as_text: bool = False,
+) -> Source:
+    """Return a second relation that a person points at, in the engine of one that is open.
+
+    Args:
+        opened: the first one.
+        source: as for ``open_source``; the database or connection of the first one is not opened again.
+        table: the table in a database.
+        as_text: whether the values of a CSV file are to be taken as they are written.
+
+    Raises:
+        SourceError: it cannot be opened or read.
+        UsageError: it is nothing that can be opened, or the table is not there.
+    """
+    engine = opened.engine
+    if isinstance(source, duckdb.DuckDBPyConnection):
+        if source is not engine.connection:
+            raise UsageError("Two connections cannot be read together: give both tables from the same connection.")
+        return Source(engine, *_find_table(engine, table, "the connection"))
+    if not isinstance(source, str | os.PathLike):
+        kind = frame_kind(source)
+        if kind is None or table is not None:
+            return open_source(source, table)  # which says why not
+        return Source(engine, _read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)
+    path = Path(source)
+    if not is_database(path):
+        if table is not None:
+            raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
+        relation = engine.temporary_name("kanon_source")
+        read_file(engine, path, relation, as_text=as_text)
+        return Source(engine, relation, path.name, file=path)
+    if not path.exists():
+        raise SourceError(f"{path} does not exist.")
+    if opened.database is not None and path.samefile(opened.database):
+        return Source(engine, *_find_table(engine, table, str(path)), database=path)
+    catalog = engine.attach(path)
+    return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)
+
+
 def open_database(path: Path, *, writable: bool) -> DuckDBEngine:
     """Return an engine on a DuckDB file, whatever tables it has.
 
@@ -157,8 +201,13 @@ def _from_engine(
         raise
 
 
-def _find_table(engine: DuckDBEngine, wanted: str | None, place: str) -> tuple[exp.Table, str]:
+def _find_table(
+    engine: DuckDBEngine, wanted: str | None, place: str, catalog: str | None = None
+) -> tuple[exp.Table, str]:
+    """Return a table by its name, and the name as it is; ``catalog`` is the database, if it was attached for it."""
     listed = engine.rows(sql.statement("tables"), "find the table")
+    if catalog is not None:
+        listed = [row for row in listed if row[0] == catalog]
     if wanted is None:
         if len(listed) != 1:
             raise UsageError(f"{place} has {len(listed)} tables and views: name the one to use{_list(listed)}.")
@@ -199,23 +248,28 @@ def _from_data_file(path: Path, *, as_text: bool) -> Source:
 
 
 def _from_frame(frame: Any, kind: FrameKind) -> Source:  # noqa: ANN401 - a frame of a library that need not be installed
+    engine = DuckDBEngine.in_memory()
+    try:
+        return Source(engine, _read_frame(engine, frame, kind), f"the {kind} table", frame_kind=kind)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table:  # noqa: ANN401 - as above
+    """Return a temporary table with the rows of a data frame."""
     if type(frame).__name__ == "LazyFrame":
         frame = frame.collect()
     names = frame.column_names if kind == "arrow" else frame.columns
     if not len(names):
         raise UsageError(f"The {kind} table has no columns.")
     named_once([str(name) for name in names], f"The {kind} table")
-    engine = DuckDBEngine.in_memory()
     try:
-        try:
-            engine.connection.register("kanon_frame", frame)
-        except duckdb.Error:
-            raise SourceError(f"The {kind} table cannot be read: a column holds values of several types.") from None
-        relation = engine.temporary_name("kanon_source")
-        copy = exp.select("*").from_(sql.relation("kanon_frame"))
-        engine.run(sql.create_table(relation, copy, temporary=True), "read the data frame")
-        engine.connection.unregister("kanon_frame")
-        return Source(engine, relation, f"the {kind} table", frame_kind=kind)
-    except BaseException:
-        engine.close()
-        raise
+        engine.connection.register("kanon_frame", frame)
+    except duckdb.Error:
+        raise SourceError(f"The {kind} table cannot be read: a column holds values of several types.") from None
+    relation = engine.temporary_name("kanon_source")
+    copy = exp.select("*").from_(sql.relation("kanon_frame"))
+    engine.run(sql.create_table(relation, copy, temporary=True), "read the data frame")
+    engine.connection.unregister("kanon_frame")
+    return relation

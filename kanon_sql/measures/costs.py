@@ -133,7 +133,7 @@ def hidden_costs_query(
             elif level == column.height:
                 cost = sql.literal(measure.full(column))
             else:
-                cost = _cell_cost(column, measure)
+                cost = cell_cost(column, measure)
             charged = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=exp.Paren(this=cost)))
             total = exp.Coalesce(this=charged, expressions=[sql.literal(0)])
             query.select(sql.named(total, f"{measure.name}_{column.number}"), copy=False)
@@ -207,7 +207,7 @@ def cells_query(
         condition: on the rows; None takes all.
     """
     totals = [
-        exp.Sum(this=exp.Mul(this=sql.column(N, "part"), expression=exp.Paren(this=_cell_cost(column, measure))))
+        exp.Sum(this=exp.Mul(this=sql.column(N, "part"), expression=exp.Paren(this=cell_cost(column, measure))))
         for measure in measures
     ]
     query = (
@@ -228,7 +228,7 @@ def levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
 
 
 def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
-    cost = _cell_cost(column, measure, qualified=False)
+    cost = cell_cost(column, measure, qualified=False)
     total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=cost)))
     has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
     return (
@@ -244,8 +244,8 @@ def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
     )
 
 
-def _cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) -> exp.Expr:
-    """Return the cost of a cell with a label: that of the root where the label reads like it."""
+def cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) -> exp.Expr:
+    """Return the cost of a cell with a label, over the columns of the labels relation (under its ``labels_alias``)."""
     case = exp.Case().when(sql.column("at_root"), sql.literal(measure.full(column))).else_(measure.cost(column))
     if qualified:
         for reference in case.find_all(exp.Column):

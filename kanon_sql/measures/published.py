@@ -1,0 +1,257 @@
+"""All measures of a table that was published, from its labels as they are written there, against its original.
+
+Nothing is known of how it was made. What a label stands for is looked up in the hierarchy of its column, on the level
+that all labels of the column have in common: the lowest one, where there are several. Where there is none (a local
+recoding), each label is looked up by itself; one that is written alike on several levels is taken for the one that
+stands for most.
+
+1. The classes: different rows of labels, and how many rows have them.
+2. What each label can stand for; one that is in no hierarchy ends the measuring.
+3. The level of each column, and what each label stands for on it.
+4. The measures: of cells label by label, of classes by their sizes, of boxes by what their labels cover. Rows that the
+   original has more are suppressed rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import UsageError
+from kanon_sql.frequency import N
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.code import code_name
+from kanon_sql.identity import published
+from kanon_sql.measures.boxes import box_columns, box_measures
+from kanon_sql.measures.costs import cell_cost
+from kanon_sql.measures.labels import labels_alias
+from kanon_sql.measures.summary import ClassCounts, distortion, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.frequency import FrequencySet
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.measures.costs import Costs
+    from kanon_sql.measures.labels import Labels
+
+_LABEL = "label"
+
+
+@dataclass(frozen=True)
+class PublishedMeasures:
+    """What was measured in a published table.
+
+    Attributes:
+        values: every measure, by name.
+        counts: sizes of its classes.
+        levels: the level of each column; None for a column whose labels are on several levels, or that has none.
+    """
+
+    values: dict[str, float | None]
+    counts: ClassCounts
+    levels: tuple[int | None, ...]
+
+
+def measure_published(
+    frequency: FrequencySet,
+    release: exp.Table,
+    columns: Sequence[Column],
+    hierarchies: Sequence[Hierarchy],
+    labels: Sequence[Labels],
+    costs: Sequence[Costs],
+    k: int,
+) -> PublishedMeasures:
+    """Return every measure of a published table.
+
+    Args:
+        frequency: the frequency set of the original.
+        release: the published table, in the same engine.
+        columns: its quasi-identifiers, in the order of the hierarchies.
+        hierarchies: of the original.
+        labels: of the original.
+        costs: what each measure of cells charges.
+        k: the class size in whose units the average is given.
+
+    Raises:
+        UsageError: the table has labels that are not in the hierarchies, or more rows than the original.
+    """
+    engine = frequency.engine
+    # 1. The classes.
+    classes = engine.temporary_name("kanon_published")
+    engine.run(sql.create_table(classes, classes_query(release, columns), temporary=True), "classes of the release")
+    n = sql.column(N)
+    square = exp.Sum(this=exp.Mul(this=n, expression=n.copy()))
+    sizes = exp.select(sql.count_rows(), exp.Sum(this=n.copy()), square, exp.Min(this=n.copy())).from_(classes.copy())
+    number, rows, squares, smallest = engine.row(sizes, "sizes of the classes")
+    suppressed = frequency.rows - int(rows or 0)
+    if suppressed < 0:
+        raise UsageError(
+            f"The release has {int(rows):,} rows and its original {frequency.rows:,}: is it a release of that table?"
+        )
+    counts = ClassCounts(number, int(rows or 0), int(squares or 0), smallest, suppressed, (), None)
+    # 2. and 3. What its labels stand for.
+    meanings, levels = [], []
+    for column, hierarchy in zip(labels, hierarchies, strict=True):
+        meaning, level = _meaning(frequency, classes, column, hierarchy)
+        meanings.append(meaning)
+        levels.append(level)
+    # 4. The measures.
+    values: dict[str, float | None] = dict(_cells(frequency, classes, meanings, labels, costs, suppressed))
+    boxes = _with_meanings(
+        exp.select(*box_columns(frequency, labels), sql.column(N, "classes")), classes, meanings, labels
+    )
+    found = box_measures(frequency, boxes, labels, suppressed, patiently=True)
+    known = [level for level in levels if level is not None]
+    shift = distortion(known, labels) if len(known) == len(levels) else None
+    engine.run(sql.drop(classes), "drop the classes of the release")
+    return PublishedMeasures(values_of(values, counts, found, shift, frequency.rows, k), counts, tuple(levels))
+
+
+def classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
+    """Return the query of the classes of a published table: labels as text, one column for each, and their rows."""
+    written = [_as_text(sql.column(column.name), column) for column in columns]
+    named = [sql.named(label, _label(number)) for number, label in enumerate(written)]
+    query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
+    return query.group_by(*(label.copy() for label in written))
+
+
+def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> exp.Select:
+    """Return the query of what the labels of a column can stand for: their text, and rows of its labels relation."""
+    codes = [code_name(placement.number) for placement in column.placements]
+    # 1. How each label of each level is written.
+    written = []
+    for level in range(column.height + 1):
+        label = sql.column(level_name(level)) if level else _as_text(sql.column(VALUE), hierarchy.column)
+        prefixes = [
+            sql.named(sql.bits(sql.column(name), place.word.mask(level)), name)
+            for name, place in zip(codes, column.placements, strict=True)
+        ]
+        number = sql.named(sql.literal(level), "level")
+        written.append(
+            exp.select(number, sql.named(label, _LABEL), *prefixes).distinct().from_(hierarchy.relation.copy())
+        )
+    # 2. Those that the release has.
+    own = sql.column(_label(column.number))
+    released = exp.select(sql.named(own, _LABEL)).distinct().from_(classes.copy())
+    same_code = [
+        exp.EQ(this=sql.column(name, "written"), expression=sql.column(name, "labels")) for name in ("level", *codes)
+    ]
+    return (
+        exp.select(sql.column(_LABEL, "written"), exp.Column(this=exp.Star(), table=sql.identifier("labels")))
+        .from_("released")
+        .join("written", on=sql.same(sql.column(_LABEL, "written"), sql.column(_LABEL, "released")))
+        .join(sql.aliased(column.relation, "labels"), on=sql.all_of(same_code))
+        .with_("released", as_=released)
+        .with_("written", as_=sql.union_all(written))
+    )
+
+
+def _meaning(
+    frequency: FrequencySet, classes: exp.Table, column: Labels, hierarchy: Hierarchy
+) -> tuple[exp.Table, int | None]:
+    """Return a relation with one row for each label of a column of the release, and the level of the column.
+
+    Raises:
+        UsageError: the column has labels that its hierarchy has not.
+    """
+    engine, name = frequency.engine, hierarchy.column.name
+    possible = engine.temporary_name(f"kanon_possible_{name}")
+    query = meanings_query(classes, column, hierarchy)
+    engine.run(sql.create_table(possible, query, temporary=True), f"what labels of {name} can stand for")
+    # 2. Labels that stand for nothing.
+    total = _count_labels(sql.column(_label(column.number)), classes)
+    known = _count_labels(sql.column(_LABEL), possible)
+    (there,) = engine.row(total, f"labels of {name}")
+    (found,) = engine.row(known, f"labels of {name} that are known")
+    if found < there:
+        raise UsageError(
+            f"Column {name!r} of the release has {there:,} different labels, and {there - found:,} of them are neither "
+            "values of the original nor labels of its hierarchy. Name the hierarchy that it was made with: --hierarchy."
+        )
+    # 3. The lowest level that has them all; the root, where there is nothing else.
+    lower = exp.select(
+        "level",
+        sql.count_distinct(_never_null(sql.column(_LABEL))),
+        sql.where(sql.count_rows(), sql.negated(sql.column("at_root"))),
+    )
+    by_level = engine.rows(lower.from_(possible.copy()).group_by("level").order_by("level"), f"levels of {name}")
+    common = [level if below else column.height for level, labels, below in by_level if labels == there]
+    level = min(common, default=None) if there else None
+    meaning = engine.temporary_name(f"kanon_meaning_{name}")
+    chosen = _chosen_query(possible, level)
+    engine.run(sql.create_table(meaning, chosen, temporary=True), f"what labels of {name} stand for")
+    engine.run(sql.drop(possible), f"drop what labels of {name} can stand for")
+    return meaning, level
+
+
+def _chosen_query(possible: exp.Table, level: int | None) -> exp.Select:
+    """Return the query of one meaning for each label: on a level, or the one that stands for most leaves."""
+    order = [
+        exp.Ordered(this=sql.column("at_root"), desc=True),
+        exp.Ordered(this=sql.column("leaves"), desc=True),
+        exp.Ordered(this=sql.column("level")),
+    ]
+    rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(_LABEL)], order=exp.Order(expressions=order))
+    ranked = exp.select("*", sql.named(rank, "rank")).from_(possible.copy())
+    if level is not None:
+        ranked = ranked.where(exp.EQ(this=sql.column("level"), expression=sql.literal(level)))
+    first = exp.EQ(this=sql.column("rank"), expression=sql.literal(1))
+    return exp.select("*").from_(ranked.subquery("ranked")).where(first)
+
+
+def _cells(
+    frequency: FrequencySet,
+    classes: exp.Table,
+    meanings: Sequence[exp.Table],
+    labels: Sequence[Labels],
+    costs: Sequence[Costs],
+    suppressed: int,
+) -> dict[str, float]:
+    """Return the measures of cells."""
+    charged = [
+        exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=exp.Paren(this=cell_cost(column, cost.measure))))
+        for cost in costs
+        for column in labels
+    ]
+    query = _with_meanings(exp.select(*charged), classes, meanings, labels)
+    answers = iter(frequency.engine.row(query, "what the cells of the release cost"))
+    values = {}
+    for cost in costs:
+        published_cells = sum(int(next(answers) or 0) * weight for weight in cost.weights)
+        values[cost.measure.name] = cost.value(published_cells + suppressed * sum(cost.full))
+    return values
+
+
+def _with_meanings(
+    query: exp.Select, classes: exp.Table, meanings: Sequence[exp.Table], labels: Sequence[Labels]
+) -> exp.Select:
+    """Return a query over the classes of the release, each with what its labels stand for."""
+    query = query.from_(sql.aliased(classes, "classes"))
+    for column, meaning in zip(labels, meanings, strict=True):
+        alias = labels_alias(column)
+        same_label = sql.same(sql.column(_LABEL, alias), sql.column(_label(column.number), "classes"))
+        query = query.join(sql.aliased(meaning, alias), on=same_label)
+    return query
+
+
+def _count_labels(label: exp.Expr, relation: exp.Table) -> exp.Select:
+    return exp.select(sql.count_distinct(_never_null(label))).from_(relation.copy())
+
+
+def _never_null(label: exp.Expr) -> exp.Expr:
+    """Return a text that is different for every label and for NULL, so that NULL is counted."""
+    marked = exp.DPipe(this=sql.literal("="), expression=label, safe=True)
+    return exp.Coalesce(this=marked, expressions=[sql.literal("")])
+
+
+def _as_text(value: exp.Expr, column: Column) -> exp.Expr:
+    return value if column.type == "VARCHAR" else sql.cast(published(value, column), "VARCHAR")
+
+
+def _label(number: int) -> str:
+    return f"label_{number + 1}"

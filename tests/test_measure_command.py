@@ -1,0 +1,234 @@
+"""``kanon measure``: what a published table says by itself, against what its recoding said before it was published."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import brute_force
+import duckdb
+import pandas as pd
+import pytest
+from conftest import ADULT_QI
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import TABLE, Case, cases, load
+
+import kanon_sql as kanon
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Ended
+
+OF_CLASSES = {"discernibility", "average_class_size", "average_rows_per_class"}
+
+
+@given(cases(max_rows=20), st.sampled_from(["optimal", "datafly", "spolg", "local"]))
+@settings(max_examples=80)
+def test_before_publishing_and_after_the_measures_agree(case: Case, algorithm: str) -> None:
+    """... wherever a label can be told from a value that is written like it."""
+    assume(not any(brute_force.root_of(tree) in tree for tree in case.hierarchies))
+    connection, person = load(case)
+    with tempfile.TemporaryDirectory() as directory:
+        hierarchies = case.write_hierarchies(Path(directory))
+        asked: dict[str, Any] = {"quasi_identifiers": case.columns, "hierarchies": hierarchies}
+        model = kanon.KAnonymity(case.k, entity=person)
+        try:
+            release = kanon.anonymize(
+                connection, TABLE, models=[model], max_suppressed=case.max_suppressed, algorithm=algorithm, **asked
+            )
+        except kanon.NoSolutionError:
+            return
+        with release:
+            published = release.to_table("published")
+            before, levels = release.measures, release.levels
+            rows, suppressed = release.rows_out, release.rows_suppressed
+        found = kanon.measure(connection, "published", original=TABLE, models=[kanon.KAnonymity(case.k)], **asked)
+    assert (found.rows_out, found.rows_suppressed) == (rows, suppressed)
+    assert found.classes == published.verification.classes
+    for name, value in before.items():
+        if name == "distortion":
+            continue
+        if name in OF_CLASSES and algorithm in {"spolg", "local"}:  # classes of two steps may be written alike
+            continue
+        assert found.measures[name] == pytest.approx(value, abs=1e-8), name
+    if rows and levels is not None and found.levels is not None:
+        labels = {column: set(connection.table("published").project(_quoted(column)).fetchall()) for column in levels}
+        for column, tree in zip(case.columns, case.hierarchies, strict=True):
+            # A column of roots alone is at the root, on whatever level that was read.
+            only_roots = levels[column] and labels[column] == {(brute_force.root_of(tree),)}
+            assert found.levels[column] == (len(next(iter(tree.values()))) if only_roots else levels[column])
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def test_by_hand(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
+    """Six rows, leaves a b c d under A = {a, b, c} and D = {d}; published: five rows of A.
+
+    Loss (5 * 2/3 + 1)/6. Entropy: a 2, b 2, c 1, d 1 rows; under A there are 5: cells of A take
+    2 log2(5/2) + 2 log2(5/2) + log2(5), the suppressed d log2(6); at the root 4 log2(6/2) + 2 log2(6). Ambiguity
+    (5*3 + 4)/6. The reader spreads 5 rows over a, b, c and one over all four: 5/3 + 1/4 = 23/12 for each of a, b and c,
+    1/4 for d; KL = (2 log2(2/(23/12)) * 2 + log2(1/(23/12)) + log2(4))/6.
+    """
+    from math import log2
+
+    (tmp_path / "c.csv").write_text("a;A;*\nb;A;*\nc;A;*\nd;D;*\n", encoding="utf-8")
+    pd.DataFrame({"c": ["a", "a", "b", "b", "c", "d"]}).to_csv(tmp_path / "original.csv", index=False)
+    pd.DataFrame({"c": ["A"] * 5}).to_csv(tmp_path / "release.csv", index=False)
+    ended = kanon(
+        "measure", tmp_path / "release.csv", "--original", tmp_path / "original.csv", "--qi", "c", "-k", 3,
+        "--hierarchies", tmp_path, "--format", "json",
+    )  # fmt: skip
+    assert ended.code == 0
+    found = ended.json
+    assert found["levels"] == {"c": 1}
+    assert (found["rows_in"], found["rows_out"], found["rows_suppressed"], found["classes"]) == (6, 5, 1, 1)
+    bits = (4 * log2(5 / 2) + log2(5) + log2(6)) / (4 * log2(3) + 2 * log2(6))
+    divergence = (4 * log2(2 / (23 / 12)) + log2(12 / 23) + log2(4)) / 6
+    expected = {
+        "loss": 13 / 18,
+        "gcp": (5 * 3 / 4 + 1) / 6,
+        "precision": 1 - 3.5 / 6,
+        "nonuniform_entropy": bits,
+        "distortion": 1 / 2,
+        "discernibility": 25 + 6,
+        "average_class_size": 5 / 3,
+        "average_rows_per_class": 5,
+        "ambiguity": 19 / 6,
+        "kl_divergence": divergence,
+    }
+    assert found["measures"] == pytest.approx(expected, abs=1e-7)
+
+
+def test_a_label_on_several_levels_is_taken_for_what_all_labels_of_the_column_have_in_common(tmp_path: Path) -> None:
+    """``x`` is a value, and the label of x and y on level 1. Beside Z, of level 1, it is that; alone, the value."""
+    (tmp_path / "c.csv").write_text("x;x;*\ny;x;*\nz;Z;*\n", encoding="utf-8")
+    original = pd.DataFrame({"c": ["x", "y", "z", "z"]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["c"], "hierarchies": tmp_path, "original": original}
+    beside = kanon.measure(pd.DataFrame({"c": ["x", "x", "Z", "Z"]}), **asked)
+    assert beside.levels == {"c": 1}
+    assert beside.measures["loss"] == pytest.approx(2 * (1 / 2) / 4)
+    alone = kanon.measure(pd.DataFrame({"c": ["x"]}), **asked)
+    assert alone.levels == {"c": 0}
+    assert alone.measures["loss"] == pytest.approx(3 / 4)  # the three rows that are missing
+    # On no level are both: each by itself, and x is what stands for most.
+    apart = kanon.measure(pd.DataFrame({"c": ["x", "y", "Z", "Z"]}), **asked)
+    assert apart.levels == {"c": None}
+    assert apart.measures["loss"] == pytest.approx((1 / 2) / 4)
+    assert apart.measures["distortion"] is None
+
+
+def test_adult_optimal_and_local_after_publishing(adult: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """A text file of labels says the same as the search did; DuckDB's own count of classes agrees."""
+    columns = ",".join(ADULT_QI)
+    for algorithm in ("optimal", "local"):
+        made = kanon(
+            "anonymize", adult / "adult.csv", "--qi", columns, "--rest", "drop", "--hierarchies", adult, "-k", 10,
+            "--max-suppressed", 0.02, "--algorithm", algorithm, "--out", "release.csv", "--replace", "--format", "json",
+        )  # fmt: skip
+        ended = kanon(
+            "measure", "release.csv", "--original", adult / "adult.csv", "--qi", columns, "--hierarchies", adult,
+            "-k", 10, "--format", "json",
+        )  # fmt: skip
+        assert ended.code == 0
+        expected = {name: value for name, value in made.json["measures"].items() if name not in OF_CLASSES}
+        found = {name: value for name, value in ended.json["measures"].items() if name not in OF_CLASSES}
+        assert found == pytest.approx(expected, abs=1e-8)
+        if algorithm == "optimal":
+            assert ended.json["levels"] == made.json["levels"]
+        else:
+            assert set(ended.json["levels"].values()) == {None}
+        quoted = ", ".join(f'"{column}"' for column in ADULT_QI)
+        sizes = duckdb.read_csv(str(in_tmp / "release.csv")).aggregate("count(*) AS n", quoted)
+        assert sizes.aggregate("count(*), min(n)").fetchall() == [(ended.json["classes"], ended.json["smallest_class"])]
+
+
+@pytest.fixture
+def database(in_tmp: Path) -> Path:
+    """Return a database with a table and a release of it."""
+    path = in_tmp / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE patients AS SELECT i % 20 + 20 AS age, i % 2 AS sex FROM range(200) AS t(i)")
+    with kanon.anonymize(
+        path, "patients", quasi_identifiers=["age", "sex"], hierarchies={"age": "intervals:5", "sex": "flat"},
+        models=[kanon.KAnonymity(20)], max_suppressed=0,
+    ) as release:  # fmt: skip
+        release.to_table("patients_k20")
+    return path
+
+
+ASKED = ("--qi", "age,sex", "--hierarchy", "age=intervals:5", "--hierarchy", "sex=flat")
+
+
+def test_the_original_is_a_table_beside_it_another_database_or_a_file(
+    database: Path, in_tmp: Path, kanon: Callable[..., Ended]
+) -> None:
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("COPY patients TO 'patients.parquet'")
+        connection.execute("ATTACH 'other.duckdb' AS other; CREATE TABLE other.p AS FROM patients; DETACH other")
+        connection.execute("COPY patients_k20 TO 'release.csv'")
+    beside = kanon("measure", database, "patients_k20", "--original", "patients", *ASKED, "--format", "json")
+    assert beside.code == 0, beside.err
+    assert beside.json["original"] == "patients"
+    expected = {**beside.json, "original": None}
+    for original in (
+        ("--original", in_tmp / "patients.parquet"),
+        ("--original", in_tmp / "other.duckdb"),
+        ("--original", in_tmp / "other.duckdb", "--original-table", "p"),
+        ("--original", database, "--original-table", "patients"),
+    ):
+        ended = kanon("measure", database, "patients_k20", *original, *ASKED, "--format", "json")
+        assert ended.code == 0, ended.err
+        assert {**ended.json, "original": None} == expected
+    ended = kanon(
+        "measure", "release.csv", "--original", database, "--original-table", "patients", *ASKED, "--format", "json"
+    )
+    assert {**ended.json, "original": None, "table": "patients_k20"} == expected
+
+
+def test_without_its_original_a_table_has_classes_alone(database: Path, kanon: Callable[..., Ended]) -> None:
+    ended = kanon("measure", database, "patients_k20", "--qi", "age,sex", "-k", 20, "--format", "json")
+    assert ended.code == 0
+    assert ended.json["rows_in"] is None
+    assert ended.json["rows_out"] == 200
+    assert ended.json["measures"].keys() == {"average_class_size", "average_rows_per_class"}
+    assert ended.json["measures"]["average_class_size"] == pytest.approx(200 / ended.json["classes"] / 20)
+    screen = kanon("measure", database, "patients_k20", "--qi", "age,sex", "-k", 20)
+    assert "loss" not in screen.out
+    assert "200 rows" in screen.out
+
+
+def test_sql_is_what_was_run(database: Path, kanon: Callable[..., Ended]) -> None:
+    ended = kanon("measure", database, "patients_k20", "--original", "patients", *ASKED, "--sql")
+    assert ended.code == 0
+    assert "-- what labels of age can stand for" in ended.out
+    assert "-- KL divergence" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("patients_k20", "--original", "patients", "--qi", "age,sex"), "neither values of the original nor labels"),
+        (("patients", "--original", "patients_k20", *ASKED), "HierarchyError|type|values"),
+        (("patients_k20", "--original", "nowhere", *ASKED), "nowhere"),
+        (("patients_k20", "--original", "nowhere.csv", *ASKED), "nowhere.csv"),
+        (("patients_k20", "--original", "patients"), "quasi-identifier"),
+        (("patients_k20", "--qi", "age,sex", "--hierarchy", "age=intervals:5"), "--original"),
+        (("few", "--original", "few_original", "--qi", "age"), "is it a release"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    database: Path, kanon: Callable[..., Ended], arguments: tuple[str, ...], said: str
+) -> None:
+    with duckdb.connect(str(database)) as connection:
+        connection.execute(
+            "CREATE TABLE few AS SELECT 1 AS age FROM range(3); CREATE TABLE few_original AS SELECT 1 AS age"
+        )
+    ended = kanon("measure", database, *arguments)
+    assert ended.code in {2, 3}
+    assert any(part in ended.err for part in said.split("|"))
+    assert "Traceback" not in ended.err
