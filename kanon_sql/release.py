@@ -88,6 +88,12 @@ class Release:
         ]
 
     @property
+    def path_share(self) -> float | None:
+        """The share of the search that SPOLG spent on choosing its path, 0 to 1; None for other algorithms."""
+        spent = self.result.path_seconds
+        return None if spent is None else spent / self.seconds["search"]
+
+    @property
     def rows_in(self) -> int:
         """Rows of the table."""
         return self.prepared.frequency.rows
@@ -270,6 +276,7 @@ class Release:
             "levels": self.levels,
             "labels": self._labels(),
             "steps": self.steps,
+            "path_share": None if self.path_share is None else round(self.path_share, 4),
             "heights": {hierarchy.column.name: hierarchy.height for hierarchy in self.publication.hierarchies},
             "hierarchies": {
                 hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}

@@ -267,7 +267,8 @@ def _proof(summary: dict[str, Any]) -> str:
         )
     stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""
     if summary["steps"] is not None:
-        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}"
+        path = "" if summary["path_share"] is None else f" (path: {summary['path_share']:.0%} of the search)"
+        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}"
     return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
 
 

@@ -76,6 +76,7 @@ class SearchResult:
         classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps.
         stopped: why the search ended before it was complete; None if it is complete.
         published: rows published at each step of a local recoding.
+        path_seconds: how long it took to choose SPOLG's path; None for other algorithms.
     """
 
     recoding: Recoding
@@ -86,6 +87,7 @@ class SearchResult:
     classes: exp.Table
     stopped: Stopped | None = None
     published: tuple[int, ...] = ()
+    path_seconds: float | None = None
 
     @property
     def optimal(self) -> bool:

@@ -37,6 +37,7 @@ class Remaining:
         self._left = self.engine.temporary_name("kanon_remaining")
         self.steps: list[Node] = []
         self.published: list[int] = []
+        self.seconds: dict[str, float] = {}
         self._tested: set[Node] = set()
         self.tuples = problem.frequency.tuples
         keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]

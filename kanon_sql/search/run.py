@@ -131,6 +131,7 @@ def _search_steps(
         remaining.relation,
         stopped,
         tuple(remaining.published),
+        remaining.seconds.get("path"),
     )
 
 

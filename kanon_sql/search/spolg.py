@@ -17,6 +17,7 @@ from kanon_sql import sql
 from kanon_sql.frequency import N, key_name
 from kanon_sql.lattice import with_level
 from kanon_sql.measures.costs import costs_in
+from kanon_sql.timing import timed
 
 if TYPE_CHECKING:
     from kanon_sql.lattice import Node
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 
 
 def spolg(remaining: Remaining, deadline: float | None, progress: SearchProgress | None = None) -> None:
-    """Publish along the path of least loss on a sample."""
-    for number, node in enumerate(path(remaining.problem, deadline), start=1):
+    """Publish along the path of least loss on a sample; what the path took is noted, as the paper reports it."""
+    with timed(remaining.seconds, "path"):
+        nodes = path(remaining.problem, deadline)
+    for number, node in enumerate(nodes, start=1):
         if remaining.rows == 0:
             return
         remaining.publish(node)
