@@ -95,8 +95,8 @@ def claims(by_k: dict[int, tuple[Run, Run]], by_width: dict[int, tuple[Run, Run]
     growth = spolg_many.loss - spolg_few.loss, incognito_many.loss - incognito_few.loss
     slow = (
         f"from {spolg_few.loss:.4f} at k = {few} to {spolg_many.loss:.4f} at k = {many}, by {growth[0]:.4f}; "
-        f"Incognito's by {growth[1]:.4f}. At k = {many} it still loses a fraction of what Incognito loses at k = {few}. But as a "
-        f"factor its loss grows by {spolg_many.loss / spolg_few.loss:.1f}, Incognito's by "
+        f"Incognito's by {growth[1]:.4f}. At k = {many} it still loses a fraction of Incognito's at k = {few}. "
+        f"But as a factor its loss grows by {spolg_many.loss / spolg_few.loss:.1f}, Incognito's by "
         f"{incognito_many.loss / incognito_few.loss:.1f}"
     )
     below = [spolg.loss / incognito.loss for spolg, incognito in by_k.values()]
@@ -169,6 +169,7 @@ def draw(
         _title(loss_width, f"loss, k = {K}", "quasi-identifiers")
         _title(time_width, f"seconds of search, k = {K}", "quasi-identifiers")
         _title(rows, "share of the rows published by SPOLG", "step")
+        rows.locator_params(axis="x", integer=True)
         _title(rates, f"SPOLG, k = {K}", "sampling rate")
         figure.savefig(to, format="svg", metadata={"Date": None})
 
