@@ -73,7 +73,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         measure: what to lose least of: "loss", "gcp", "precision" or "nonuniform_entropy"; or, for full-domain
             recoding, "discernibility" or "average_class_size".
         time_limit: seconds after which the best release so far is taken, with its proven gap.
-        sample_rate: the share of rows on which "spolg" and "local" choose their path; 0.01 if not given.
+        sample_rate: the share of rows on which "spolg" chooses its path; 0.01 if not given.
         seed: of the order of rows; drawn when not given.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         progress: called as the work goes on.

@@ -68,7 +68,7 @@ class Policy:
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
         algorithm: how the recoding is searched for.
         measure: what it should lose least of.
-        sample_rate: the share of rows on which algorithms of local recoding choose their path; None is 1 %.
+        sample_rate: the share of rows on which SPOLG chooses its path; None is 1 %.
         time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
         seed: of the order of rows; None draws one.
         directory: where relative paths of hierarchies start from.
@@ -98,10 +98,8 @@ class Policy:
             )
         if self.sample_rate is not None and not 0 < self.sample_rate <= 1:
             raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
-        if self.sample_rate is not None and self.algorithm not in {"spolg", "local"}:
-            raise UsageError(
-                f"sample_rate is for algorithms that draw a sample, spolg and local; not {self.algorithm}."
-            )
+        if self.sample_rate is not None and self.algorithm != "spolg":
+            raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}

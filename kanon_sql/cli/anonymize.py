@@ -95,9 +95,7 @@ def anonymize_command(
     ] = None,
     sample_rate: Annotated[
         float | None,
-        typer.Option(
-            "--sample-rate", metavar="SHARE", help="Of rows on which spolg and local choose their path (0.01)."
-        ),
+        typer.Option("--sample-rate", metavar="SHARE", help="Of rows on which spolg chooses its path (0.01)."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the order of rows; drawn if not given.")] = None,
     hierarchy: HierarchyOption = None,

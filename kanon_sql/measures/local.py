@@ -78,7 +78,7 @@ def local_costs(
                 queries.append(cells_query(relation, column, level, measures, condition))
     answers = engine.rows(sql.union_all(queries), "costs of the local recoding") if queries else []
     # 2. Cells at the root, those of suppressed rows among them.
-    by_step = dict(engine.rows(_rows_by_step(relation), "rows of each step"))
+    by_step = dict(engine.rows(rows_by_step(relation), "rows of each step"))
     totals = []
     for place, cost in enumerate(costs):
         below = sum(int(answer[2 + place] or 0) * cost.weights[answer[0]] for answer in answers)
@@ -148,5 +148,6 @@ def class_counts_query(
     ).from_(classes.subquery("classes"))
 
 
-def _rows_by_step(relation: exp.Table) -> exp.Select:
+def rows_by_step(relation: exp.Table) -> exp.Select:
+    """Return the query of the rows of each step; of NULL, those that are suppressed."""
     return exp.select(STEP, sql.sum_of(sql.column(N))).from_(relation.copy()).group_by(STEP)

@@ -8,7 +8,7 @@ left, satisfies the models.
 2. A step that publishes few rows is passed over at first: it would cost a statement to save next to nothing. What is
    left is then gone through once more, without that threshold.
 3. Several nodes are tested by one statement; where many tuples are left, each by a probe of one class in several.
-4. What is left goes up SPOLG's path to the root.
+4. What is left goes up a path to the root like SPOLG's, chosen by what the whole table loses.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ import heapq
 from typing import TYPE_CHECKING
 
 from kanon_sql.lattice import with_level
-from kanon_sql.search.spolg import path
+from kanon_sql.search.spolg import cheapest_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kanon_sql.lattice import Node
     from kanon_sql.search.base import Problem, SearchProgress
-    from kanon_sql.search.remaining import Remaining
+    from kanon_sql.search.remaining import Publishable, Remaining
 
 _NODES = 10_000  # of the lattice that are gone through
-_SHARES = (0.002, 0.0002)  # of all rows that a step must publish, in each pass
+_SHARES = (0.001, 0.0002)  # of all rows that a step must publish, in each pass
+_SHARES_OF_MANY = (0.01, 0.001)  # the same where each step takes long
 _MANY = 200_000  # tuples from which a probe is cheaper than a test
 _AT_ONCE = 128  # nodes that one statement tests at most
 _PAIRS = 1_000_000  # of tuples and nodes that one statement goes through at most
@@ -36,33 +37,53 @@ _PAIRS = 1_000_000  # of tuples and nodes that one statement goes through at mos
 def local(remaining: Remaining, deadline: float | None, progress: SearchProgress | None = None) -> None:
     """Publish at the nodes of the lattice in ascending order of their loss."""
     problem = remaining.problem
+    shares = _SHARES_OF_MANY if remaining.tuples >= _MANY else _SHARES
     # 1. The nodes; where nothing could be published before, nothing can be later: what is left only shrinks.
     nodes = list(nodes_by_cost(problem, _NODES))
-    for share in _SHARES:
-        enough = max(1, int(share * problem.frequency.rows))
-        promising: list[Node] = []
-        while nodes and remaining.rows:
-            # 3. Several nodes in one statement, or one by a probe.
-            several = max(1, min(_AT_ONCE, _PAIRS // max(1, remaining.tuples)))
-            batch, nodes = nodes[:several], nodes[several:]
-            if remaining.tuples >= _MANY:
-                publishable = [remaining.publishable_by_probe(node, deadline) for node in batch]
-            else:
-                publishable = remaining.publishable(batch, deadline)
-            # 2. Enough for a step.
-            for node, rows in zip(batch, publishable, strict=True):
-                if rows >= enough:
-                    remaining.publish(node)
-                elif rows or remaining.tuples >= _MANY:
-                    promising.append(node)
-            if progress is not None:
-                progress(remaining.tested, None, None)
-        nodes = promising
+    for share in shares:
+        nodes = _go_through(remaining, nodes, max(1, int(share * problem.frequency.rows)), deadline, progress)
     # 4. What is left.
-    for node in path(problem, deadline):
-        if remaining.rows == 0:
-            return
-        remaining.publish(node)
+    if remaining.tuples:
+        way = cheapest_path(problem, problem.costs.totals)
+        for node, could in zip(way, remaining.publishable(way, deadline), strict=True):
+            if could.rows:
+                remaining.publish(node)
+
+
+def _go_through(
+    remaining: Remaining, nodes: list[Node], enough: int, deadline: float | None, progress: SearchProgress | None
+) -> list[Node]:
+    """Publish at nodes at which that are enough rows; return the others at which something could be published."""
+    promising: list[Node] = []
+    while nodes and remaining.tuples:
+        # 3. Several nodes in one statement, or one by a probe.
+        by_probe = remaining.tuples >= _MANY
+        several = max(1, min(_AT_ONCE, _PAIRS // remaining.tuples))
+        batch, nodes = nodes[:several], nodes[several:]
+        if by_probe:
+            publishable = [remaining.publishable_by_probe(node, deadline) for node in batch]
+        else:
+            publishable = remaining.publishable(batch, deadline)
+        # 2. Enough for a step: when the nodes were tested, and still after those before it were published.
+        for node, could in zip(batch, publishable, strict=True):
+            if could.rows >= enough and _is_step(remaining, node, could, enough):
+                continue
+            if could.rows or by_probe:
+                promising.append(node)
+        if progress is not None:
+            progress(remaining.tested, None, None)
+    return promising
+
+
+def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) -> bool:
+    """Publish at a node, unless by now that are too few rows; tell whether it was done."""
+    tuples = remaining.publish(node)
+    if tuples == could.tuples or tuples >= enough or not tuples:
+        return bool(tuples)
+    if remaining.rows_of(len(remaining.steps)) >= enough:
+        return True
+    remaining.take_back()
+    return False
 
 
 def nodes_by_cost(problem: Problem, most: int) -> Iterator[Node]:

@@ -6,6 +6,7 @@ kanon_remaining                                                      what is lef
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -13,7 +14,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.classes import PROBED, classes_query, is_published, node_query
 from kanon_sql.frequency import ENTITY, PERSONS, N, key_name, masks_of
-from kanon_sql.measures.local import STEP, local_costs
+from kanon_sql.measures.local import STEP, local_costs, rows_by_step
 from kanon_sql.recoding import Local
 
 _LATE = 30  # steps from the end among which one may be left out
@@ -26,6 +27,19 @@ if TYPE_CHECKING:
     from kanon_sql.search.base import Problem
 
 
+@dataclass(frozen=True)
+class Publishable:
+    """What could be published at a node.
+
+    Attributes:
+        rows: rows, or about as many.
+        tuples: tuples of the frequency set; None where that is not known.
+    """
+
+    rows: int
+    tuples: int | None
+
+
 class Remaining:
     """The rows that are not published yet."""
 
@@ -36,7 +50,6 @@ class Remaining:
         self.relation = self.engine.temporary_name("kanon_assigned")
         self._left = self.engine.temporary_name("kanon_remaining")
         self.steps: list[Node] = []
-        self.published: list[int] = []
         self.seconds: dict[str, float] = {}
         self._tested: set[Node] = set()
         self.tuples = problem.frequency.tuples
@@ -55,27 +68,45 @@ class Remaining:
 
     @property
     def rows(self) -> int:
-        """Rows that are left."""
+        """Rows that are left; counted when it is asked for."""
         return self.problem.frequency.rows - sum(self.published)
+
+    @property
+    def published(self) -> tuple[int, ...]:
+        """Rows that are published at each step; counted when it is asked for."""
+        rows = dict(self.engine.rows(rows_by_step(self.relation), "rows of each step"))
+        return tuple(int(rows[number]) for number in range(1, len(self.steps) + 1))
+
+    def rows_of(self, step: int) -> int:
+        """Return how many rows are published at a step, from 1."""
+        of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(step))
+        counted = exp.select(exp.Sum(this=sql.column(N))).from_(self.relation.copy()).where(of_step)
+        (rows,) = self.engine.row(counted, f"rows of step {step}")
+        return int(rows or 0)
 
     @property
     def tested(self) -> int:
         """How many nodes of the lattice were tested or published at."""
         return len(self._tested)
 
-    def publishable(self, nodes: Sequence[Node], deadline: float | None = None) -> list[int]:
-        """Return how many of the rows that are left could be published at each of several nodes, in one statement."""
+    def publishable(self, nodes: Sequence[Node], deadline: float | None = None) -> list[Publishable]:
+        """Return what of the rows that are left could be published at each of several nodes, in one statement."""
         self._tested.update(nodes)
-        answers = dict(self.engine.rows(self._publishable_query(nodes), f"test {len(nodes)} nodes", deadline=deadline))
-        return [int(answers.get(number) or 0) for number in range(len(nodes))]
+        answers = {
+            number: Publishable(int(rows), int(tuples))
+            for number, rows, tuples in self.engine.rows(
+                self._publishable_query(nodes), f"test {len(nodes)} nodes", deadline=deadline
+            )
+        }
+        return [answers.get(number, Publishable(0, 0)) for number in range(len(nodes))]
 
-    def publishable_by_probe(self, node: Node, deadline: float | None = None) -> int:
-        """Return about how many of the rows that are left could be published at a node, from one class in several."""
+    def publishable_by_probe(self, node: Node, deadline: float | None = None) -> Publishable:
+        """Return about what could be published at a node, from one class in several; of how many tuples is not told."""
         self._tested.add(node)
         query = node_query(self._left, self.problem.frequency.masks(node), self.problem.models, probe=True)
         counted = query.select(sql.where(exp.Sum(this=sql.column(N)), is_published(self.problem.models)))
         *_, rows = self.engine.row(counted, f"probe what is left at {node}", deadline=deadline)
-        return int(rows or 0) * PROBED
+        return Publishable(int(rows or 0) * PROBED, None)
 
     def _publishable_query(self, nodes: Sequence[Node]) -> exp.Select:
         frequency, models = self.problem.frequency, self.problem.models
@@ -88,17 +119,19 @@ class Remaining:
         measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
         # Without copies: there is a mask for every node, and a builder would copy all of them at every call.
         classes = (
-            exp.select(sql.column("node", "masks"), sql.named(exp.Sum(this=sql.column(N)), N), *measures, copy=False)
+            exp.select(sql.column("node", "masks"), sql.named(exp.Sum(this=sql.column(N)), N), copy=False)
+            .select(sql.named(sql.count_rows(), "tuples"), *measures, copy=False)
             .from_(sql.aliased(self._left, "left_over"), copy=False)
             .join(masks, join_type="cross", copy=False)
             .group_by(sql.column("node", "masks"), *masked, copy=False)
         )
-        counted = exp.select(sql.column("node"), exp.Sum(this=sql.column(N)), copy=False)
+        totals = [exp.Sum(this=sql.column(N)), exp.Sum(this=sql.column("tuples"))]
+        counted = exp.select(sql.column("node"), *totals, copy=False)
         counted = counted.from_(classes.subquery("classes", copy=False), copy=False)
         return counted.where(is_published(models), copy=False).group_by(sql.column("node"), copy=False)
 
     def publish(self, node: Node) -> int:
-        """Publish what can be at a node, as the next step; return how many rows that are. None is no step."""
+        """Publish what can be at a node, as the next step; return how many tuples that are. None is no step."""
         self._tested.add(node)
         masks = self.problem.frequency.masks(node)
         models = self.problem.models
@@ -122,25 +155,23 @@ class Remaining:
             expressions=[exp.EQ(this=sql.column(STEP), expression=sql.literal(number))],
             where=exp.Where(this=exp.and_(left, in_large, copy=False)),
         )
-        self.engine.run(update, f"step {number}: publish at {node}")
-        of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(number))
-        counts = [sql.where(exp.Sum(this=sql.column(N)), of_step), sql.where(sql.count_rows(), left.copy())]
-        counted = exp.select(*counts, copy=False).from_(self.relation.copy(), copy=False)
-        rows, tuples = self.engine.row(counted, f"rows of step {number}")
-        self.tuples = tuples
-        if rows:
+        (changed,) = self.engine.row(update, f"step {number}: publish at {node}")  # how many rows it updated
+        if changed:
             self.steps.append(node)
-            self.published.append(int(rows))
-        return int(rows or 0)
+            self.tuples -= changed
+        return int(changed)
 
     def take_back(self) -> None:
         """Undo the last step: its rows are left again."""
-        number = len(self.steps)
-        of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(number))
-        update = exp.update(self.relation.copy(), {STEP: exp.null()}, where=of_step)
-        self.engine.run(update, f"take step {number} back")
         self.steps.pop()
-        self.published.pop()
+        self._forget_later_steps()
+
+    def _forget_later_steps(self) -> None:
+        """Give no step to tuples whose step is not, or no longer, among the steps."""
+        later = exp.GT(this=sql.column(STEP), expression=sql.literal(len(self.steps)))
+        update = exp.update(self.relation.copy(), {STEP: exp.null()}, where=later)
+        (changed,) = self.engine.row(update, f"take back what comes after step {len(self.steps)}")
+        self.tuples += changed
 
     def finish(self) -> None:
         """Publish what is left at the root; where too much is left even then, do without the steps that caused it.
@@ -151,6 +182,8 @@ class Remaining:
         3. Where no single step will do, take steps back from the end: without any, all rows are one class.
         """
         top = self.problem.lattice.top
+        # 0. The statement of a step may have ended just when the search was stopped.
+        self._forget_later_steps()
         # 1. The root.
         self.publish(top)
         if self.rows <= self.problem.limit:
@@ -158,7 +191,8 @@ class Remaining:
         # 2. Without one step.
         whole = [node for node in self.steps if node != top]
         late = range(max(0, len(whole) - _LATE), len(whole))  # what is left out early has to be gone through again
-        fewest = sorted(late, key=lambda number: self.published[number])[:_TRIES]
+        published = self.published
+        fewest = sorted(late, key=lambda number: published[number])[:_TRIES]
         found = []
         for number in fewest:
             steps = [*whole[:number], *whole[number + 1 :], top]

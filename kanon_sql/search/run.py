@@ -130,7 +130,7 @@ def _search_steps(
         remaining.tested,
         remaining.relation,
         stopped,
-        tuple(remaining.published),
+        remaining.published,
         remaining.seconds.get("path"),
     )
 

@@ -20,6 +20,8 @@ from kanon_sql.measures.costs import costs_in
 from kanon_sql.timing import timed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.lattice import Node
     from kanon_sql.search.base import Problem, SearchProgress
     from kanon_sql.search.remaining import Remaining
@@ -30,7 +32,7 @@ def spolg(remaining: Remaining, deadline: float | None, progress: SearchProgress
     with timed(remaining.seconds, "path"):
         nodes = path(remaining.problem, deadline)
     for number, node in enumerate(nodes, start=1):
-        if remaining.rows == 0:
+        if remaining.tuples == 0:
             return
         remaining.publish(node)
         if progress is not None:
@@ -50,7 +52,17 @@ def path(problem: Problem, deadline: float | None = None) -> list[Node]:
     engine.run(sql.create_table(sample, sample_query(problem), temporary=True), "systematic sample")
     totals = costs_in(problem.frequency, sample, problem.costs, problem.labels, deadline)
     engine.run(sql.drop(sample), "drop the sample")
-    # 2. The path: what a step costs depends on its column and level alone.
+    # 2. The path.
+    return cheapest_path(problem, totals)
+
+
+def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Node]:
+    """Return the nodes from the bottom to the top, each the direct generalization that loses least.
+
+    Args:
+        problem: the table.
+        totals: for each column and level, what is lost there: what a step costs depends on nothing else.
+    """
     nodes = [problem.lattice.bottom]
     while nodes[-1] != problem.lattice.top:
         node = nodes[-1]
