@@ -127,14 +127,15 @@ class Release:
         return None if self.result.bound is None else self._objective.value(self.result.bound)
 
     @property
-    def value(self) -> float:
-        """What ``policy.measure`` says of this release."""
-        return self._objective.value(self.result.cost)
+    def value(self) -> float | None:
+        """What ``policy.measure`` says of this release; None for an average over no classes."""
+        return self.measures[self.policy.measure]
 
     @property
     def gap(self) -> float | None:
         """How much less any release could cost, as a share of this one's: 0 when proven optimal; None if unknown."""
-        return None if self.result.bound is None else self._objective.gap(self.result.cost, self.result.bound)
+        cost, bound = self.result.cost, self.result.bound
+        return None if cost is None or bound is None else self._objective.gap(cost, bound)
 
     @property
     def optimal(self) -> bool:

@@ -109,8 +109,21 @@ class Engine(Protocol):
     ) -> tuple[Any, ...]:
         """Return the single row of a query; arguments as for ``rows``."""
 
-    def load(self, table: exp.Table, columns: Mapping[str, Sequence[str | None]]) -> None:
-        """Create a temporary table of text columns from Python lists of equal length."""
+    def load(
+        self,
+        table: exp.Table,
+        columns: Mapping[str, Sequence[str | int | None]],
+        title: str,
+        data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
+    ) -> None:
+        """Create a temporary table from Python lists of equal length, all columns of one type.
+
+        Args:
+            table: its name.
+            columns: by name, the values.
+            title: what it is for.
+            data_type: of the columns.
+        """
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a table or subquery in their order."""

@@ -8,7 +8,7 @@ import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import duckdb
 from sqlglot import exp
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+_RENDERED = 64  # texts of statements that are kept
 _TAKEN_BY_DUCKDB = {"memory", "system", "temp"}  # names that no attached database can have
 
 # Errors whose text DuckDB writes from names, paths and settings alone. The others may quote a cell.
@@ -59,7 +60,7 @@ class DuckDBEngine:
         self._owned = owned
         self._temporary: list[exp.Table] = []
         self._attached: list[str] = []
-        self._last_rendered: tuple[exp.Expr | None, str] = (None, "")
+        self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements with placeholders, by identity
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
         self._spill_directory: str | None = None
         self._file: tuple[Path, exp.Identifier] | None = None
@@ -159,7 +160,7 @@ class DuckDBEngine:
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)
-        text = self._rendered(statement)
+        text = self._rendered(statement) if bound else render(statement, self.dialect)
         return self._call(lambda: self.connection.execute(text, bound or None).fetchall(), title, deadline)
 
     def row(
@@ -173,15 +174,21 @@ class DuckDBEngine:
         (only,) = self.rows(statement, title, parameters, deadline)
         return only
 
-    def load(self, table: exp.Table, columns: Mapping[str, Sequence[str | None]]) -> None:
-        """Create a temporary table of text columns from Python lists of equal length."""
+    def load(
+        self,
+        table: exp.Table,
+        columns: Mapping[str, Sequence[str | int | None]],
+        title: str,
+        data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
+    ) -> None:
+        """Create a temporary table from Python lists of equal length (see ``Engine.load``)."""
         names = {name: f"column_{number}" for number, name in enumerate(columns)}
         lists = [
-            sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=place), "VARCHAR[]")), name)
+            sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=place), f"{data_type}[]")), name)
             for name, place in names.items()
         ]
         create = sql.create_table(table, exp.select(*lists), temporary=True)
-        self.rows(create, "load a hierarchy", {names[name]: list(column) for name, column in columns.items()})
+        self.rows(create, title, {names[name]: list(column) for name, column in columns.items()})
 
     def fetched(self, table: exp.Table, fetch: Callable[[duckdb.DuckDBPyRelation], Result]) -> Result:
         """Return the rows of a table in the form that is wanted: what ``fetch`` makes of a relation of DuckDB's own.
@@ -258,12 +265,12 @@ class DuckDBEngine:
                 shutil.rmtree(self._spill_directory, ignore_errors=True)
 
     def _rendered(self, statement: exp.Expr) -> str:
-        """Return the text of a statement; a node test is the same statement hundreds of times."""
-        last, text = self._last_rendered
-        if statement is not last:
-            text = render(statement, self.dialect)
-            self._last_rendered = (statement, text)
-        return text
+        """Return the text of a statement with placeholders; a node test is the same one hundreds of times."""
+        if id(statement) not in self._rendered_before:
+            if len(self._rendered_before) >= _RENDERED:
+                self._rendered_before.clear()
+            self._rendered_before[id(statement)] = (statement, render(statement, self.dialect))
+        return self._rendered_before[id(statement)][1]
 
     def _call(self, work: Callable[[], Result], title: str, deadline: float | None) -> Result:
         future = self._worker.submit(_translated, work, title)

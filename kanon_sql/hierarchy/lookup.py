@@ -113,7 +113,8 @@ def load_hierarchy(engine: Engine, column: Column, rule: FileRule) -> Hierarchy:
     rows = read_hierarchy(rule.path, column.name)
     file = engine.temporary_name(f"kanon_file_{column.name}")
     height = len(rows.levels)
-    engine.load(file, {VALUE: rows.values} | {level_name(n): labels for n, labels in enumerate(rows.levels, 1)})
+    columns = {VALUE: rows.values} | {level_name(n): labels for n, labels in enumerate(rows.levels, 1)}
+    engine.load(file, columns, "load a hierarchy")
     if column.lookup_type != "VARCHAR":
         (untyped,) = engine.row(untyped_query(file, column), f"type of the values in the hierarchy of {column.name}")
         if untyped:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.frequency import N, key_name, masks_of
+from kanon_sql.frequency import N, key_name
 from kanon_sql.measures.boxes import BoxMeasures, box_columns, box_measures
-from kanon_sql.measures.costs import cells_query, levels_charged
+from kanon_sql.measures.costs import cell_cost
 from kanon_sql.measures.labels import label_of_step, labels_alias
 from kanon_sql.measures.summary import ClassCounts, values_of
 
@@ -46,98 +46,110 @@ def measure_local(
         costs: what each measure that is a mean over cells charges.
         k: the class size in whose units the average is given.
     """
+    if not recoding.steps:
+        counts = ClassCounts(0, 0, 0, None, frequency.rows, (None,) * len(models), None)
+        values = {cost.measure.name: cost.value(frequency.rows * sum(cost.full)) for cost in costs}
+        return values_of(values, counts, BoxMeasures(None, None), None, frequency.rows, k), counts
     engine = frequency.engine
-    counts = ClassCounts(0, 0, 0, None, frequency.rows, (None,) * len(models), None)
-    if recoding.steps:
-        row = engine.row(class_counts_query(frequency, relation, recoding, models), "sizes of the classes")
-        published, rows, squares, smallest, *worst = row
-        counts = ClassCounts(
-            published, int(rows or 0), int(squares or 0), smallest, frequency.rows - int(rows or 0), tuple(worst), None
-        )
-    totals = local_costs(frequency, relation, recoding, labels, costs)
+    # 1. The classes, from which everything else is measured.
+    classes = _make_classes(frequency, relation, recoding, models)
+    published, rows, squares, smallest, *worst = engine.row(class_counts_query(classes, models), "sizes of the classes")
+    suppressed = frequency.rows - int(rows or 0)
+    counts = ClassCounts(published, int(rows or 0), int(squares or 0), smallest, suppressed, tuple(worst), None)
+    # 2. The measures.
+    totals = _costs_of_classes(frequency, classes, labels, costs, suppressed)
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
-    boxes = BoxMeasures(None, None)
-    if recoding.steps:
-        boxes = box_measures(frequency, boxes_query(frequency, relation, recoding, labels), labels, counts.suppressed)
+    columns = [*box_columns(frequency, labels), sql.column(N, "classes")]
+    boxes = box_measures(frequency, _with_labels(exp.select(*columns), classes, labels), labels, suppressed)
+    engine.run(sql.drop(classes), "drop the classes of the local recoding")
     return values_of(values, counts, boxes, None, frequency.rows, k), counts
 
 
-def local_costs(
-    frequency: FrequencySet, relation: exp.Table, recoding: Local, labels: Sequence[Labels], costs: Sequence[Costs]
-) -> list[int]:
-    """Return what a local recoding costs by each measure, in the measure's common unit."""
+def local_cost(
+    frequency: FrequencySet, relation: exp.Table, recoding: Local, labels: Sequence[Labels], costs: Costs
+) -> int:
+    """Return what a local recoding with one step at least costs by one measure, in the measure's common unit."""
     engine = frequency.engine
-    measures = [cost.measure for cost in costs]
-    # 1. Cells below the root: each column and level once, over the rows of the steps that have it.
-    queries = []
-    for column in labels:
-        for level in levels_charged(column, measures):
-            numbers = [n for n, node in enumerate(recoding.steps, start=1) if node[column.number] == level]
-            if numbers:
-                condition = sql.column(STEP, "part").isin(*numbers)
-                queries.append(cells_query(relation, column, level, measures, condition))
-    answers = engine.rows(sql.union_all(queries), "costs of the local recoding") if queries else []
-    # 2. Cells at the root, those of suppressed rows among them.
-    by_step = dict(engine.rows(rows_by_step(relation), "rows of each step"))
-    totals = []
-    for place, cost in enumerate(costs):
-        below = sum(int(answer[2 + place] or 0) * cost.weights[answer[0]] for answer in answers)
-        at_root = 0
-        for column in labels:
-            rows = sum(
-                int(number)
-                for step, number in by_step.items()
-                if step is None or recoding.steps[step - 1][column.number] == column.height
-            )
-            at_root += rows * cost.full[column.number]
-        totals.append(below + at_root)
-    return totals
+    classes = _make_classes(frequency, relation, recoding, [])
+    (rows,) = engine.row(exp.select(exp.Sum(this=sql.column(N))).from_(classes.copy()), "rows that are published")
+    suppressed = frequency.rows - int(rows or 0)
+    (total,) = _costs_of_classes(frequency, classes, labels, [costs], suppressed)
+    engine.run(sql.drop(classes), "drop the classes of the local recoding")
+    return total
 
 
-def boxes_query(frequency: FrequencySet, relation: exp.Table, recoding: Local, labels: Sequence[Labels]) -> exp.Select:
-    """Return the query of the boxes of the published classes (see ``measures.boxes``)."""
-    names = [f"level_{column.number + 1}" for column in labels]
-    rows = [
-        exp.Tuple(expressions=[sql.literal(number), *(sql.literal(level) for level in node)])
-        for number, node in enumerate(recoding.steps, start=1)
+def _make_classes(
+    frequency: FrequencySet, relation: exp.Table, recoding: Local, models: Sequence[PrivacyModel]
+) -> exp.Table:
+    """Make a table of the published classes, and return it."""
+    classes = frequency.engine.temporary_name("kanon_classes")
+    query = classes_of_steps(frequency, relation, recoding, models)
+    frequency.engine.run(sql.create_table(classes, query, temporary=True), "classes of the local recoding")
+    return classes
+
+
+def _costs_of_classes(
+    frequency: FrequencySet,
+    classes: exp.Table,
+    labels: Sequence[Labels],
+    costs: Sequence[Costs],
+    suppressed: int,
+) -> list[int]:
+    """Return what the cells of the classes and of suppressed rows cost by each measure, in its common unit."""
+    charged = [
+        exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=exp.Paren(this=cell_cost(column, cost.measure))))
+        for cost in costs
+        for column in labels
     ]
-    alias = exp.TableAlias(this=sql.identifier("steps"), columns=[sql.identifier(name) for name in (STEP, *names)])
-    same_step = exp.EQ(this=sql.column(STEP, "classes"), expression=sql.column(STEP, "steps"))
-    classes = classes_of_steps(frequency, relation, recoding, []).subquery("classes")
-    query = exp.select(*box_columns(frequency, labels), sql.column(N, "classes")).from_(classes)
-    query = query.join(exp.Values(expressions=rows, alias=alias), on=same_step)
-    for column, name in zip(labels, names, strict=True):
-        condition = label_of_step(column, sql.column(name, "steps"))
-        query = query.join(sql.aliased(column.relation, labels_alias(column)), on=condition)
+    query = _with_labels(exp.select(*charged), classes, labels)
+    answers = iter(frequency.engine.row(query, "costs of the local recoding"))
+    return [
+        sum(int(next(answers) or 0) * weight for weight in cost.weights) + suppressed * sum(cost.full) for cost in costs
+    ]
+
+
+def _with_labels(query: exp.Select, classes: exp.Table, labels: Sequence[Labels]) -> exp.Select:
+    """Return a query over the classes, each with its labels: those of the levels that its step has."""
+    query.from_(sql.aliased(classes, "classes"), copy=False)
+    for column in labels:
+        condition = label_of_step(column, sql.column(_level_name(column.number), "classes"))
+        query.join(sql.aliased(column.relation, labels_alias(column)), on=condition, copy=False)
     return query
 
 
 def classes_of_steps(
     frequency: FrequencySet, relation: exp.Table, recoding: Local, models: Sequence[PrivacyModel]
 ) -> exp.Select:
-    """Return the query of the published classes: those of a step share its masked keys."""
+    """Return the query of the published classes, with the levels of their step: those of a step share masked keys."""
     keys = range(frequency.keys)
-    masks = masks_of([(number, frequency.masks(node)) for number, node in enumerate(recoding.steps, start=1)], STEP)
+    columns = range(len(recoding.steps[0]))
+    names = [STEP, *(f"mask_{key}" for key in keys), *map(_level_name, columns)]
+    rows = [
+        exp.Tuple(expressions=[sql.literal(value) for value in (number, *frequency.masks(node), *node)])
+        for number, node in enumerate(recoding.steps, start=1)
+    ]
+    alias = exp.TableAlias(this=sql.identifier("steps"), columns=[sql.identifier(name) for name in names])
     masked = [
-        exp.BitwiseAnd(this=sql.column(key_name(key), "part"), expression=sql.column(f"mask_{key}", "masks"))
+        exp.BitwiseAnd(this=sql.column(key_name(key), "part"), expression=sql.column(f"mask_{key}", "steps"))
         for key in keys
     ]
     measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
     step = sql.column(STEP, "part")
+    levels = [sql.column(_level_name(column), "steps") for column in columns]
     named = [sql.named(key.copy(), key_name(number)) for number, key in enumerate(masked)]
     return (
-        exp.select(step, *named, sql.named(sql.sum_of(sql.column(N)), N), *measures)
+        exp.select(step, *levels, *named, sql.named(sql.sum_of(sql.column(N)), N), *measures)
         .from_(sql.aliased(relation, "part"))
-        .join(masks, on=exp.EQ(this=step.copy(), expression=sql.column(STEP, "masks")))
-        .group_by(step.copy(), *masked)
+        .join(
+            exp.Values(expressions=rows, alias=alias),
+            on=exp.EQ(this=step.copy(), expression=sql.column(STEP, "steps")),
+        )
+        .group_by(step.copy(), *(level.copy() for level in levels), *masked)
     )
 
 
-def class_counts_query(
-    frequency: FrequencySet, relation: exp.Table, recoding: Local, models: Sequence[PrivacyModel]
-) -> exp.Select:
-    """Return the query of the sizes of the published classes: those of a step share its masked keys."""
-    classes = classes_of_steps(frequency, relation, recoding, models)
+def class_counts_query(classes: exp.Table, models: Sequence[PrivacyModel]) -> exp.Select:
+    """Return the query of the sizes of the published classes."""
     n = sql.column(N)
     return exp.select(
         sql.count_rows(),
@@ -145,9 +157,13 @@ def class_counts_query(
         exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())),
         exp.Min(this=n.copy()),
         *(model.worst(sql.column(f"measure_{number}")) for number, model in enumerate(models)),
-    ).from_(classes.subquery("classes"))
+    ).from_(classes.copy())
 
 
 def rows_by_step(relation: exp.Table) -> exp.Select:
     """Return the query of the rows of each step; of NULL, those that are suppressed."""
     return exp.select(STEP, sql.sum_of(sql.column(N))).from_(relation.copy()).group_by(STEP)
+
+
+def _level_name(column: int) -> str:
+    return f"level_{column + 1}"

@@ -70,7 +70,7 @@ class SearchResult:
     Attributes:
         recoding: the recoding.
         suppressed: rows that it suppresses.
-        cost: its cost, in units of ``Problem.objective``.
+        cost: its cost, in units of ``Problem.objective``; None of a local recoding, which is measured at the end.
         bound: no full-domain recoding costs less than this; None where the algorithm proves nothing.
         nodes_tested: lattice nodes whose classes were counted.
         classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps.
@@ -81,7 +81,7 @@ class SearchResult:
 
     recoding: Recoding
     suppressed: int
-    cost: Cost
+    cost: Cost | None
     bound: Cost | None
     nodes_tested: int
     classes: exp.Table
@@ -92,7 +92,7 @@ class SearchResult:
     @property
     def optimal(self) -> bool:
         """Whether it is proven that no node costs less."""
-        return self.bound is not None and self.bound >= self.cost
+        return self.bound is not None and self.cost is not None and self.bound >= self.cost
 
 
 class SearchProgress(Protocol):

@@ -2,6 +2,7 @@
 
 kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL for what is left
 kanon_remaining                                                      what is left, as a view
+kanon_nodes(node, mask_0, [mask_1, ...])                             nodes that are tested, several at once
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.classes import PROBED, classes_query, is_published, node_query
-from kanon_sql.frequency import ENTITY, PERSONS, N, key_name, masks_of
-from kanon_sql.measures.local import STEP, local_costs, rows_by_step
+from kanon_sql.frequency import ENTITY, PERSONS, N, key_name
+from kanon_sql.measures.local import STEP, local_cost, rows_by_step
 from kanon_sql.recoding import Local
 
 _LATE = 30  # steps from the end among which one may be left out
@@ -52,6 +53,9 @@ class Remaining:
         self.steps: list[Node] = []
         self.seconds: dict[str, float] = {}
         self._tested: set[Node] = set()
+        self._nodes: exp.Table | None = None
+        self._numbers: dict[Node, int] = {}
+        self._statements: dict[tuple[int, ...], exp.Update] = {}
         self.tuples = problem.frequency.tuples
         keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
         counted = [
@@ -89,16 +93,28 @@ class Remaining:
         """How many nodes of the lattice were tested or published at."""
         return len(self._tested)
 
+    def will_test(self, nodes: Sequence[Node]) -> None:
+        """Put nodes where ``publishable`` finds them."""
+        frequency = self.problem.frequency
+        self._nodes = self.engine.temporary_name("kanon_nodes")
+        self._numbers = {node: number for number, node in enumerate(nodes)}
+        masks = list(zip(*(frequency.masks(node) for node in nodes), strict=True))
+        columns = {"node": range(len(nodes))} | {f"mask_{key}": masks[key] for key in range(frequency.keys)}
+        self.engine.load(self._nodes, columns, "masks of the nodes", "BIGINT")
+        self._test = self._publishable_query(self._nodes)
+
     def publishable(self, nodes: Sequence[Node], deadline: float | None = None) -> list[Publishable]:
-        """Return what of the rows that are left could be published at each of several nodes, in one statement."""
+        """Return what of the rows that are left could be published at each of several nodes, in one statement.
+
+        Args:
+            nodes: some of those that were announced by ``will_test``.
+            deadline: ``time.monotonic()`` at which the statement stops.
+        """
         self._tested.update(nodes)
-        answers = {
-            number: Publishable(int(rows), int(tuples))
-            for number, rows, tuples in self.engine.rows(
-                self._publishable_query(nodes), f"test {len(nodes)} nodes", deadline=deadline
-            )
-        }
-        return [answers.get(number, Publishable(0, 0)) for number in range(len(nodes))]
+        numbers = [self._numbers[node] for node in nodes]
+        found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers}, deadline)
+        answers = {number: Publishable(int(rows), int(tuples)) for number, rows, tuples in found}
+        return [answers.get(number, Publishable(0, 0)) for number in numbers]
 
     def publishable_by_probe(self, node: Node, deadline: float | None = None) -> Publishable:
         """Return about what could be published at a node, from one class in several; of how many tuples is not told."""
@@ -108,58 +124,62 @@ class Remaining:
         *_, rows = self.engine.row(counted, f"probe what is left at {node}", deadline=deadline)
         return Publishable(int(rows or 0) * PROBED, None)
 
-    def _publishable_query(self, nodes: Sequence[Node]) -> exp.Select:
+    def _publishable_query(self, nodes: exp.Table) -> exp.Select:
         frequency, models = self.problem.frequency, self.problem.models
         keys = range(frequency.keys)
-        masks = masks_of([(number, frequency.masks(node)) for number, node in enumerate(nodes)], "node")
         masked = [
             exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(f"mask_{key}", "masks"))
             for key in keys
         ]
         measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
-        # Without copies: there is a mask for every node, and a builder would copy all of them at every call.
+        asked = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
+        some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=asked.subquery()))
         classes = (
-            exp.select(sql.column("node", "masks"), sql.named(exp.Sum(this=sql.column(N)), N), copy=False)
-            .select(sql.named(sql.count_rows(), "tuples"), *measures, copy=False)
-            .from_(sql.aliased(self._left, "left_over"), copy=False)
-            .join(masks, join_type="cross", copy=False)
-            .group_by(sql.column("node", "masks"), *masked, copy=False)
+            exp.select(sql.column("node", "masks"), sql.named(exp.Sum(this=sql.column(N)), N))
+            .select(sql.named(sql.count_rows(), "tuples"), *measures)
+            .from_(sql.aliased(self._left, "left_over"))
+            .join(some.subquery("masks"), join_type="cross")
+            .group_by(sql.column("node", "masks"), *masked)
         )
         totals = [exp.Sum(this=sql.column(N)), exp.Sum(this=sql.column("tuples"))]
-        counted = exp.select(sql.column("node"), *totals, copy=False)
-        counted = counted.from_(classes.subquery("classes", copy=False), copy=False)
-        return counted.where(is_published(models), copy=False).group_by(sql.column("node"), copy=False)
+        counted = exp.select(sql.column("node"), *totals).from_(classes.subquery("classes"))
+        return counted.where(is_published(models)).group_by(sql.column("node"))
 
     def publish(self, node: Node) -> int:
         """Publish what can be at a node, as the next step; return how many tuples that are. None is no step."""
         self._tested.add(node)
         masks = self.problem.frequency.masks(node)
-        models = self.problem.models
-        kept = [key for key, mask in enumerate(masks) if mask] or [0]
-        classes = classes_query(self._left, masks, models).subquery("classes", copy=False)
-        large = exp.select(*(sql.column(key_name(key)) for key in kept), copy=False).from_(classes, copy=False)
-        large = large.where(is_published(models), copy=False)
-        same = [
-            exp.EQ(
-                this=sql.column(key_name(key), "large"),
-                expression=sql.bits(sql.column(key_name(key), self.relation.name), masks[key]),
-            )
-            for key in kept
-        ]
-        found = exp.select(sql.literal(1), copy=False).from_(large.subquery("large", copy=False), copy=False)
-        in_large = exp.Exists(this=found.where(*same, copy=False))
+        kept = tuple(key for key, mask in enumerate(masks) if mask) or (0,)
+        if kept not in self._statements:  # the same hundreds of times
+            self._statements[kept] = self._update(kept)
         number = len(self.steps) + 1
-        left = sql.column(STEP).is_(exp.null())
-        update = exp.Update(
-            this=self.relation.copy(),
-            expressions=[exp.EQ(this=sql.column(STEP), expression=sql.literal(number))],
-            where=exp.Where(this=exp.and_(left, in_large, copy=False)),
-        )
-        (changed,) = self.engine.row(update, f"step {number}: publish at {node}")  # how many rows it updated
+        values = {STEP: number} | {f"mask_{key}": masks[key] for key in kept}
+        title = f"step {number}: publish at {node}"
+        (changed,) = self.engine.row(self._statements[kept], title, values)  # how many tuples it updated
         if changed:
             self.steps.append(node)
             self.tuples -= changed
         return int(changed)
+
+    def _update(self, kept: tuple[int, ...]) -> exp.Update:
+        """Return the statement of a step, for nodes whose masks leave something of these keys."""
+        models = self.problem.models
+        places = [exp.Placeholder(this=f"mask_{key}") if key in kept else 0 for key in range(max(kept) + 1)]
+        classes = classes_query(self._left, places, models).subquery("classes")
+        large = exp.select(*(sql.column(key_name(key)) for key in kept)).from_(classes).where(is_published(models))
+        same = []
+        for key in kept:
+            own = exp.BitwiseAnd(
+                this=sql.column(key_name(key), self.relation.name), expression=sql.literal(places[key])
+            )
+            same.append(exp.EQ(this=sql.column(key_name(key), "large"), expression=exp.Paren(this=own)))
+        found = exp.select(sql.literal(1)).from_(large.subquery("large")).where(*same)
+        left = sql.column(STEP).is_(exp.null())
+        return exp.Update(
+            this=self.relation.copy(),
+            expressions=[exp.EQ(this=sql.column(STEP), expression=exp.Placeholder(this=STEP))],
+            where=exp.Where(this=exp.and_(left, exp.Exists(this=found))),
+        )
 
     def take_back(self) -> None:
         """Undo the last step: its rows are left again."""
@@ -212,8 +232,7 @@ class Remaining:
         """Return what the steps cost, and the rows that are left, in units of ``Problem.costs``."""
         problem = self.problem
         recoding = Local(tuple(self.steps))
-        (cost,) = local_costs(problem.frequency, self.relation, recoding, problem.labels, [problem.costs])
-        return cost
+        return local_cost(problem.frequency, self.relation, recoding, problem.labels, problem.costs)
 
     def _go(self, steps: Sequence[Node]) -> None:
         """Go other steps, from where they part from those that were gone."""
@@ -227,5 +246,7 @@ class Remaining:
             self.publish(node)
 
     def close(self) -> None:
-        """Drop the view; the copy is kept for those who measure."""
+        """Drop the view and the nodes; the copy is kept for those who measure."""
+        if self._nodes is not None:
+            self.engine.run(sql.drop(self._nodes), "drop the masks of the nodes")
         self.engine.run(exp.Drop(tables=[self._left.copy()], kind="VIEW", exists=True), "drop what was left")

@@ -125,7 +125,7 @@ def _search_steps(
     return SearchResult(
         Local(tuple(remaining.steps)),
         remaining.rows,
-        remaining.cost(),
+        None,
         None,
         remaining.tested,
         remaining.relation,
