@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from strategies import TABLE, Case, cases, load
 
 import kanon_sql as kanon
+from kanon_sql.measures import boxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,3 +233,23 @@ def test_what_is_wrong_is_said(
     assert ended.code in {2, 3}
     assert any(part in ended.err for part in said.split("|"))
     assert "Traceback" not in ended.err
+
+
+def test_a_divergence_that_takes_long_is_left_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """... and is the same in many statements as in one."""
+    frame = pd.DataFrame({"a": [i % 7 for i in range(90)], "b": [i * i % 11 for i in range(90)]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "hierarchies": {"a": "intervals:2,4", "b": "intervals:3"}}
+    with kanon.anonymize(frame, **asked, models=[kanon.KAnonymity(6)], algorithm="local") as release:
+        assert release.steps is not None
+        assert len(release.steps) > 1
+        expected = release.measures["kl_divergence"]
+        published = release.to_pandas()
+    monkeypatch.setattr(boxes, "_AT_ONCE", 1)
+    with kanon.anonymize(frame, **asked, models=[kanon.KAnonymity(6)], algorithm="local") as release:
+        assert release.measures["kl_divergence"] == pytest.approx(expected, abs=1e-12)
+    monkeypatch.setattr(boxes, "_PAIRS", 0)
+    with kanon.anonymize(frame, **asked, models=[kanon.KAnonymity(6)], algorithm="local") as release:
+        assert release.measures["kl_divergence"] is None
+        assert release.measures["ambiguity"] is not None
+    found = kanon.measure(published, original=frame, **asked)
+    assert found.measures["kl_divergence"] == pytest.approx(expected, abs=1e-12)

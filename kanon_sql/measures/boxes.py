@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _VOLUME = "volume"
 _DENSITY = "density"
-_PAIRS = 20_000_000  # of tuples and patterns of masks that are compared when nobody has asked for it
+_PAIRS = 5_000_000  # of tuples and patterns of masks that are compared when nobody has asked for it
+_AT_ONCE = 5_000_000  # of these pairs in one statement
 
 
 @dataclass(frozen=True)
@@ -96,70 +97,107 @@ def box_measures(
     possible = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(_VOLUME)))
     (total,) = engine.row(exp.select(possible).from_(relation.copy()), "ambiguity")
     # 2. How densely rows lie where a tuple is.
-    patterns = [sql.column(_mask_name(key)) for key in range(frequency.keys)]
-    different = exp.select(*patterns).distinct().from_(relation.copy()).subquery("patterns")
-    (number,) = engine.row(exp.select(sql.count_rows()).from_(different), "patterns of masks")
+    patterns = exp.select(*_masks(frequency)).distinct().from_(relation.copy())
+    found = engine.rows(patterns, "patterns of masks")
     divergence = None
-    if patiently or number * frequency.tuples <= _PAIRS:
-        (divergence,) = engine.row(divergence_query(frequency, relation), "KL divergence")
-        # 0 is the least there is, whatever the rounding of many small terms.
-        divergence = max(0.0, float(divergence))
+    if patiently or len(found) * frequency.tuples <= _PAIRS:
+        divergence = _divergence(frequency, relation, found)
     engine.run(sql.drop(relation), "drop the boxes")
     return BoxMeasures(float(total) / frequency.rows, divergence)
 
 
-def divergence_query(frequency: FrequencySet, boxes: exp.Table) -> exp.Select:
-    """Return the query of the KL divergence: the mean over all rows of log2(share of the tuple / density there)."""
+def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tuple[int, ...]]) -> float:
+    """Return the KL divergence: the mean over all rows of log2(share of the tuple / density of rows there).
+
+    1. Rows for each combination of values, box by box.
+    2. Each tuple with the boxes that cover it: one look-up for each pattern of masks, some patterns at a time, so that
+       no statement goes through more than so many pairs.
+    3. What the boxes say of a tuple adds up; both are counts of rows, so that the size of the table cancels out.
+    """
+    engine = frequency.engine
+    densities, covered = (engine.temporary_name(f"kanon_{name}") for name in ("densities", "covered"))
+    # 1. Rows for each combination of values.
+    engine.run(sql.create_table(densities, _densities_query(frequency, boxes), temporary=True), "density of each box")
+    # 2. Each tuple with the boxes that cover it.
+    several = max(1, _AT_ONCE // max(1, frequency.tuples))
+    for first in range(0, len(patterns), several):
+        query = covered_query(frequency, densities, patterns[first : first + several])
+        statement = exp.insert(query, covered.copy()) if first else sql.create_table(covered, query, temporary=True)
+        engine.run(statement, "boxes that cover each tuple")
+    # 3. The mean.
+    (divergence,) = engine.row(divergence_query(frequency, covered), "KL divergence")
+    engine.run(sql.drop(densities), "drop the densities")
+    engine.run(sql.drop(covered), "drop the boxes that cover each tuple")
+    # 0 is the least there is, whatever the rounding of many small terms.
+    return max(0.0, float(divergence))
+
+
+def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Sequence[tuple[int, ...]]) -> exp.Select:
+    """Return the query of tuples with their rows, and the density of each box with one of these patterns over them."""
     keys = range(frequency.keys)
-    masks = [sql.column(_mask_name(key)) for key in keys]
     own = [sql.column(key_name(key)) for key in keys]
-    rows = sql.cast(sql.literal(frequency.rows), "DOUBLE")
-    # 1. Each tuple once: people have a row for each of theirs in the frequency set.
+    # Each tuple once: people have a row for each of theirs in the frequency set.
     tuples = exp.select(*own, sql.named(sql.sum_of(sql.column(N)), N)).from_(frequency.relation.copy())
     tuples = tuples.group_by(*(key.copy() for key in own))
-    # 2. Rows for each combination of values, box by box.
-    spread = exp.Div(this=sql.column(N), expression=sql.column(_VOLUME))
-    densities = exp.select(
-        *(column.copy() for column in (*masks, *own)), sql.named(exp.Sum(this=spread), _DENSITY)
-    ).from_(boxes.copy())
-    densities = densities.group_by(*(column.copy() for column in (*masks, *own)))
-    # 3. A tuple is compared with the boxes of each pattern of masks.
-    patterns = exp.select(*(mask.copy() for mask in masks)).distinct().from_("densities")
-    covered = [
-        exp.EQ(
-            this=sql.column(key_name(key), "densities"),
-            expression=exp.Paren(
-                this=exp.BitwiseAnd(
-                    this=sql.column(key_name(key), "tuples"), expression=sql.column(_mask_name(key), "patterns")
-                )
+    rows = [exp.Tuple(expressions=[sql.literal(mask) for mask in pattern]) for pattern in patterns]
+    columns = [sql.identifier(_mask_name(key)) for key in keys]
+    values = exp.Values(expressions=rows, alias=exp.TableAlias(this=sql.identifier("patterns"), columns=columns))
+    masked = [
+        sql.named(
+            exp.BitwiseAnd(
+                this=sql.column(key_name(key), "tuples"), expression=sql.column(_mask_name(key), "patterns")
             ),
+            f"masked_{key}",
         )
         for key in keys
     ]
-    same_pattern = [
-        exp.EQ(this=sql.column(_mask_name(key), "densities"), expression=sql.column(_mask_name(key), "patterns"))
-        for key in keys
-    ]
-    grouped = [*(sql.column(key_name(key), "tuples") for key in keys), sql.column(N, "tuples")]
-    rebuilt = (
-        exp.select(sql.column(N, "tuples"), sql.named(exp.Sum(this=sql.column(_DENSITY, "densities")), _DENSITY))
-        .from_("tuples")
-        .join("patterns", join_type="cross")
-        .join("densities", on=sql.all_of([*same_pattern, *covered]))
-        .group_by(*grouped)
+    pairs = exp.select(
+        *(sql.column(key_name(key), "tuples") for key in keys),
+        sql.column(N, "tuples"),
+        *(sql.column(_mask_name(key), "patterns") for key in keys),
+        *masked,
     )
-    # 4. Both are counts of rows, so that the size of the table cancels out.
+    pairs = pairs.from_("tuples").join(values, join_type="cross")
+    same = [
+        exp.EQ(this=sql.column(own_name, "pairs"), expression=sql.column(name, "densities"))
+        for key in keys
+        for own_name, name in ((_mask_name(key), _mask_name(key)), (f"masked_{key}", key_name(key)))
+    ]
+    return (
+        exp.select(
+            *(sql.column(key_name(key), "pairs") for key in keys),
+            sql.column(N, "pairs"),
+            sql.column(_DENSITY, "densities"),
+        )
+        .from_("pairs")
+        .join(sql.aliased(densities, "densities"), on=sql.all_of(same))
+        .with_("tuples", as_=tuples)
+        # Materialized: else the planner may join every tuple with every box before it compares keys.
+        .with_("pairs", as_=pairs, materialized=True)
+    )
+
+
+def divergence_query(frequency: FrequencySet, covered: exp.Table) -> exp.Select:
+    """Return the query of the mean over all rows of log2(rows of the tuple / density there)."""
+    own = [sql.column(key_name(key)) for key in range(frequency.keys)]
+    rebuilt = exp.select(N, sql.named(exp.Sum(this=sql.column(_DENSITY)), _DENSITY)).from_(covered.copy())
+    rebuilt = rebuilt.group_by(*own, N)
     ratio = exp.Div(this=sql.cast(sql.column(N), "DOUBLE"), expression=sql.column(_DENSITY))
     bits = exp.Div(this=exp.Ln(this=ratio), expression=exp.Ln(this=sql.literal(2.0)))
     total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=bits)))
-    return (
-        exp.select(exp.Div(this=total, expression=rows))
-        .from_("rebuilt")
-        .with_("tuples", as_=tuples)
-        .with_("densities", as_=densities)
-        .with_("patterns", as_=patterns)
-        .with_("rebuilt", as_=rebuilt)
-    )
+    rows = sql.cast(sql.literal(frequency.rows), "DOUBLE")
+    return exp.select(exp.Div(this=total, expression=rows)).from_(rebuilt.subquery("rebuilt"))
+
+
+def _densities_query(frequency: FrequencySet, boxes: exp.Table) -> exp.Select:
+    columns = [*_masks(frequency), *(sql.column(key_name(key)) for key in range(frequency.keys))]
+    spread = exp.Div(this=sql.column(N), expression=sql.column(_VOLUME))
+    query = exp.select(*columns, sql.named(exp.Sum(this=spread), _DENSITY)).from_(boxes.copy())
+    return query.group_by(*(column.copy() for column in columns))
+
+
+def _masks(frequency: FrequencySet) -> list[exp.Column]:
+    return [sql.column(_mask_name(key)) for key in range(frequency.keys)]
 
 
 def _everything(frequency: FrequencySet, labels: Sequence[Labels], rows: int) -> exp.Select:

@@ -969,15 +969,23 @@ SELECT
 FROM kanon_boxes;
 
 -- patterns of masks
-SELECT
-  COUNT(*)
-FROM (
-  SELECT DISTINCT
-    mask_0
-  FROM kanon_boxes
-) AS patterns;
+SELECT DISTINCT
+  mask_0
+FROM kanon_boxes;
 
--- KL divergence
+-- density of each box
+CREATE TEMPORARY TABLE kanon_densities AS
+SELECT
+  mask_0,
+  key_0,
+  SUM(n / volume) AS density
+FROM kanon_boxes
+GROUP BY
+  mask_0,
+  key_0;
+
+-- boxes that cover each tuple
+CREATE TEMPORARY TABLE kanon_covered AS
 WITH tuples AS (
   SELECT
     key_0,
@@ -985,39 +993,45 @@ WITH tuples AS (
   FROM kanon_frequency
   GROUP BY
     key_0
-), densities AS (
+), pairs AS MATERIALIZED (
   SELECT
-    mask_0,
-    key_0,
-    SUM(n / volume) AS density
-  FROM kanon_boxes
-  GROUP BY
-    mask_0,
-    key_0
-), patterns AS (
-  SELECT DISTINCT
-    mask_0
-  FROM densities
-), rebuilt AS (
-  SELECT
-    tuples.n,
-    SUM(densities.density) AS density
-  FROM tuples
-  CROSS JOIN patterns
-  JOIN densities
-    ON densities.mask_0 = patterns.mask_0
-    AND densities.key_0 = (
-      tuples.key_0 & patterns.mask_0
-    )
-  GROUP BY
     tuples.key_0,
-    tuples.n
+    tuples.n,
+    patterns.mask_0,
+    tuples.key_0 & patterns.mask_0 AS masked_0
+  FROM tuples
+  CROSS JOIN (VALUES
+    (0),
+    (32512)) AS patterns(mask_0)
 )
+SELECT
+  pairs.key_0,
+  pairs.n,
+  densities.density
+FROM pairs
+JOIN kanon_densities AS densities
+  ON pairs.mask_0 = densities.mask_0 AND pairs.masked_0 = densities.key_0;
+
+-- KL divergence
 SELECT
   SUM(n * (
     LN(CAST(n AS DOUBLE) / density) / LN(2.0)
   )) / CAST(60 AS DOUBLE)
-FROM rebuilt;
+FROM (
+  SELECT
+    n,
+    SUM(density) AS density
+  FROM kanon_covered
+  GROUP BY
+    key_0,
+    n
+) AS rebuilt;
+
+-- drop the densities
+DROP TABLE IF EXISTS kanon_densities;
+
+-- drop the boxes that cover each tuple
+DROP TABLE IF EXISTS kanon_covered;
 
 -- drop the boxes
 DROP TABLE IF EXISTS kanon_boxes;
