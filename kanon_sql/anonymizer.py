@@ -115,6 +115,11 @@ def make_release(source: Source, policy: Policy, progress: Listener) -> Release:
 
 def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Release:
     """Return the release of a prepared table that a policy asks for; the table is not read again."""
+    if policy.time_limit is not None and prepared.source.engine.in_transaction():
+        raise UsageError(
+            "The connection has a transaction open, and stopping a statement when time is up would undo it: commit it "
+            "or roll it back first, or leave time_limit out."
+        )
     seconds = dict(prepared.seconds)
     with timed(seconds, "search"):
         result = _search(prepared, policy, progress)

@@ -107,6 +107,8 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         policy, quasi_identifiers=quasi_identifiers, hierarchies=hierarchies, models=models, rest="drop"
     )
     if original is None:
+        if hierarchies is not None or original_table is not None:
+            raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
         opened = open_source(source, table, as_text=True)
         try:
             return measure_alone(opened, asked)
@@ -130,7 +132,8 @@ def open_original(
         UsageError: there is no such table.
         SourceError: it cannot be opened.
     """
-    if isinstance(original, str) and original_table is None and not Path(original).exists():
+    is_name = isinstance(original, str) and original_table is None
+    if is_name and not (Path(original).suffix and Path(original).exists()):
         in_file = isinstance(source, str | os.PathLike) and is_database(Path(source))
         if in_file or not isinstance(source, str | os.PathLike):
             return open_source(source, original)

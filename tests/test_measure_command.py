@@ -253,3 +253,109 @@ def test_a_divergence_that_takes_long_is_left_to_measure(monkeypatch: pytest.Mon
         assert release.measures["ambiguity"] is not None
     found = kanon.measure(published, original=frame, **asked)
     assert found.measures["kl_divergence"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_label_that_has_more_rows_than_the_original_is_no_value(tmp_path: Path) -> None:
+    """Rounded to tens, 40 is an age too: five rows are 40, and two people are; so it is a label, and none is lost."""
+    original = pd.DataFrame({"age": [20, 20, 21, 23, 30, 31, 34, 36, 40, 40, 41, 43]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "hierarchies": {"age": "round:1"}}
+    with kanon.anonymize(original, max_suppressed=0, models=[kanon.KAnonymity(3)], **asked) as release:
+        assert release.levels == {"age": 1}
+        expected, published = release.measures, release.to_pandas()
+    found = kanon.measure(published, original=original, models=[kanon.KAnonymity(3)], **asked)
+    assert found.levels == {"age": 1}
+    assert found.measures == pytest.approx(expected)
+    # The root of this one is a value as well.
+    (tmp_path / "c.csv").write_text("a;L;a\nb;L;a\nc;M;a\nd;M;a\n", encoding="utf-8")
+    letters = pd.DataFrame({"c": list("abcd")})
+    root = pd.DataFrame({"c": ["a"] * 4})
+    found = kanon.measure(root, original=letters, quasi_identifiers=["c"], hierarchies=tmp_path)
+    assert (found.levels, found.measures["loss"]) == ({"c": 2}, 1)
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        (["a"] * 4 + ["b"] * 4, "more rows than the original"),
+        (["a"] * 8, "more rows than the original"),
+        (list("aabbccddaabbccdd"), "is it a release"),
+    ],
+)
+def test_what_is_no_release_of_the_original_is_refused(release: list[str], said: str) -> None:
+    original = pd.DataFrame({"c": list("aabbccdd")})
+    with pytest.raises(kanon.UsageError, match=said):
+        kanon.measure(
+            pd.DataFrame({"c": release}), original=original, quasi_identifiers=["c"], hierarchies={"c": "flat"}
+        )
+
+
+def test_rows_that_nothing_covers_are_no_release() -> None:
+    """Each column has the right values, and the rows are others."""
+    original = pd.DataFrame({"a": list("xxyy"), "b": list("ppqq")})
+    release = pd.DataFrame({"a": list("xxyy"), "b": list("qqpp")})
+    with pytest.raises(kanon.UsageError, match="covers 4 of the 4 rows"):
+        kanon.measure(release, original=original, quasi_identifiers=["a", "b"], hierarchies={"a": "flat", "b": "flat"})
+
+
+def test_values_may_be_written_as_other_tools_write_them() -> None:
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE original AS SELECT DATE '2024-01-01' + (i % 2)::INT AS day, "
+            "(1.50 + i % 2)::DECIMAL(5, 2) AS price FROM range(8) AS t(i)"
+        )
+        asked: dict[str, Any] = {"quasi_identifiers": ["day", "price"], "original": "original"}
+        frame = pd.DataFrame(
+            {"day": pd.to_datetime(["2024-01-01", "2024-01-02"] * 4), "price": [1.5, 2.5] * 4}
+        )  # what pandas makes of such columns
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE released AS FROM frame")
+        found = kanon.measure(connection, "released", **asked)
+        assert found.levels == {"day": 0, "price": 0}
+        assert found.measures["loss"] == 0
+
+
+def test_an_empty_text_and_nothing_are_two_values_in_a_file(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "o.csv").write_text('c,x\n"",1\n"",1\n,1\n,1\na,2\na,2\na,2\na,2\n', encoding="utf-8")
+    ended = kanon("check", "o.csv", "--qi", "c,x", "-k", 3, "--format", "json")
+    assert ended.code == 1
+    assert (ended.json["classes"], ended.json["smallest_class"]) == (3, 2)
+
+
+def test_nothing_is_left_in_a_connection_and_no_transaction_is_undone(database: Path, in_tmp: Path) -> None:
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("COPY patients_k20 TO 'release.parquet'")
+        connection.execute("ATTACH 'other.duckdb' AS other; CREATE TABLE other.r AS FROM patients_k20; DETACH other")
+        asked: dict[str, Any] = {
+            "original": connection,
+            "original_table": "patients",
+            "quasi_identifiers": ["age", "sex"],
+            "hierarchies": {"age": "intervals:5", "sex": "flat"},
+        }
+        for release in ("release.parquet", "other.duckdb"):
+            kanon.measure(in_tmp / release, **asked)
+        seen = connection.execute("SELECT view_name FROM duckdb_views() WHERE view_name LIKE 'kanon%'").fetchall()
+        seen += connection.execute("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'kanon%'").fetchall()
+        databases = connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()
+        assert seen == []
+        assert ("kanon_attached",) not in databases
+        connection.begin()
+        connection.execute("CREATE TABLE mine (i INT)")
+        with pytest.raises(kanon.UsageError, match="transaction"):
+            kanon.measure(in_tmp / "other.duckdb", **asked)
+        with pytest.raises(kanon.UsageError, match="transaction"):
+            kanon.anonymize(connection, "patients", quasi_identifiers=["age"], rest="drop", time_limit=1)
+        connection.commit()
+        assert connection.execute("SELECT count(*) FROM mine").fetchone() == (0,)
+
+
+def test_a_table_is_not_hidden_by_a_directory_of_its_name(
+    database: Path, in_tmp: Path, kanon: Callable[..., Ended]
+) -> None:
+    (in_tmp / "patients").mkdir()
+    ended = kanon("measure", database, "patients_k20", "--original", "patients", *ASKED)
+    assert ended.code == 0
+
+
+def test_hierarchies_without_an_original_are_not_ignored() -> None:
+    with pytest.raises(kanon.UsageError, match="original"):
+        kanon.measure(pd.DataFrame({"a": [1]}), quasi_identifiers=["a"], hierarchies={"a": "flat"})

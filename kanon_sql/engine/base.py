@@ -131,6 +131,9 @@ class Engine(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all statements take effect together, or none does."""
 
+    def in_transaction(self) -> bool:
+        """Tell whether a transaction is open, which only the owner of the connection can have begun."""
+
     def temporary_name(self, wanted: str) -> exp.Table:
         """Return a name for a temporary table that is not in use; it is dropped by ``forget``."""
 

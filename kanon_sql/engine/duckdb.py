@@ -117,7 +117,12 @@ class DuckDBEngine:
 
         Raises:
             SourceError: the file is missing, locked by another process or not a DuckDB database.
+            UsageError: a transaction is open, in which it could not be detached again.
         """
+        if not self._owned and self.in_transaction():
+            raise UsageError(
+                "The connection has a transaction open; commit it or roll it back, then read another file."
+            )
         taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
         name = unused_name("kanon_attached", taken)
         self._attach_file(path, sql.identifier(name), writable=False)
@@ -214,8 +219,7 @@ class DuckDBEngine:
     def transaction(self) -> Iterator[None]:
         """Make the statements inside take effect together, or not at all."""
         # Asked first: a failed BEGIN would abort the transaction that is open.
-        first, second = (self.row(sql.statement("transaction"), "is a transaction open?") for _ in range(2))
-        if first == second:
+        if self.in_transaction():
             raise UsageError("The connection has a transaction open; commit it or roll it back, then publish.")
         self.connection.begin()
         try:
@@ -225,6 +229,11 @@ class DuckDBEngine:
                 self.connection.rollback()
             raise
         self._call(self.connection.commit, "commit", None)
+
+    def in_transaction(self) -> bool:
+        """Tell whether a transaction is open, which only the owner of the connection can have begun."""
+        first, second = (self.row(sql.statement("transaction"), "is a transaction open?") for _ in range(2))
+        return bool(first == second)
 
     def temporary_name(self, wanted: str) -> exp.Table:
         """Return a name for a temporary table that no other table has."""
@@ -237,10 +246,14 @@ class DuckDBEngine:
         return table
 
     def forget(self) -> None:
-        """Drop every temporary table that this engine made."""
-        for table in reversed(self._temporary):
-            with suppress(duckdb.Error):
-                self.connection.execute(render(sql.drop(table), self.dialect))
+        """Drop every temporary table and view that this engine made."""
+        if self._temporary:
+            made = self.connection.execute(render(sql.statement("views_made"), self.dialect)).fetchall()
+            views = {name for (name,) in made}
+            for table in reversed(self._temporary):
+                with suppress(duckdb.Error):
+                    kind = "VIEW" if table.name in views else "TABLE"
+                    self.connection.execute(render(sql.drop(table, kind), self.dialect))
         self._temporary.clear()
         self._names = None
 
@@ -292,11 +305,15 @@ class DuckDBEngine:
             raise DeadlineReachedError from None
 
     def _stop(self, future: Future[Any]) -> None:
-        future.cancel()
-        while not future.done():  # again and again: an interrupt before the statement has begun is lost
-            with suppress(KeyboardInterrupt):  # who presses twice means the same; the connection is busy until then
-                self.connection.interrupt()
-                wait_for([future], 0.02)
+        while True:
+            try:
+                future.cancel()
+                while not future.done():  # again and again: an interrupt before the statement has begun is lost
+                    self.connection.interrupt()
+                    wait_for([future], 0.02)
+            except KeyboardInterrupt:  # who presses twice means the same; the connection is busy until then
+                continue
+            return
 
 
 def _translated(work: Callable[[], Result], title: str) -> Result:

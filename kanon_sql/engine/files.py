@@ -68,7 +68,9 @@ def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool 
     pattern = _pattern(path)
     if not glob.glob(pattern):  # noqa: PTH207 - a pattern of a full path, which Path.glob refuses
         raise SourceError(f"{path} does not exist.")
-    settings: dict[str, exp.Expr] = {"all_varchar": exp.true()} if as_text and reader == "read_csv" else {}
+    settings: dict[str, exp.Expr] = {}
+    if as_text and reader == "read_csv":  # an empty text in quotes is written otherwise than nothing at all
+        settings = {"all_varchar": exp.true(), "allow_quoted_nulls": exp.false()}
     create = _reading(reader, pattern, relation, settings)
     try:
         engine.run(create, f"read {path.name}")

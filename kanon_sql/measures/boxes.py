@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.errors import UsageError
 from kanon_sql.frequency import N, key_name
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.measures.labels import labels_alias
@@ -109,6 +110,9 @@ def box_measures(
 def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tuple[int, ...]]) -> float:
     """Return the KL divergence: the mean over all rows of log2(share of the tuple / density of rows there).
 
+    Raises:
+        UsageError: some tuple is covered by no box: these are no boxes of this table.
+
     1. Rows for each combination of values, box by box.
     2. Each tuple with the boxes that cover it: one look-up for each pattern of masks, some patterns at a time, so that
        no statement goes through more than so many pairs.
@@ -125,7 +129,12 @@ def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tu
         statement = exp.insert(query, covered.copy()) if first else sql.create_table(covered, query, temporary=True)
         engine.run(statement, "boxes that cover each tuple")
     # 3. The mean.
-    (divergence,) = engine.row(divergence_query(frequency, covered), "KL divergence")
+    divergence, rows = engine.row(divergence_query(frequency, covered), "KL divergence")
+    if int(rows or 0) != frequency.rows:
+        raise UsageError(
+            f"No class of the release covers {frequency.rows - int(rows or 0):,} of the {frequency.rows:,} rows of the "
+            "original, and none is missing: is it a release of that table, under these hierarchies?"
+        )
     engine.run(sql.drop(densities), "drop the densities")
     engine.run(sql.drop(covered), "drop the boxes that cover each tuple")
     # 0 is the least there is, whatever the rounding of many small terms.
@@ -186,7 +195,8 @@ def divergence_query(frequency: FrequencySet, covered: exp.Table) -> exp.Select:
     bits = exp.Div(this=exp.Ln(this=ratio), expression=exp.Ln(this=sql.literal(2.0)))
     total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=bits)))
     rows = sql.cast(sql.literal(frequency.rows), "DOUBLE")
-    return exp.select(exp.Div(this=total, expression=rows)).from_(rebuilt.subquery("rebuilt"))
+    mean = exp.Div(this=total, expression=rows)
+    return exp.select(mean, exp.Sum(this=sql.column(N))).from_(rebuilt.subquery("rebuilt"))
 
 
 def _densities_query(frequency: FrequencySet, boxes: exp.Table) -> exp.Select:

@@ -3,10 +3,10 @@
 Nothing is known of how it was made. What a label stands for is looked up in the hierarchy of its column, on the level
 that all labels of the column have in common: the lowest one, where there are several. Where there is none (a local
 recoding), each label is looked up by itself; one that is written alike on several levels is taken for the one that
-stands for most.
+stands for most. A label cannot stand for what fewer rows of the original have than the release has with it.
 
 1. The classes: different rows of labels, and how many rows have them.
-2. What each label can stand for; one that is in no hierarchy ends the measuring.
+2. What each label can stand for; one that can stand for nothing ends the measuring.
 3. The level of each column, and what each label stands for on it.
 4. The measures: of cells label by label, of classes by their sizes, of boxes by what their labels cover. Rows that the
    original has more are suppressed rows.
@@ -135,18 +135,41 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
         written.append(
             exp.select(number, sql.named(label, _LABEL), *prefixes).distinct().from_(hierarchy.relation.copy())
         )
-    # 2. Those that the release has.
+    # 2. Those that the release has, and their rows; also as the original would write them, if they are values of it.
     own = sql.column(_label(column.number))
-    released = exp.select(sql.named(own, _LABEL)).distinct().from_(classes.copy())
+    released = exp.select(sql.named(own, _LABEL), sql.named(exp.Sum(this=sql.column(N)), "released"))
+    released = released.from_(classes.copy()).group_by(own.copy())
+    spelled = exp.select(sql.column(_LABEL), "released", sql.named(sql.column(_LABEL), "spelled"))
+    spelled = spelled.select(sql.named(exp.false(), "as_value")).from_("released")
+    spellings: exp.Query = spelled
+    if hierarchy.column.type != "VARCHAR":
+        kind = exp.DataType.build(hierarchy.column.lookup_type, dialect="duckdb")
+        value = exp.TryCast(this=sql.column(_LABEL), to=kind)
+        as_value = exp.select(sql.column(_LABEL), "released", sql.named(_as_text(value, hierarchy.column), "spelled"))
+        as_value = as_value.select(sql.named(exp.true(), "as_value")).from_("released")
+        spellings = sql.union_all([spelled, as_value.where(value.copy().is_(exp.null()).not_())])
     same_code = [
         exp.EQ(this=sql.column(name, "written"), expression=sql.column(name, "labels")) for name in ("level", *codes)
     ]
+    value_or_label = exp.or_(
+        exp.Not(this=sql.column("as_value", "spellings")),
+        exp.EQ(this=sql.column("level", "written"), expression=sql.literal(0)),
+    )
+    # 3. Whether the original has so many rows under it; what reads like the root stands for all.
+    enough = exp.or_(
+        sql.column("at_root", "labels"),
+        exp.GTE(this=sql.column(N, "labels"), expression=sql.column("released", "spellings")),
+    )
+    same_spelling = sql.same(sql.column(_LABEL, "written"), sql.column("spelled", "spellings"))
+    every_column = exp.Column(this=exp.Star(), table=sql.identifier("labels"))
+    facts = [sql.column("released", "spellings"), sql.named(enough, "enough"), every_column]
     return (
-        exp.select(sql.column(_LABEL, "written"), exp.Column(this=exp.Star(), table=sql.identifier("labels")))
-        .from_("released")
-        .join("written", on=sql.same(sql.column(_LABEL, "written"), sql.column(_LABEL, "released")))
+        exp.select(sql.column(_LABEL, "spellings"), *facts)
+        .from_("spellings")
+        .join("written", on=sql.all_of([same_spelling, value_or_label]))
         .join(sql.aliased(column.relation, "labels"), on=sql.all_of(same_code))
         .with_("released", as_=released)
+        .with_("spellings", as_=spellings)
         .with_("written", as_=sql.union_all(written))
     )
 
@@ -165,13 +188,17 @@ def _meaning(
     engine.run(sql.create_table(possible, query, temporary=True), f"what labels of {name} can stand for")
     # 2. Labels that stand for nothing.
     total = _count_labels(sql.column(_label(column.number)), classes)
-    known = _count_labels(sql.column(_LABEL), possible)
+    in_original = exp.GTE(this=exp.Sum(this=sql.column(N)), expression=exp.Max(this=sql.column("released")))
+    at_root = exp.GT(this=sql.where(sql.count_rows(), sql.column("at_root")), expression=sql.literal(0))
+    standing = exp.select(_LABEL).from_(possible.copy()).group_by(_LABEL).having(exp.or_(in_original, at_root))
+    known = exp.select(sql.count_rows()).from_(standing.subquery("standing"))
     (there,) = engine.row(total, f"labels of {name}")
     (found,) = engine.row(known, f"labels of {name} that are known")
     if found < there:
         raise UsageError(
             f"Column {name!r} of the release has {there:,} different labels, and {there - found:,} of them are neither "
-            "values of the original nor labels of its hierarchy. Name the hierarchy that it was made with: --hierarchy."
+            "values of the original nor labels of its hierarchy, or have more rows than the original has under them. "
+            "Is it a release of that table? Then name the hierarchy that it was made with: --hierarchy."
         )
     # 3. The lowest level that has them all; the root, where there is nothing else.
     lower = exp.select(
@@ -179,7 +206,8 @@ def _meaning(
         sql.count_distinct(_never_null(sql.column(_LABEL))),
         sql.where(sql.count_rows(), sql.negated(sql.column("at_root"))),
     )
-    by_level = engine.rows(lower.from_(possible.copy()).group_by("level").order_by("level"), f"levels of {name}")
+    lower = lower.from_(possible.copy()).where(sql.column("enough")).group_by("level")
+    by_level = engine.rows(lower.order_by("level"), f"levels of {name}")
     common = [level if below else column.height for level, labels, below in by_level if labels == there]
     level = min(common, default=None) if there else None
     meaning = engine.temporary_name(f"kanon_meaning_{name}")
@@ -192,6 +220,7 @@ def _meaning(
 def _chosen_query(possible: exp.Table, level: int | None) -> exp.Select:
     """Return the query of one meaning for each label: on a level, or the one that stands for most leaves."""
     order = [
+        exp.Ordered(this=sql.column("enough"), desc=True),
         exp.Ordered(this=sql.column("at_root"), desc=True),
         exp.Ordered(this=sql.column("leaves"), desc=True),
         exp.Ordered(this=sql.column("level")),

@@ -1016,7 +1016,8 @@ JOIN kanon_densities AS densities
 SELECT
   SUM(n * (
     LN(CAST(n AS DOUBLE) / density) / LN(2.0)
-  )) / CAST(60 AS DOUBLE)
+  )) / CAST(60 AS DOUBLE),
+  SUM(n)
 FROM (
   SELECT
     n,
