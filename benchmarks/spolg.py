@@ -110,7 +110,7 @@ def claims(by_k: dict[int, tuple[Run, Run]], by_width: dict[int, tuple[Run, Run]
     time = (
         f"over seven columns it takes {min(longer):.2f} to {max(longer):.2f} times Incognito's time; at k = {K}, from "
         f"{min(by_width)} to {max(by_width)} columns, {', '.join(f'{ratio:.1f}' for ratio in narrow)} times. A step of "
-        "ours is two statements on the frequency set; Incognito tests ever more nodes as columns are added"
+        "ours is one statement on the frequency set; Incognito tests ever more nodes as columns are added"
     )
     slowly = _verdict(growth[0] < growth[1], spolg_many.loss < incognito_few.loss)
     found = [

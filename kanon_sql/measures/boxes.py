@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _VOLUME = "volume"
 _DENSITY = "density"
 _PAIRS = 5_000_000  # of tuples and patterns of masks that are compared when nobody has asked for it
+_TUPLES = 200_000  # of the frequency set, likewise: at a million the divergence takes as long as the search
 _AT_ONCE = 5_000_000  # of these pairs in one statement
 
 
@@ -101,7 +102,7 @@ def box_measures(
     patterns = exp.select(*_masks(frequency)).distinct().from_(relation.copy())
     found = engine.rows(patterns, "patterns of masks")
     divergence = None
-    if patiently or len(found) * frequency.tuples <= _PAIRS:
+    if patiently or (frequency.tuples <= _TUPLES and len(found) * frequency.tuples <= _PAIRS):
         divergence = _divergence(frequency, relation, found)
     engine.run(sql.drop(relation), "drop the boxes")
     return BoxMeasures(float(total) / frequency.rows, divergence)
