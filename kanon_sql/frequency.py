@@ -97,14 +97,6 @@ def key_name(key: int) -> str:
     return f"key_{key}"
 
 
-def masks_of(nodes: Sequence[tuple[int, Sequence[int]]], number: str) -> exp.Values:
-    """Return a relation ``masks(<number>, mask_0, ...)`` with the masks of several nodes, each under its number."""
-    keys = range(len(nodes[0][1]))
-    columns = [sql.identifier(number), *(sql.identifier(f"mask_{key}") for key in keys)]
-    rows = [exp.Tuple(expressions=[sql.literal(n), *(sql.literal(mask) for mask in masks)]) for n, masks in nodes]
-    return exp.Values(expressions=rows, alias=exp.TableAlias(this=sql.identifier("masks"), columns=columns))
-
-
 def place_codes(hierarchies: Sequence[Hierarchy]) -> tuple[Placement, ...]:
     """Return where each word of codes goes: into the first key that has room for it."""
     used: list[int] = []

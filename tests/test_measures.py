@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import brute_force
 import pandas as pd
@@ -16,6 +16,7 @@ from strategies import Case, anonymize, cases, load
 import kanon_sql as kanon
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.objective import CLASS_MEASURES
+from kanon_sql.policy import Measure
 from kanon_sql.search.base import rows_allowed
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ def test_optimal_and_incognito_minimize_any_measure(case: Case, measure: str) ->
                 assert sign * found == pytest.approx(best, abs=1e-7)
                 assert release.value == pytest.approx(found, abs=1e-7)
                 assert release.gap == 0
+
+
+def test_what_a_policy_may_minimize_is_what_there_is() -> None:
+    assert {*get_args(Measure)} == {*CELL_MEASURES, *CLASS_MEASURES}
 
 
 def test_loss_by_hand(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def costs_in(
 ) -> list[list[int]]:
     """Return, for each column and level, what the rows of a part of the frequency set cost, in the common unit."""
     queries = [
-        cells_query(relation, column, level, [costs.measure], None)
+        cells_query(relation, column, level, costs.measure)
         for column in labels
         for level in levels_charged(column, [costs.measure])
     ]
@@ -190,36 +190,26 @@ def costs_in(
     ]
 
 
-def cells_query(
-    relation: exp.Table,
-    column: Labels,
-    level: int,
-    measures: Sequence[CellMeasure],
-    condition: exp.Expr | None,
-) -> exp.Select:
-    """Return the query of what cells of a column cost at a level below the root: ``(number, level, total, ...)``.
+def cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMeasure) -> exp.Select:
+    """Return the query of what cells of a column cost at a level below the root: ``(number, level, total)``.
 
     Args:
         relation: rows with keys and n.
         column: the column.
-        level: the level, below the root.
-        measures: each gives a total, in its own unit.
-        condition: on the rows; None takes all.
+        level: the level.
+        measure: gives the total, in its own unit.
     """
-    totals = [
-        exp.Sum(this=exp.Mul(this=sql.column(N, "part"), expression=exp.Paren(this=cell_cost(column, measure))))
-        for measure in measures
-    ]
-    query = (
+    cost = exp.Paren(this=cell_cost(column, measure))
+    total = exp.Sum(this=exp.Mul(this=sql.column(N, "part"), expression=cost))
+    return (
         exp.select(
             sql.named(sql.literal(column.number), "number"),
             sql.named(sql.literal(level), "level"),
-            *(sql.named(total, f"total_{place}") for place, total in enumerate(totals)),
+            sql.named(total, "total"),
         )
         .from_(sql.aliased(relation, "part"))
         .join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
     )
-    return query if condition is None else query.where(condition)
 
 
 def levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:

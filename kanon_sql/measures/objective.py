@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kanon_sql.measures.average_class_size import AverageClassSize
-from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.discernibility import Discernibility
 
 if TYPE_CHECKING:
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
 
 CLASS_MEASURES: dict[str, ClassMeasure] = {measure.name: measure for measure in (Discernibility(), AverageClassSize())}
 """The measures of class sizes, by name: a search of full-domain recodings can minimize them."""
-
-MEASURES = (*CELL_MEASURES, *CLASS_MEASURES)
-"""The names of all measures that can be minimized."""
 
 
 @dataclass(frozen=True)
