@@ -12,7 +12,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.identity import require_identity
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import DEFAULT_K, Policy, read_policy
-from kanon_sql.roles import NO_QUASI_IDENTIFIER, NamedColumns, find_column, names, resolve_columns
+from kanon_sql.roles import NamedColumns, find_column, names, resolve_quasi_identifiers
 from kanon_sql.verify import ModelResult, class_check_query, read_verification
 
 if TYPE_CHECKING:
@@ -127,9 +127,7 @@ def check_source(source: Source, policy: Policy) -> CheckResult:
 def check_query(source: Source, policy: Policy) -> exp.Select:
     """Return the one statement of a check."""
     named = policy.columns
-    columns = resolve_columns(named.quasi_identifiers, source.columns, source.name)
-    if not columns:
-        raise UsageError(NO_QUASI_IDENTIFIER)
+    columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
     person = find_column(named.entity, source.columns) if named.entity is not None else None
     if named.entity is not None and person is None:
@@ -139,7 +137,7 @@ def check_query(source: Source, policy: Policy) -> exp.Select:
             "with --qi and -k, without a policy that has an entity."
         )
     entity = None if person is None else person.name
-    return class_check_query(source.relation, tuple(dict.fromkeys(columns)), policy.models, entity)
+    return class_check_query(source.relation, columns, policy.models, entity)
 
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:

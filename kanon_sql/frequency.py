@@ -97,6 +97,11 @@ def key_name(key: int) -> str:
     return f"key_{key}"
 
 
+def mask_name(key: int) -> str:
+    """Return the name of a mask of a key: as a column, or as a placeholder."""
+    return f"mask_{key}"
+
+
 def place_codes(hierarchies: Sequence[Hierarchy]) -> tuple[Placement, ...]:
     """Return where each word of codes goes: into the first key that has room for it."""
     used: list[int] = []

@@ -16,13 +16,12 @@ from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.preparation import prepare_source
 from kanon_sql.progress import Listener, Progress, silent
-from kanon_sql.roles import NO_QUASI_IDENTIFIER, NamedColumns, resolve_columns
+from kanon_sql.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.verify import class_check_query, read_verification
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.engine.base import Column
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
 
@@ -123,7 +122,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
 
 def open_original(
     source: Any,  # noqa: ANN401 - as for ``measure``
-    original: Any,  # noqa: ANN401
+    original: Any,  # noqa: ANN401 - as for ``measure``, but for None
     original_table: str | None = None,
 ) -> Source:
     """Return the original of a published table: a table beside it in its database, or a source of its own.
@@ -142,9 +141,10 @@ def open_original(
 
 def measure_alone(source: Source, policy: Policy) -> Measured:
     """Return what can be said of a published table without its original: the sizes of its classes."""
-    columns = _quasi_identifiers(source, policy)
-    query = class_check_query(source.relation, columns, (KAnonymity(policy.k),))
-    found = read_verification(source.engine.row(query, "sizes of the classes"), (KAnonymity(policy.k),))
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
+    models = (KAnonymity(policy.k),)
+    query = class_check_query(source.relation, columns, models)
+    found = read_verification(source.engine.row(query, "sizes of the classes"), models)
     of_classes = {
         "average_class_size": average_class_size(found.rows, found.classes, policy.k),
         "average_rows_per_class": average_rows(found.rows, found.classes),
@@ -154,7 +154,7 @@ def measure_alone(source: Source, policy: Policy) -> Measured:
 
 def measure_against(original: Source, release: Source, policy: Policy, progress: Listener = silent) -> Measured:
     """Return what a published table is worth against its original, both in one engine."""
-    columns = _quasi_identifiers(release, policy)
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
     # Only quasi-identifiers are looked at, and rows are what is counted.
     named = NamedColumns(quasi_identifiers=policy.columns.quasi_identifiers, rest="drop")
     policy = replace(policy, columns=named, models=(KAnonymity(policy.k),))
@@ -180,10 +180,3 @@ def measure_against(original: Source, release: Source, policy: Policy, progress:
         dict(zip(names, found.levels, strict=True)),
         found.values,
     )
-
-
-def _quasi_identifiers(source: Source, policy: Policy) -> tuple[Column, ...]:
-    columns = resolve_columns(policy.columns.quasi_identifiers, source.columns, source.name)
-    if not columns:
-        raise UsageError(NO_QUASI_IDENTIFIER)
-    return tuple(dict.fromkeys(columns))

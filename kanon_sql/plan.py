@@ -125,10 +125,7 @@ def _literal_rows(engine: Engine, hierarchy: Hierarchy) -> exp.Query:
     ]
     query = exp.select(*as_text).from_(hierarchy.relation.copy()).order_by(sql.column(VALUE, hierarchy.relation.name))
     rows = engine.rows(query, f"rows of the hierarchy of {hierarchy.column.name}")
-    values = exp.Values(
-        expressions=[exp.Tuple(expressions=[sql.literal(cell) for cell in row]) for row in rows],
-        alias=exp.TableAlias(this=sql.identifier("lines"), columns=[sql.identifier(name) for name in names]),
-    )
+    values = sql.values("lines", names, rows)
     typed = sql.named(sql.cast(sql.column(VALUE), hierarchy.column.lookup_type), VALUE)
     return exp.select(typed, *levels_columns(hierarchy.height)[1:]).from_(values)
 

@@ -157,6 +157,18 @@ def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str)
     return resolved
 
 
+def resolve_quasi_identifiers(names: Iterable[str], columns: Sequence[Column], table: str) -> tuple[Column, ...]:
+    """Return the quasi-identifiers that a person named for a table that is looked at as it is, each once.
+
+    Raises:
+        UsageError: a name is of no column, or there is none.
+    """
+    resolved = resolve_columns(names, columns, table)
+    if not resolved:
+        raise UsageError(NO_QUASI_IDENTIFIER)
+    return tuple(dict.fromkeys(resolved))
+
+
 def split_names(texts: Iterable[str], columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the names in texts that are each a name or a list of names with commas between.
 

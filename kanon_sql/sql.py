@@ -135,6 +135,11 @@ def combined(parts: list[exp.Expr]) -> exp.Expr:
     return whole
 
 
+def log2(number: exp.Expr) -> exp.Expr:
+    """Return the logarithm to base 2, by natural logarithms, which every dialect has."""
+    return exp.Div(this=exp.Ln(this=number), expression=exp.Ln(this=literal(2.0)))
+
+
 def count_rows() -> exp.Count:
     """Return ``COUNT(*)``."""
     return exp.Count(this=exp.Star())
@@ -161,6 +166,13 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     for query in rest:
         union = exp.union(union, query, distinct=False, copy=False)
     return union
+
+
+def values(name: str, columns: Sequence[str], rows: Iterable[Iterable[Value | exp.Expr]]) -> exp.Values:
+    """Return ``(VALUES ...) AS name(columns)``."""
+    tuples = [exp.Tuple(expressions=[literal(cell) for cell in row]) for row in rows]
+    alias = exp.TableAlias(this=identifier(name), columns=[identifier(column) for column in columns])
+    return exp.Values(expressions=tuples, alias=alias)
 
 
 def create_table(name: exp.Table, query: exp.Query, *, temporary: bool = False) -> exp.Create:

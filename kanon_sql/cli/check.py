@@ -23,8 +23,8 @@ from kanon_sql.cli.options import (
     overridden,
 )
 from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, visible
+from kanon_sql.cli.prepared import policy_in
 from kanon_sql.engine.sources import open_source
-from kanon_sql.policy import Policy, read_policy
 
 
 def check_command(
@@ -47,7 +47,7 @@ def check_command(
     [bold]kanon check clinic.duckdb patients_k5 --qi age,zip,sex -k 5[/bold]
     """
     check_options(context)
-    base = read_policy(policy_file)[0] if policy_file is not None else Policy()
+    base = policy_in(policy_file)
     opened = open_source(source, table, as_text=True)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement

@@ -25,12 +25,11 @@ from kanon_sql.cli.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output import figure, print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.cli.prepared import prepared_table
+from kanon_sql.cli.prepared import policy_in, prepared_table
 from kanon_sql.comparison import Compared, Comparison, compare
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.plan import logged_script
-from kanon_sql.policy import Policy, read_policy
 from kanon_sql.search.run import NAMES
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def compare_command(
         from kanon_sql.report.comparison_plot import check_plot
 
         check_plot(plot_file)
-    base = read_policy(policy_file)[0] if policy_file is not None else Policy()
+    base = policy_in(policy_file)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement

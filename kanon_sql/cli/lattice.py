@@ -27,10 +27,9 @@ from kanon_sql.cli.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output import counted, figure, print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.cli.prepared import prepared_table
+from kanon_sql.cli.prepared import policy_in, prepared_table
 from kanon_sql.engine.sources import open_source
 from kanon_sql.plan import logged_script
-from kanon_sql.policy import Policy, read_policy
 
 if TYPE_CHECKING:
     from kanon_sql.prepared_table import SatisfyingNode
@@ -62,7 +61,7 @@ def lattice_command(
     [bold]kanon lattice clinic.duckdb patients --qi age,zip,sex -k 5 --max-suppressed 0[/bold]
     """
     check_options(context)
-    base = read_policy(policy_file)[0] if policy_file is not None else Policy()
+    base = policy_in(policy_file)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement

@@ -21,15 +21,13 @@ from kanon_sql.cli.options import (
     SqlOption,
     TableArgument,
     VerboseOption,
-    assignments,
-    overridden,
 )
 from kanon_sql.cli.output import counted, figure, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.prepared import generalizing_policy, policy_in
 from kanon_sql.engine.sources import open_beside, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measurer import Measured, measure_against, measure_alone, open_original
 from kanon_sql.plan import logged_script
-from kanon_sql.policy import Policy, read_policy
 
 
 def measure_command(
@@ -64,7 +62,7 @@ def measure_command(
     check_options(context)
     if original is None and (hierarchy or hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
-    base = read_policy(policy_file)[0] if policy_file is not None else Policy()
+    base = policy_in(policy_file)
     opened = (
         open_source(source, table, as_text=True)
         if original is None
@@ -72,13 +70,8 @@ def measure_command(
     )
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
-        policy = overridden(
-            base,
-            opened.columns,
-            roles={"quasi_identifiers": quasi_identifiers},
-            k=k,
-            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
-            settings={"hierarchy_directory": hierarchies and hierarchies.absolute()},
+        policy = generalizing_policy(
+            opened, base, quasi_identifiers=quasi_identifiers, hierarchy=hierarchy, hierarchies=hierarchies, k=k
         )
         if original is None:
             result = measure_alone(opened, policy)

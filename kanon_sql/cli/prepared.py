@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.cli.options import assignments, overridden
+from kanon_sql.policy import Policy, read_policy
 from kanon_sql.preparation import prepare_source
 from kanon_sql.prepared_table import PreparedTable
 from kanon_sql.progress import Progress
@@ -14,7 +15,46 @@ if TYPE_CHECKING:
 
     from kanon_sql.cli.diagnostics import Talk
     from kanon_sql.engine.sources import Source
-    from kanon_sql.policy import Policy
+
+
+def policy_in(policy_file: Path | None) -> Policy:
+    """Return the policy of a file; without one, that of someone who asked for nothing yet."""
+    return read_policy(policy_file)[0] if policy_file is not None else Policy()
+
+
+def generalizing_policy(
+    opened: Source,
+    base: Policy,
+    *,
+    quasi_identifiers: list[str] | None,
+    hierarchy: list[str] | None,
+    hierarchies: Path | None,
+    entity: str | None = None,
+    k: int | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Policy:
+    """Return a policy file with what the command line says of quasi-identifiers; other columns do not matter.
+
+    Args:
+        opened: the source.
+        base: what the file says.
+        quasi_identifiers: texts of ``--qi``.
+        hierarchy: texts of ``--hierarchy``.
+        hierarchies: the directory of ``--hierarchies``.
+        entity: the column that names the person.
+        k: the smallest class.
+        settings: other settings of the policy; None was not said.
+    """
+    return overridden(
+        base,
+        opened.columns,
+        roles={"quasi_identifiers": quasi_identifiers},
+        rest="drop",
+        entity=entity,
+        k=k,
+        hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
+        settings={"hierarchy_directory": hierarchies and hierarchies.absolute(), **(settings or {})},
+    )
 
 
 def prepared_table(
@@ -29,27 +69,15 @@ def prepared_table(
     k: int | None = None,
     settings: dict[str, Any],
 ) -> PreparedTable:
-    """Return an open source prepared under a policy file and what the command line says; other columns do not matter.
-
-    Args:
-        opened: the source.
-        base: what the file says.
-        talk: told of each step.
-        quasi_identifiers: texts of ``--qi``.
-        entity: the column that names the person.
-        hierarchy: texts of ``--hierarchy``.
-        hierarchies: the directory of ``--hierarchies``.
-        k: the smallest class.
-        settings: other settings of the policy; None was not said.
-    """
-    policy = overridden(
+    """Return an open source prepared under ``generalizing_policy``; ``talk`` is told of each step."""
+    policy = generalizing_policy(
+        opened,
         base,
-        opened.columns,
-        roles={"quasi_identifiers": quasi_identifiers},
-        rest="drop",
+        quasi_identifiers=quasi_identifiers,
         entity=entity,
+        hierarchy=hierarchy,
+        hierarchies=hierarchies,
         k=k,
-        hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
-        settings={"hierarchy_directory": hierarchies and hierarchies.absolute(), **settings},
+        settings=settings,
     )
     return PreparedTable(prepare_source(opened, policy, lambda doing: talk(Progress(doing))), policy)

@@ -88,17 +88,16 @@ def open_source(
     """
     if isinstance(source, duckdb.DuckDBPyConnection):
         return _from_engine(DuckDBEngine(source, owned=False), table, "the connection", None)
-    if isinstance(source, str | os.PathLike):
-        return _from_path(os.fspath(source), table, writable=writable, as_text=as_text)
-    kind = frame_kind(source)
-    if kind is None:
-        raise UsageError(
-            f"Cannot read a {type(source).__name__}. Give the path of a DuckDB, CSV, Parquet or JSON file, a DuckDB "
-            "connection, or a pandas, polars or Arrow table."
-        )
-    if table is not None:
-        raise UsageError("A data frame has no tables: leave the table name out.")
-    return _from_frame(source, kind)
+    path = _path_of(source)
+    if path is not None and is_database(path):
+        engine = open_database(path, writable=writable)
+        return _from_engine(engine, table, str(path), path, writable=writable)
+    engine = DuckDBEngine.in_memory()
+    try:
+        return _read(engine, source, table, as_text=as_text)
+    except BaseException:
+        engine.close()
+        raise
 
 
 def open_beside(
@@ -125,20 +124,10 @@ def open_beside(
         if source is not engine.connection:
             raise UsageError("Two connections cannot be read together: give both tables from the same connection.")
         return Source(engine, *_find_table(engine, table, "the connection"))
-    if not isinstance(source, str | os.PathLike):
-        kind = frame_kind(source)
-        if kind is None or table is not None:
-            return open_source(source, table)  # which says why not
-        return Source(engine, _read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)
-    path = Path(source)
-    if not is_database(path):
-        if table is not None:
-            raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
-        relation = engine.temporary_name("kanon_source")
-        read_file(engine, path, relation, as_text=as_text)
-        return Source(engine, relation, path.name, file=path)
-    if not path.exists():
-        raise SourceError(f"{path} does not exist.")
+    path = _path_of(source)
+    if path is None or not is_database(path):
+        return _read(engine, source, table, as_text=as_text)
+    _require_existing(path)
     if opened.database is not None and path.samefile(opened.database):
         return Source(engine, *_find_table(engine, table, str(path)), database=path)
     catalog = engine.attach(path)
@@ -151,9 +140,13 @@ def open_database(path: Path, *, writable: bool) -> DuckDBEngine:
     Raises:
         SourceError: the file is missing or cannot be opened.
     """
+    _require_existing(path)
+    return DuckDBEngine.from_file(path, writable=writable)
+
+
+def _require_existing(path: Path) -> None:
     if not path.exists():
         raise SourceError(f"{path} does not exist.")
-    return DuckDBEngine.from_file(path, writable=writable)
 
 
 def is_database(path: Path) -> bool:
@@ -178,16 +171,41 @@ def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - asks what kind
     return kinds.get((type(value).__module__.partition(".")[0], type(value).__name__))
 
 
-def _from_path(text: str, table: str | None, *, writable: bool, as_text: bool) -> Source:
+def _path_of(source: Any) -> Path | None:  # noqa: ANN401 - as for open_source
+    """Return the path that a source is; None where it is something else."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    text = os.fspath(source)
     scheme, separator, _ = text.partition("://")
     if separator:
         raise UsageError(f"{scheme} sources are not supported by this version: export the table to Parquet or DuckDB.")
-    path = Path(text)
-    if is_database(path):
-        return _from_engine(open_database(path, writable=writable), table, str(path), path, writable=writable)
+    return Path(text)
+
+
+def _read(
+    engine: DuckDBEngine,
+    source: Any,  # noqa: ANN401 - as for open_source
+    table: str | None,
+    *,
+    as_text: bool,
+) -> Source:
+    """Return what is in no database, a data file or a data frame, as a relation in an engine."""
+    path = _path_of(source)
+    if path is not None:
+        if table is not None:
+            raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
+        relation = engine.temporary_name("kanon_source")
+        create = read_file(engine, path, relation, as_text=as_text)
+        return Source(engine, relation, path.name, file=path, setup=(create,))
+    kind = frame_kind(source)
+    if kind is None:
+        raise UsageError(
+            f"Cannot read a {type(source).__name__}. Give the path of a DuckDB, CSV, Parquet or JSON file, a DuckDB "
+            "connection, or a pandas, polars or Arrow table."
+        )
     if table is not None:
-        raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
-    return _from_data_file(path, as_text=as_text)
+        raise UsageError("A data frame has no tables: leave the table name out.")
+    return Source(engine, _read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)
 
 
 def _from_engine(
@@ -236,27 +254,7 @@ def _list(listed: list[tuple[Any, ...]]) -> str:
     return f". There: {names}{', ...' if len(listed) > shown else ''}" if listed else ""
 
 
-def _from_data_file(path: Path, *, as_text: bool) -> Source:
-    engine = DuckDBEngine.in_memory()
-    try:
-        relation = engine.temporary_name("kanon_source")
-        create = read_file(engine, path, relation, as_text=as_text)
-        return Source(engine, relation, path.name, file=path, setup=(create,))
-    except BaseException:
-        engine.close()
-        raise
-
-
-def _from_frame(frame: Any, kind: FrameKind) -> Source:  # noqa: ANN401 - a frame of a library that need not be installed
-    engine = DuckDBEngine.in_memory()
-    try:
-        return Source(engine, _read_frame(engine, frame, kind), f"the {kind} table", frame_kind=kind)
-    except BaseException:
-        engine.close()
-        raise
-
-
-def _read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table:  # noqa: ANN401 - as above
+def _read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table:  # noqa: ANN401 - of a library that need not be installed
     """Return a temporary table with the rows of a data frame."""
     if type(frame).__name__ == "LazyFrame":
         frame = frame.collect()

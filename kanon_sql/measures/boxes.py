@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.errors import UsageError
-from kanon_sql.frequency import N, key_name
+from kanon_sql.frequency import N, key_name, mask_name
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.measures.labels import labels_alias
 
@@ -56,7 +56,7 @@ class BoxMeasures:
         return {"ambiguity": self.ambiguity, "kl_divergence": self.kl_divergence}
 
 
-def box_columns(frequency: FrequencySet, labels: Sequence[Labels]) -> list[exp.Expr]:
+def _box_columns(frequency: FrequencySet, labels: Sequence[Labels]) -> list[exp.Expr]:
     """Return the columns of a box but for n, over the labels of a class, each under its ``labels_alias``."""
     masks: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
     keys: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
@@ -69,20 +69,20 @@ def box_columns(frequency: FrequencySet, labels: Sequence[Labels]) -> list[exp.E
         leaves = sql.cast(_unless_root(alias, sql.column("leaves", alias), column.leaves), "DOUBLE")
         volume = leaves if volume is None else exp.Mul(this=volume, expression=leaves)
     return [
-        *(sql.named(sql.combined(parts), _mask_name(key)) for key, parts in enumerate(masks)),
+        *(sql.named(sql.combined(parts), mask_name(key)) for key, parts in enumerate(masks)),
         *(sql.named(sql.combined(parts), key_name(key)) for key, parts in enumerate(keys)),
         sql.named(volume or sql.literal(1), _VOLUME),
     ]
 
 
 def box_measures(
-    frequency: FrequencySet, boxes: exp.Query, labels: Sequence[Labels], suppressed: int, *, patiently: bool = False
+    frequency: FrequencySet, labelled: exp.Select, labels: Sequence[Labels], suppressed: int, *, patiently: bool = False
 ) -> BoxMeasures:
     """Return what the boxes of a recoding say.
 
     Args:
         frequency: the frequency set of the table.
-        boxes: the query of the boxes, without that of suppressed rows.
+        labelled: the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
         labels: the labels of each quasi-identifier.
         suppressed: rows that are suppressed.
         patiently: whether the KL divergence is computed even if that takes long: for each tuple the boxes that cover it
@@ -93,6 +93,7 @@ def box_measures(
     engine = frequency.engine
     # 1. The boxes, and that of everything.
     relation = engine.temporary_name("kanon_boxes")
+    boxes: exp.Query = labelled.select(*_box_columns(frequency, labels), sql.column(N, "classes"))
     if suppressed:
         boxes = sql.union_all([boxes, _everything(frequency, labels, suppressed)])
     engine.run(sql.create_table(relation, boxes, temporary=True), "what each class covers")
@@ -149,14 +150,10 @@ def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Seque
     # Each tuple once: people have a row for each of theirs in the frequency set.
     tuples = exp.select(*own, sql.named(sql.sum_of(sql.column(N)), N)).from_(frequency.relation.copy())
     tuples = tuples.group_by(*(key.copy() for key in own))
-    rows = [exp.Tuple(expressions=[sql.literal(mask) for mask in pattern]) for pattern in patterns]
-    columns = [sql.identifier(_mask_name(key)) for key in keys]
-    values = exp.Values(expressions=rows, alias=exp.TableAlias(this=sql.identifier("patterns"), columns=columns))
+    values = sql.values("patterns", [mask_name(key) for key in keys], patterns)
     masked = [
         sql.named(
-            exp.BitwiseAnd(
-                this=sql.column(key_name(key), "tuples"), expression=sql.column(_mask_name(key), "patterns")
-            ),
+            exp.BitwiseAnd(this=sql.column(key_name(key), "tuples"), expression=sql.column(mask_name(key), "patterns")),
             f"masked_{key}",
         )
         for key in keys
@@ -164,14 +161,14 @@ def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Seque
     pairs = exp.select(
         *(sql.column(key_name(key), "tuples") for key in keys),
         sql.column(N, "tuples"),
-        *(sql.column(_mask_name(key), "patterns") for key in keys),
+        *(sql.column(mask_name(key), "patterns") for key in keys),
         *masked,
     )
     pairs = pairs.from_("tuples").join(values, join_type="cross")
     same = [
         exp.EQ(this=sql.column(own_name, "pairs"), expression=sql.column(name, "densities"))
         for key in keys
-        for own_name, name in ((_mask_name(key), _mask_name(key)), (f"masked_{key}", key_name(key)))
+        for own_name, name in ((mask_name(key), mask_name(key)), (f"masked_{key}", key_name(key)))
     ]
     return (
         exp.select(
@@ -193,8 +190,7 @@ def divergence_query(frequency: FrequencySet, covered: exp.Table) -> exp.Select:
     rebuilt = exp.select(N, sql.named(exp.Sum(this=sql.column(_DENSITY)), _DENSITY)).from_(covered.copy())
     rebuilt = rebuilt.group_by(*own, N)
     ratio = exp.Div(this=sql.cast(sql.column(N), "DOUBLE"), expression=sql.column(_DENSITY))
-    bits = exp.Div(this=exp.Ln(this=ratio), expression=exp.Ln(this=sql.literal(2.0)))
-    total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=bits)))
+    total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=sql.log2(ratio))))
     rows = sql.cast(sql.literal(frequency.rows), "DOUBLE")
     mean = exp.Div(this=total, expression=rows)
     return exp.select(mean, exp.Sum(this=sql.column(N))).from_(rebuilt.subquery("rebuilt"))
@@ -208,7 +204,7 @@ def _densities_query(frequency: FrequencySet, boxes: exp.Table) -> exp.Select:
 
 
 def _masks(frequency: FrequencySet) -> list[exp.Column]:
-    return [sql.column(_mask_name(key)) for key in range(frequency.keys)]
+    return [sql.column(mask_name(key)) for key in range(frequency.keys)]
 
 
 def _everything(frequency: FrequencySet, labels: Sequence[Labels], rows: int) -> exp.Select:
@@ -216,12 +212,8 @@ def _everything(frequency: FrequencySet, labels: Sequence[Labels], rows: int) ->
     volume = 1.0
     for column in labels:
         volume *= column.leaves
-    zero = [sql.named(sql.literal(0), name(key)) for name in (_mask_name, key_name) for key in range(frequency.keys)]
+    zero = [sql.named(sql.literal(0), name(key)) for name in (mask_name, key_name) for key in range(frequency.keys)]
     return exp.select(*zero, sql.named(sql.literal(volume), _VOLUME), sql.named(sql.literal(rows), N))
-
-
-def _mask_name(key: int) -> str:
-    return f"mask_{key}"
 
 
 def _mask(column: Labels, placement: Placement, alias: str) -> exp.Expr:

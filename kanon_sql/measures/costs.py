@@ -133,9 +133,8 @@ def hidden_costs_query(
             elif level == column.height:
                 cost = sql.literal(measure.full(column))
             else:
-                cost = cell_cost(column, measure)
-            charged = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=exp.Paren(this=cost)))
-            total = exp.Coalesce(this=charged, expressions=[sql.literal(0)])
+                cost = _cell_cost(column, measure)
+            total = exp.Coalesce(this=_charged(cost, "classes"), expressions=[sql.literal(0)])
             query.select(sql.named(total, f"{measure.name}_{column.number}"), copy=False)
         if level in levels_charged(column, measures):
             query.join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level), copy=False)
@@ -159,6 +158,25 @@ def hidden_costs(
     return [
         [charged[number] * weight for charged, weight in zip(by_column, cost.weights, strict=True)]
         for number, cost in enumerate(costs)
+    ]
+
+
+def costs_of_classes(
+    engine: Engine, labelled: exp.Select, labels: Sequence[Labels], costs: Sequence[Costs], suppressed: int
+) -> list[int]:
+    """Return what the cells of classes and of suppressed rows cost by each measure, in its common unit.
+
+    Args:
+        engine: holds the classes.
+        labelled: the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
+        labels: the labels of each quasi-identifier.
+        costs: what each measure charges.
+        suppressed: rows that are suppressed.
+    """
+    charged = [_charged(_cell_cost(column, cost.measure), "classes") for cost in costs for column in labels]
+    answers = iter(engine.row(labelled.select(*charged), "what the cells of the classes cost"))
+    return [
+        sum(int(next(answers) or 0) * weight for weight in cost.weights) + suppressed * sum(cost.full) for cost in costs
     ]
 
 
@@ -199,13 +217,11 @@ def cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMe
         level: the level.
         measure: gives the total, in its own unit.
     """
-    cost = exp.Paren(this=cell_cost(column, measure))
-    total = exp.Sum(this=exp.Mul(this=sql.column(N, "part"), expression=cost))
     return (
         exp.select(
             sql.named(sql.literal(column.number), "number"),
             sql.named(sql.literal(level), "level"),
-            sql.named(total, "total"),
+            sql.named(_charged(_cell_cost(column, measure), "part"), "total"),
         )
         .from_(sql.aliased(relation, "part"))
         .join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
@@ -218,14 +234,13 @@ def levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
 
 
 def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
-    cost = cell_cost(column, measure, qualified=False)
-    total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=cost)))
+    cost = _cell_cost(column, measure, qualified=False)
     has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
     return (
         exp.select(
             sql.named(sql.literal(column.number), "number"),
             "level",
-            sql.named(total, "total"),
+            sql.named(_charged(cost), "total"),
             sql.named(sql.where(exp.Max(this=cost.copy()), has_rows), "largest"),
             sql.named(sql.where(sql.count_rows(), has_rows.copy()), "labels"),
         )
@@ -234,7 +249,12 @@ def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
     )
 
 
-def cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) -> exp.Expr:
+def _charged(cost: exp.Expr, relation: str | None = None) -> exp.Expr:
+    """Return what cells cost together: the cost of each, for all rows that have it."""
+    return exp.Sum(this=exp.Mul(this=sql.column(N, relation), expression=exp.Paren(this=cost)))
+
+
+def _cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) -> exp.Expr:
     """Return the cost of a cell with a label, over the columns of the labels relation (under its ``labels_alias``)."""
     case = exp.Case().when(sql.column("at_root"), sql.literal(measure.full(column))).else_(measure.cost(column))
     if qualified:

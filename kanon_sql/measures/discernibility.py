@@ -17,7 +17,7 @@ class Discernibility:
 
     def cost(self, sizes: ClassSizes) -> int:
         """Return the sum of squares, and the table for every suppressed row."""
-        return sizes.squares + sizes.suppressed * sizes.rows
+        return discernibility(sizes.squares, sizes.suppressed, sizes.rows)
 
     def least(self, lower: ClassSizes, suppressed: int) -> Cost:
         """Return a cost that no node at or above ``lower`` is below, if the ``suppressed`` rows of a node above it go.
@@ -39,3 +39,14 @@ class Discernibility:
     def value(self, cost: Cost) -> int:
         """Return the cost."""
         return int(cost)
+
+
+def discernibility(squares: int, suppressed: int, rows: int) -> int:
+    """Return the sum of squares, and the table for every suppressed row.
+
+    Args:
+        squares: sum over the published classes of their size squared.
+        suppressed: rows that are suppressed.
+        rows: rows of the table.
+    """
+    return squares + suppressed * rows

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.frequency import N, key_name
-from kanon_sql.measures.boxes import BoxMeasures, box_columns, box_measures
-from kanon_sql.measures.costs import cell_cost
+from kanon_sql.frequency import N, key_name, mask_name
+from kanon_sql.measures.boxes import BoxMeasures, box_measures
+from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import label_of_step, labels_alias
-from kanon_sql.measures.summary import ClassCounts, values_of
+from kanon_sql.measures.summary import ClassCounts, count_classes, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,14 +53,12 @@ def measure_local(
     engine = frequency.engine
     # 1. The classes, from which everything else is measured.
     classes = _make_classes(frequency, relation, recoding, models)
-    published, rows, squares, smallest, *worst = engine.row(class_counts_query(classes, models), "sizes of the classes")
-    suppressed = frequency.rows - int(rows or 0)
-    counts = ClassCounts(published, int(rows or 0), int(squares or 0), smallest, suppressed, tuple(worst), None)
+    counts = count_classes(frequency, classes, models)
     # 2. The measures.
-    totals = _costs_of_classes(frequency, classes, labels, costs, suppressed)
+    labelled = _labelled(classes, labels)
+    totals = costs_of_classes(engine, labelled, labels, costs, counts.suppressed)
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
-    columns = [*box_columns(frequency, labels), sql.column(N, "classes")]
-    boxes = box_measures(frequency, _with_labels(exp.select(*columns), classes, labels), labels, suppressed)
+    boxes = box_measures(frequency, labelled, labels, counts.suppressed)
     engine.run(sql.drop(classes), "drop the classes of the local recoding")
     return values_of(values, counts, boxes, None, frequency.rows, k), counts
 
@@ -71,9 +69,8 @@ def local_cost(
     """Return what a local recoding with one step at least costs by one measure, in the measure's common unit."""
     engine = frequency.engine
     classes = _make_classes(frequency, relation, recoding, [])
-    (rows,) = engine.row(exp.select(exp.Sum(this=sql.column(N))).from_(classes.copy()), "rows that are published")
-    suppressed = frequency.rows - int(rows or 0)
-    (total,) = _costs_of_classes(frequency, classes, labels, [costs], suppressed)
+    suppressed = count_classes(frequency, classes, []).suppressed
+    (total,) = costs_of_classes(engine, _labelled(classes, labels), labels, [costs], suppressed)
     engine.run(sql.drop(classes), "drop the classes of the local recoding")
     return total
 
@@ -88,32 +85,12 @@ def _make_classes(
     return classes
 
 
-def _costs_of_classes(
-    frequency: FrequencySet,
-    classes: exp.Table,
-    labels: Sequence[Labels],
-    costs: Sequence[Costs],
-    suppressed: int,
-) -> list[int]:
-    """Return what the cells of the classes and of suppressed rows cost by each measure, in its common unit."""
-    charged = [
-        exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=exp.Paren(this=cell_cost(column, cost.measure))))
-        for cost in costs
-        for column in labels
-    ]
-    query = _with_labels(exp.select(*charged), classes, labels)
-    answers = iter(frequency.engine.row(query, "costs of the local recoding"))
-    return [
-        sum(int(next(answers) or 0) * weight for weight in cost.weights) + suppressed * sum(cost.full) for cost in costs
-    ]
-
-
-def _with_labels(query: exp.Select, classes: exp.Table, labels: Sequence[Labels]) -> exp.Select:
-    """Return a query over the classes, each with its labels: those of the levels that its step has."""
-    query.from_(sql.aliased(classes, "classes"), copy=False)
+def _labelled(classes: exp.Table, labels: Sequence[Labels]) -> exp.Select:
+    """Return the classes, each with its labels: those of the levels that its step has. Nothing is selected yet."""
+    query = exp.select().from_(sql.aliased(classes, "classes"))
     for column in labels:
         condition = label_of_step(column, sql.column(_level_name(column.number), "classes"))
-        query.join(sql.aliased(column.relation, labels_alias(column)), on=condition, copy=False)
+        query = query.join(sql.aliased(column.relation, labels_alias(column)), on=condition)
     return query
 
 
@@ -123,14 +100,10 @@ def classes_of_steps(
     """Return the query of the published classes, with the levels of their step: those of a step share masked keys."""
     keys = range(frequency.keys)
     columns = range(len(recoding.steps[0]))
-    names = [STEP, *(f"mask_{key}" for key in keys), *map(_level_name, columns)]
-    rows = [
-        exp.Tuple(expressions=[sql.literal(value) for value in (number, *frequency.masks(node), *node)])
-        for number, node in enumerate(recoding.steps, start=1)
-    ]
-    alias = exp.TableAlias(this=sql.identifier("steps"), columns=[sql.identifier(name) for name in names])
+    names = [STEP, *(mask_name(key) for key in keys), *map(_level_name, columns)]
+    rows = [(number, *frequency.masks(node), *node) for number, node in enumerate(recoding.steps, start=1)]
     masked = [
-        exp.BitwiseAnd(this=sql.column(key_name(key), "part"), expression=sql.column(f"mask_{key}", "steps"))
+        exp.BitwiseAnd(this=sql.column(key_name(key), "part"), expression=sql.column(mask_name(key), "steps"))
         for key in keys
     ]
     measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
@@ -141,23 +114,11 @@ def classes_of_steps(
         exp.select(step, *levels, *named, sql.named(sql.sum_of(sql.column(N)), N), *measures)
         .from_(sql.aliased(relation, "part"))
         .join(
-            exp.Values(expressions=rows, alias=alias),
+            sql.values("steps", names, rows),
             on=exp.EQ(this=step.copy(), expression=sql.column(STEP, "steps")),
         )
         .group_by(step.copy(), *(level.copy() for level in levels), *masked)
     )
-
-
-def class_counts_query(classes: exp.Table, models: Sequence[PrivacyModel]) -> exp.Select:
-    """Return the query of the sizes of the published classes."""
-    n = sql.column(N)
-    return exp.select(
-        sql.count_rows(),
-        exp.Sum(this=n),
-        exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())),
-        exp.Min(this=n.copy()),
-        *(model.worst(sql.column(f"measure_{number}")) for number, model in enumerate(models)),
-    ).from_(classes.copy())
 
 
 def rows_by_step(relation: exp.Table) -> exp.Select:

@@ -41,7 +41,7 @@ class NonUniformEntropy:
 
     def cost(self, labels: Labels) -> exp.Expr:
         """Return the bits of a choice among the rows under the label."""
-        bits = exp.Div(this=exp.Ln(this=sql.cast(sql.column("n"), "DOUBLE")), expression=exp.Ln(this=sql.literal(2.0)))
+        bits = sql.log2(sql.cast(sql.column("n"), "DOUBLE"))
         whole = sql.cast(exp.Round(this=exp.Mul(this=bits, expression=sql.literal(_UNIT))), "BIGINT")
         # Rounding must not lift the label of all rows above the root.
         least = exp.func("LEAST", whole, sql.literal(self.full(labels)), dialect="postgres")

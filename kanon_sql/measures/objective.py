@@ -38,7 +38,11 @@ class Objective:
         """Return the measure for a cost."""
         return self.costs.value(cost) if self.of_classes is None else self.of_classes.value(cost)
 
+    @property
+    def least(self) -> int:
+        """A cost that nothing is below: that of the original table, where cells are what costs."""
+        return self.costs.original if self.of_classes is None else 0
+
     def gap(self, cost: Cost, bound: Cost) -> float:
         """Return how far a bound is below a cost, as a share of the cost: 0 when they are equal."""
-        least = self.costs.original if self.of_classes is None else 0
-        return float((cost - bound) / (cost - least)) if cost > bound else 0.0
+        return float((cost - bound) / (cost - self.least)) if cost > bound else 0.0

@@ -25,10 +25,10 @@ from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.identity import published
-from kanon_sql.measures.boxes import box_columns, box_measures
-from kanon_sql.measures.costs import cell_cost
+from kanon_sql.measures.boxes import box_measures
+from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import labels_alias
-from kanon_sql.measures.summary import ClassCounts, distortion, values_of
+from kanon_sql.measures.summary import ClassCounts, count_classes, distortion, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,16 +84,11 @@ def measure_published(
     # 1. The classes.
     classes = engine.temporary_name("kanon_published")
     engine.run(sql.create_table(classes, classes_query(release, columns), temporary=True), "classes of the release")
-    n = sql.column(N)
-    square = exp.Sum(this=exp.Mul(this=n, expression=n.copy()))
-    sizes = exp.select(sql.count_rows(), exp.Sum(this=n.copy()), square, exp.Min(this=n.copy())).from_(classes.copy())
-    number, rows, squares, smallest = engine.row(sizes, "sizes of the classes")
-    suppressed = frequency.rows - int(rows or 0)
-    if suppressed < 0:
+    counts = count_classes(frequency, classes, [])
+    if counts.suppressed < 0:
         raise UsageError(
-            f"The release has {int(rows):,} rows and its original {frequency.rows:,}: is it a release of that table?"
+            f"The release has {counts.rows:,} rows and its original {frequency.rows:,}: is it a release of that table?"
         )
-    counts = ClassCounts(number, int(rows or 0), int(squares or 0), smallest, suppressed, (), None)
     # 2. and 3. What its labels stand for.
     meanings, levels = [], []
     for column, hierarchy in zip(labels, hierarchies, strict=True):
@@ -101,11 +96,10 @@ def measure_published(
         meanings.append(meaning)
         levels.append(level)
     # 4. The measures.
-    values: dict[str, float | None] = dict(_cells(frequency, classes, meanings, labels, costs, suppressed))
-    boxes = _with_meanings(
-        exp.select(*box_columns(frequency, labels), sql.column(N, "classes")), classes, meanings, labels
-    )
-    found = box_measures(frequency, boxes, labels, suppressed, patiently=True)
+    labelled = _labelled(classes, meanings, labels)
+    totals = costs_of_classes(engine, labelled, labels, costs, counts.suppressed)
+    values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
+    found = box_measures(frequency, labelled, labels, counts.suppressed, patiently=True)
     known = [level for level in levels if level is not None]
     shift = distortion(known, labels) if len(known) == len(levels) else None
     engine.run(sql.drop(classes), "drop the classes of the release")
@@ -233,34 +227,9 @@ def _chosen_query(possible: exp.Table, level: int | None) -> exp.Select:
     return exp.select("*").from_(ranked.subquery("ranked")).where(first)
 
 
-def _cells(
-    frequency: FrequencySet,
-    classes: exp.Table,
-    meanings: Sequence[exp.Table],
-    labels: Sequence[Labels],
-    costs: Sequence[Costs],
-    suppressed: int,
-) -> dict[str, float]:
-    """Return the measures of cells."""
-    charged = [
-        exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=exp.Paren(this=cell_cost(column, cost.measure))))
-        for cost in costs
-        for column in labels
-    ]
-    query = _with_meanings(exp.select(*charged), classes, meanings, labels)
-    answers = iter(frequency.engine.row(query, "what the cells of the release cost"))
-    values = {}
-    for cost in costs:
-        published_cells = sum(int(next(answers) or 0) * weight for weight in cost.weights)
-        values[cost.measure.name] = cost.value(published_cells + suppressed * sum(cost.full))
-    return values
-
-
-def _with_meanings(
-    query: exp.Select, classes: exp.Table, meanings: Sequence[exp.Table], labels: Sequence[Labels]
-) -> exp.Select:
-    """Return a query over the classes of the release, each with what its labels stand for."""
-    query = query.from_(sql.aliased(classes, "classes"))
+def _labelled(classes: exp.Table, meanings: Sequence[exp.Table], labels: Sequence[Labels]) -> exp.Select:
+    """Return the classes of the release, each with what its labels stand for. Nothing is selected yet."""
+    query = exp.select().from_(sql.aliased(classes, "classes"))
     for column, meaning in zip(labels, meanings, strict=True):
         alias = labels_alias(column)
         same_label = sql.same(sql.column(_LABEL, alias), sql.column(_label(column.number), "classes"))

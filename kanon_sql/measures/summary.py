@@ -12,8 +12,9 @@ from kanon_sql import sql
 from kanon_sql.classes import classes_query, is_published
 from kanon_sql.frequency import N, roll_up_query
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
-from kanon_sql.measures.boxes import box_columns, box_measures
+from kanon_sql.measures.boxes import box_measures
 from kanon_sql.measures.costs import hidden_costs
+from kanon_sql.measures.discernibility import discernibility
 from kanon_sql.measures.labels import label_of_class, labels_alias
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def measure_node(
         published, int(rows or 0), int(squares or 0), smallest, int(suppressed or 0), tuple(worst), labelled
     )
     hidden = hidden_costs(frequency, relation, node, models, labels, costs)
-    boxes = box_measures(frequency, boxes_query(frequency, relation, node, models, labels), labels, counts.suppressed)
+    boxes = box_measures(frequency, _labelled(frequency, relation, node, models, labels), labels, counts.suppressed)
     engine.run(sql.drop(relation), "drop the classes of the release")
     values: dict[str, float | None] = {
         cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
@@ -92,15 +93,30 @@ def measure_node(
     return values_of(values, counts, boxes, distortion(node, labels), frequency.rows, k), counts
 
 
-def boxes_query(
+def _labelled(
     frequency: FrequencySet, relation: exp.Table, node: Node, models: Sequence[PrivacyModel], labels: Sequence[Labels]
 ) -> exp.Select:
-    """Return the query of the boxes of the published classes (see ``measures.boxes``)."""
+    """Return the published classes, each with its labels. Nothing is selected yet."""
     classes = classes_query(relation, frequency.masks(node), models).subquery("classes")
-    query = exp.select(*box_columns(frequency, labels), sql.column(N, "classes")).from_(classes)
+    query = exp.select().from_(classes)
     for column, level in zip(labels, node, strict=True):
         query = query.join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
     return query.where(is_published(models))
+
+
+def count_classes(frequency: FrequencySet, classes: exp.Table, models: Sequence[PrivacyModel]) -> ClassCounts:
+    """Return the sizes of classes that stand in a table of their own, all of them published; the rest is suppressed."""
+    n = sql.column(N)
+    counted = exp.select(
+        sql.count_rows(),
+        exp.Sum(this=n),
+        exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())),
+        exp.Min(this=n.copy()),
+        *(model.worst(sql.column(f"measure_{number}")) for number, model in enumerate(models)),
+    ).from_(classes.copy())
+    published, rows, squares, smallest, *worst = frequency.engine.row(counted, "sizes of the classes")
+    suppressed = frequency.rows - int(rows or 0)
+    return ClassCounts(published, int(rows or 0), int(squares or 0), smallest, suppressed, tuple(worst), None)
 
 
 def distortion(levels: Sequence[int], labels: Sequence[Labels]) -> float:
@@ -121,7 +137,7 @@ def values_of(
     return {
         **cells,
         "distortion": distortion,
-        "discernibility": counts.squares + counts.suppressed * rows,
+        "discernibility": discernibility(counts.squares, counts.suppressed, rows),
         "average_class_size": average_class_size(counts.rows, counts.published, k),
         "average_rows_per_class": average_rows(counts.rows, counts.published),
         **boxes.values(),

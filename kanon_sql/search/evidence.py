@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from kanon_sql.classes import node_query
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError
+from kanon_sql.frequency import mask_name
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -84,7 +85,7 @@ class Evidence:
         problem = self.problem
         suppressed = self.test(problem.lattice.top)
         if problem.frequency.rows and suppressed:
-            required = max(model.required for model in problem.models)
+            required = problem.k
             members = "different people" if problem.frequency.counts_people else "rows"
             raise NoSolutionError(
                 f"The table has fewer than {required:,} {members} (it has {problem.frequency.rows:,} rows), so that no "
@@ -168,12 +169,12 @@ class Evidence:
         kept = tuple(mask != 0 for mask in masks)
         shape = (relation.name, kept, probe)
         if shape not in self._statements:
-            places = [exp.Placeholder(this=f"mask_{key}") if keep else 0 for key, keep in enumerate(kept)]
+            places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
             with_sizes = not (probe or self.bounds_are_free)
             self._statements[shape] = node_query(
                 relation, places, self.problem.models, probe=probe, with_sizes=with_sizes
             )
-        values = {f"mask_{key}": mask for key, mask in enumerate(masks) if mask}
+        values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
         title = f"{'probe' if probe else 'test'} node {node}"
         _, suppressed, *sizes = frequency.engine.row(self._statements[shape], title, values, self.deadline)
         if sizes:

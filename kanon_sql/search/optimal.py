@@ -52,7 +52,7 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
         UsageError: a model is not monotone, so that what is pruned here could hold the optimum.
     """
     require_monotone(evidence.problem.models, "optimal")
-    evidence.proven = 0 if not evidence.bounds_are_free else evidence.problem.costs.original
+    evidence.proven = evidence.problem.objective.least
     # 1. The top, which was tested before; then the whole lattice.
     _prove(evidence, progress)
     # 6. Undo what costs nothing.

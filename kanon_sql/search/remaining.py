@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.classes import PROBED, classes_query, is_published, node_query
-from kanon_sql.frequency import ENTITY, PERSONS, N, key_name
+from kanon_sql.frequency import ENTITY, PERSONS, N, key_name, mask_name
 from kanon_sql.measures.local import STEP, local_cost, rows_by_step
 from kanon_sql.recoding import Local
 
@@ -99,7 +99,7 @@ class Remaining:
         self._nodes = self.engine.temporary_name("kanon_nodes")
         self._numbers = {node: number for number, node in enumerate(nodes)}
         masks = list(zip(*(frequency.masks(node) for node in nodes), strict=True))
-        columns = {"node": range(len(nodes))} | {f"mask_{key}": masks[key] for key in range(frequency.keys)}
+        columns = {"node": range(len(nodes))} | {mask_name(key): masks[key] for key in range(frequency.keys)}
         self.engine.load(self._nodes, columns, "masks of the nodes", "BIGINT")
         self._test = self._publishable_query(self._nodes)
 
@@ -128,7 +128,7 @@ class Remaining:
         frequency, models = self.problem.frequency, self.problem.models
         keys = range(frequency.keys)
         masked = [
-            exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(f"mask_{key}", "masks"))
+            exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(mask_name(key), "masks"))
             for key in keys
         ]
         measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
@@ -153,7 +153,7 @@ class Remaining:
         if kept not in self._statements:  # the same hundreds of times
             self._statements[kept] = self._update(kept)
         number = len(self.steps) + 1
-        values = {STEP: number} | {f"mask_{key}": masks[key] for key in kept}
+        values = {STEP: number} | {mask_name(key): masks[key] for key in kept}
         title = f"step {number}: publish at {node}"
         (changed,) = self.engine.row(self._statements[kept], title, values)  # how many tuples it updated
         if changed:
@@ -164,7 +164,7 @@ class Remaining:
     def _update(self, kept: tuple[int, ...]) -> exp.Update:
         """Return the statement of a step, for nodes whose masks leave something of these keys."""
         models = self.problem.models
-        places = [exp.Placeholder(this=f"mask_{key}") if key in kept else 0 for key in range(max(kept) + 1)]
+        places = [exp.Placeholder(this=mask_name(key)) if key in kept else 0 for key in range(max(kept) + 1)]
         classes = classes_query(self._left, places, models).subquery("classes")
         large = exp.select(*(sql.column(key_name(key)) for key in kept)).from_(classes).where(is_published(models))
         same = []
@@ -240,8 +240,8 @@ class Remaining:
             (place for place, (one, other) in enumerate(zip(self.steps, steps, strict=False)) if one != other),
             min(len(self.steps), len(steps)),
         )
-        while len(self.steps) > common:
-            self.take_back()
+        del self.steps[common:]
+        self._forget_later_steps()
         for node in steps[common:]:
             self.publish(node)
 
