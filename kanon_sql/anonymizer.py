@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.partition import measure_partition
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, read_policy
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.roles import Rest
 
@@ -49,6 +52,10 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     measure: str = "loss",
     time_limit: float | None = None,
     sample_rate: float | None = None,
+    choose: str | None = None,
+    cut: str | None = None,
+    labels: str | None = None,
+    numbers: str | None = None,
     seed: int | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     progress: Listener | None = None,
@@ -68,13 +75,17 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             one that is stored in the database, or one chosen by its type.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
             "k rows".
-        algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local" or
-            "spolg".
+        algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
+            "mondrian" or "mondrian-plus".
         measure: what to lose least of: "loss", "gcp", "precision" or "nonuniform_entropy"; or, for full-domain
             recoding, "discernibility" or "average_class_size".
         time_limit: seconds after which the best release so far is taken, with its proven gap.
         sample_rate: the share of rows on which "spolg" chooses its path; 0.01 if not given.
-        seed: of the order of rows; drawn when not given.
+        choose: the column that "mondrian" cuts a part in: "range" (default), "distinct", "loss" or "random".
+        cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
+        labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".
+        numbers: how it writes numbers and dates: "range" (default), "mean" or "median".
+        seed: of the order of rows, and of random choices; drawn when not given.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         progress: called as the work goes on.
 
@@ -97,6 +108,10 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         measure=measure,
         time_limit=time_limit,
         sample_rate=sample_rate,
+        choose=choose,
+        cut=cut,
+        labels=labels,
+        numbers=numbers,
         seed=seed,
     )
     opened = open_source(source, table)
@@ -121,16 +136,12 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
             "or roll it back first, or leave time_limit out."
         )
     seconds = dict(prepared.seconds)
+    policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
     with timed(seconds, "search"):
         result = _search(prepared, policy, progress)
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
-        charges = [prepared.costs_of(name) for name in CELL_MEASURES]
-        measures, counts = measure_recoding(
-            prepared.frequency, result.classes, result.recoding, policy.models, prepared.labels, charges, policy.k
-        )
-        if result.classes != prepared.frequency.relation:
-            prepared.frequency.engine.run(sql.drop(result.classes), "drop the roll-up of the release")
+        measures, counts = _measured(prepared, policy, result)
     source, roles = prepared.source, prepared.roles
     published = {column.name for column in (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive)}
     publication = Publication(
@@ -140,10 +151,25 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
         hierarchies=prepared.hierarchies,
         recoding=result.recoding,
         models=policy.models,
-        seed=secrets.randbits(31) if policy.seed is None else policy.seed,
+        seed=policy.seed or 0,
         combinations=source.engine.temporary_name("kanon_combinations"),
     )
     return Release(policy, prepared, result, publication, measures, counts, seconds)
+
+
+def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple[dict[str, float | None], ClassCounts]:
+    """Return every measure of what a search found, and drop what it was measured from."""
+    frequency, labels = prepared.frequency, prepared.labels
+    charges = [prepared.costs_of(name) for name in CELL_MEASURES]
+    if result.parts is not None:
+        found = measure_partition(frequency, result.parts, policy.models, labels, charges, policy.k)
+        for table in result.parts.tables:
+            frequency.engine.run(sql.drop(table), "drop the parts")
+        return found
+    found = measure_recoding(frequency, result.classes, result.recoding, policy.models, labels, charges, policy.k)
+    if result.classes != frequency.relation:
+        frequency.engine.run(sql.drop(result.classes), "drop the roll-up of the release")
+    return found
 
 
 def problem_of(prepared: Prepared, policy: Policy) -> Problem:
@@ -158,7 +184,11 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
     rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
     objective = prepared.objective(policy.measure)
-    return Problem(frequency, prepared.lattice, policy.models, objective, prepared.labels, limit, rate)
+    cutting = policy.cutting
+    places = () if cutting is None else prepared.places()
+    return Problem(
+        frequency, prepared.lattice, policy.models, objective, prepared.labels, limit, rate, cutting, places
+    )
 
 
 def _search(prepared: Prepared, policy: Policy, progress: Listener) -> SearchResult:

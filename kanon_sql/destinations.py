@@ -23,8 +23,9 @@ from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded, unused_name
 from kanon_sql.plan import joined_hierarchies
 from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.publish_boxes import copies, of_view
 from kanon_sql.publish_local import recoding_statements
-from kanon_sql.recoding import Local
+from kanon_sql.recoding import Local, Multidimensional
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, Verification, verify
 
@@ -182,6 +183,7 @@ def publish_view(
     target = check_target(source, name, "view", replace=replace)
     staging = _beside(target, engine)
     lookups = view_lookups(publication, name)
+    viewed = of_view(publication, _without_dots(name))
     seconds: dict[str, float] = {}
     with engine.transaction():
         with timed(seconds, "publish"):
@@ -189,7 +191,7 @@ def publish_view(
             for statement in view_statements(publication, name, staging, own):
                 engine.run(statement, "make the view and its hierarchies")
         with timed(seconds, "verify"):
-            verification = _verified(engine, publication, lookups, staging, expected)
+            verification = _verified(engine, viewed, lookups, staging, expected)
         _take_name(engine, staging, target, "VIEW")
     return Published(name, verification, seconds)
 
@@ -198,9 +200,16 @@ def require_viewable(publication: Publication) -> None:
     """Raise if a release cannot be a view.
 
     Raises:
-        UsageError: the recoding is a local one.
+        UsageError: the recoding is a local one, or its labels name the values that there are now.
     """
-    if isinstance(publication.recoding, Local):
+    recoding = publication.recoding
+    if isinstance(recoding, Multidimensional) and (recoding.cutting.labels == "set" or recoding.cutting.cut == "relaxed"):
+        what = "Sets of values name those" if recoding.cutting.labels == "set" else "Relaxed cuts part the rows"
+        raise UsageError(
+            f"{what} that the table has now, and a view shows what it will have: make a table or a file, or leave "
+            "--labels set and --cut relaxed out."
+        )
+    if isinstance(recoding, Local):
         raise UsageError(
             "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
             "--algorithm optimal."
@@ -230,7 +239,10 @@ def view_statements(
         table = lookups[hierarchy.column.name]
         rows = exp.select(*levels_columns(hierarchy.height)).from_(from_lookups[hierarchy.column.name].copy())
         statements += [sql.drop(table), sql.create_table(table, rows)]
-    return (*statements, sql.create_view(staging, release_query(publication, lookups)))
+    viewed = of_view(publication, _without_dots(view))
+    for ours, theirs in copies(publication, viewed):
+        statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
+    return (*statements, sql.create_view(staging, release_query(viewed, lookups, live=True)))
 
 
 def publish_file(

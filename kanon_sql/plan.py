@@ -11,6 +11,7 @@ from kanon_sql import sql
 from kanon_sql.dialect import script as as_script
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.publish_boxes import box_statements
 from kanon_sql.publish_local import recoding_statements
 from kanon_sql.verify import checks_of
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """A named part of a plan: ``source``, ``hierarchies``, ``release`` or ``verify``."""
+    """A named part of a plan: ``source``, ``hierarchies``, ``recoding``, ``boxes``, ``release`` or ``verify``."""
 
     name: str
     title: str
@@ -89,6 +90,8 @@ def release_plan(
         steps.append(Step("hierarchies", "Hierarchies: each value with its label at every level", made))
     if recoding := recoding_statements(publication, lookups):
         steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
+    if boxes := box_statements(source.engine, publication):
+        steps.append(Step("boxes", "Where the table is cut, and what is published of each box", boxes))
     steps.append(Step("release", "The release: generalize, leave out classes that are too small, mix the rows", make))
     if output is not None:
         steps.append(

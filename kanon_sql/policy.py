@@ -19,6 +19,7 @@
     measure = "loss"
     max_suppressed = 0.02
     time_limit = 60
+                                    # of mondrian: choose = "range", cut = "strict", labels = "tree", numbers = "range"
 
     [release]
     into = "patients_k5"                # or out = "patients_k5.parquet"
@@ -38,6 +39,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from kanon_sql.cutting import OPTIONS, Cutting, cutting_of
 from kanon_sql.errors import PolicyError, SourceError, UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
 
     from kanon_sql.models.base import PrivacyModel
 
-Algorithm = Literal["optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg"]
+Algorithm = Literal[
+    "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg", "mondrian", "mondrian-plus"
+]
 Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
 Kind = Literal["table", "view"]
 
@@ -70,7 +74,11 @@ class Policy:
         measure: what it should lose least of.
         sample_rate: the share of rows on which SPOLG chooses its path; None is 1 %.
         time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
-        seed: of the order of rows; None draws one.
+        choose: by what Mondrian chooses the column of a cut (see ``kanon_sql.cutting``); None is its default.
+        cut: where it cuts.
+        labels: how it writes the texts of a part.
+        numbers: how it writes the numbers and dates of a part.
+        seed: of the order of rows, and of random choices; None draws one.
         directory: where relative paths of hierarchies start from.
     """
 
@@ -83,6 +91,10 @@ class Policy:
     measure: Measure = "loss"
     time_limit: float | None = None
     sample_rate: float | None = None
+    choose: str | None = None
+    cut: str | None = None
+    labels: str | None = None
+    numbers: str | None = None
     seed: int | None = None
     directory: Path = field(default_factory=Path)
 
@@ -100,6 +112,7 @@ class Policy:
             raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
         if self.sample_rate is not None and self.algorithm != "spolg":
             raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
+        _ = self.cutting  # complains of what is not for this algorithm
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
@@ -108,6 +121,12 @@ class Policy:
         if entity := next(iter(named), None):
             object.__setattr__(self, "columns", replace(self.columns, entity=entity))
             object.__setattr__(self, "models", tuple(model.counting(entity) for model in self.models))
+
+    @property
+    def cutting(self) -> Cutting | None:
+        """How the table is cut into parts; None for algorithms that do not."""
+        said = {name: getattr(self, name) for name in OPTIONS}
+        return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
 
     @property
     def k(self) -> int:
@@ -159,7 +178,7 @@ def suppression_limit(given: float | str) -> float | str:
 _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k"},
-    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate"},
+    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", *OPTIONS},
     "release": {"into", "as", "out", "seed", "replace"},
 }
 
@@ -243,6 +262,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         measure=search.get("measure", "loss"),
         time_limit=_number(search.get("time_limit"), "search.time_limit"),
         sample_rate=_number(search.get("sample_rate"), "search.sample_rate"),
+        **{name: _checked(search.get(name), str, f"search.{name}") for name in OPTIONS},
         seed=_checked(release.get("seed"), int, "release.seed"),
         directory=directory,
     )

@@ -18,6 +18,7 @@ from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.costs import Costs, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.measures.objective import CLASS_MEASURES, Objective
+from kanon_sql.measures.places import Places, make_places
 from kanon_sql.names import folded
 from kanon_sql.progress import Tell, silent
 from kanon_sql.roles import Roles, assign_roles, find_column
@@ -55,6 +56,7 @@ class Prepared:
     lattice: Lattice
     seconds: dict[str, float]
     _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
+    _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
 
     def costs_of(self, measure: str) -> Costs:
         """Return what a measure charges for the levels of each column; computed when it is first asked for."""
@@ -62,6 +64,12 @@ class Prepared:
             frequency = self.frequency
             self._costs[measure] = level_costs(frequency.engine, self.labels, CELL_MEASURES[measure], frequency.rows)
         return self._costs[measure]
+
+    def places(self) -> tuple[Places, ...]:
+        """Return the values of each quasi-identifier in their order; made when they are first asked for."""
+        if not self._places:
+            self._places.append(make_places(self.frequency, self.hierarchies, self.labels))
+        return self._places[0]
 
     def objective(self, measure: str) -> Objective:
         """Return what is minimized when it is a measure of this name; loss is the guide to one of class sizes."""

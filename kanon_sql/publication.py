@@ -60,10 +60,10 @@ class Publication:
 
     @property
     def published_types(self) -> dict[str, str]:
-        """The type of each published column: its own, or text where it is generalized."""
+        """The type of each published column: its own, or that of labels where it is generalized."""
         numbers = {name: number for number, name in enumerate(self.quasi_identifiers)}
 
-        def is_generalized(column: Column) -> bool:
-            return column.name in numbers and any(self.recoding.levels_of(numbers[column.name]))
+        def of_labels(column: Column) -> str | None:
+            return self.recoding.label_type(numbers[column.name]) if column.name in numbers else None
 
-        return {column.name: "VARCHAR" if is_generalized(column) else published_type(column) for column in self.columns}
+        return {column.name: of_labels(column) or published_type(column) for column in self.columns}

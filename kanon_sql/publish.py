@@ -5,6 +5,7 @@
     the rest      rows of generalized whose class is not among them, in an order that says nothing
 
 The query stands on its own: it counts the classes itself, from the source, and knows nothing of codes or of the search.
+Local and multidimensional recodings have queries of their own (``publish_local``, ``publish_boxes``).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from kanon_sql import sql
 from kanon_sql.dialect import shuffled
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.names import unused_name
+from kanon_sql.publish_boxes import boxed_query, walk_name, walk_query
 from kanon_sql.publish_local import as_published, local_query
-from kanon_sql.recoding import Local
+from kanon_sql.recoding import Local, Multidimensional
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,12 +37,13 @@ def readable_lookups(hierarchies: Sequence[Hierarchy], *, stored: bool = True) -
     return {hierarchy.column.name: hierarchy.readable if stored else hierarchy.relation for hierarchy in hierarchies}
 
 
-def release_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
+def release_query(publication: Publication, lookups: Mapping[str, exp.Table], *, live: bool = False) -> exp.Select:
     """Return the query whose rows are the release.
 
     Args:
         publication: what is published.
         lookups: for each quasi-identifier, the relation that holds its hierarchy.
+        live: whether the source may change behind the query: then it counts its classes by itself in any case.
     """
     names = [column.name for column in publication.columns]
     published = [sql.column(name, GENERALIZED) for name in names]
@@ -48,6 +51,12 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table]) ->
     if isinstance(publication.recoding, Local):
         rows = local_query(publication, with_entity=False)
         return exp.select(*published).from_(GENERALIZED).order_by(order).with_(GENERALIZED, as_=rows)
+    if isinstance(publication.recoding, Multidimensional) and not live:
+        boxed = boxed_query(publication, publication.recoding, with_entity=False, with_walk=False)
+        walk = walk_query(publication, publication.recoding)
+        released = exp.select(*published).from_(GENERALIZED).order_by(order)
+        released = released.with_(walk_name(publication), as_=walk, recursive=True)
+        return released.with_(GENERALIZED, as_=boxed, recursive=True)
     in_small_class = exp.Exists(
         this=exp.select("1")
         .from_(TOO_SMALL)
@@ -73,6 +82,8 @@ def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]
     """Return the query of all rows with their published labels, and the entity where a model counts people."""
     if isinstance(publication.recoding, Local):
         return local_query(publication)
+    if isinstance(publication.recoding, Multidimensional):
+        return boxed_query(publication, publication.recoding)
     levels = publication.recoding.levels(publication.hierarchies)
     by_name = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
     query = exp.select().from_(sql.aliased(publication.source, "source"))

@@ -90,9 +90,9 @@ def local_query(publication: Publication, *, with_entity: bool = True) -> exp.Se
     return query.join(publication.combinations.copy(), on=same).where(published_rows)
 
 
-def as_published(column: Column) -> exp.Expr:
+def as_published(column: Column, relation: str = "source") -> exp.Expr:
     """Return a column of the source as it is published where it keeps its values."""
-    value = sql.column(column.name, "source")
+    value = sql.column(column.name, relation)
     form = published(value, column)
     return value if form is value else sql.named(form, column.name)
 

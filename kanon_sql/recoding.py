@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlglot import exp
+
+    from kanon_sql.cutting import Cutting
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.lattice import Node
 
@@ -30,6 +33,10 @@ class FullDomain:
         """Return the levels that cells of a quasi-identifier may have, the lowest first."""
         return (self.node[column],)
 
+    def label_type(self, column: int) -> str | None:
+        """Return the type that a quasi-identifier is published with; None for its own."""
+        return "VARCHAR" if any(self.levels_of(column)) else None
+
 
 @dataclass(frozen=True)
 class Local:
@@ -51,8 +58,51 @@ class Local:
         """Return the levels that cells of a quasi-identifier may have, the lowest first."""
         return tuple(sorted({node[column] for node in self.steps}))
 
+    def label_type(self, column: int) -> str | None:
+        """Return the type that a quasi-identifier is published with; None for its own."""
+        return "VARCHAR" if any(self.levels_of(column)) else None
 
-Recoding = FullDomain | Local
+
+@dataclass(frozen=True)
+class Multidimensional:
+    """The table is cut into parts, and all rows of a part are published alike.
+
+    State lives in the database (see ``kanon_sql.boxes``): the cuts, which lead each row to its box, and what is
+    published of each box.
+
+    Attributes:
+        cutting: how the table was cut.
+        boxes: how many there are.
+        rounds: of cuts.
+        cuts_table: the temporary table of cuts.
+        boxes_table: that of boxes.
+        orders: for each column of texts, the temporary table of its order; else None.
+        types: for each column, the type of its labels; None where every box has one value of it.
+        nulls: for each column, whether boxes tell that they have NULLs.
+    """
+
+    cutting: Cutting
+    boxes: int
+    rounds: int
+    cuts_table: exp.Table
+    boxes_table: exp.Table
+    orders: tuple[exp.Table | None, ...]
+    types: tuple[str | None, ...]
+    nulls: tuple[bool, ...]
+
+    def levels(self, hierarchies: Sequence[Hierarchy]) -> None:
+        """Return None: a column has no level of its own."""
+
+    def levels_of(self, column: int) -> tuple[int, ...]:  # noqa: ARG002 - the same for every column
+        """Return nothing: labels are not looked up on levels of hierarchies."""
+        return ()
+
+    def label_type(self, column: int) -> str | None:
+        """Return the type that a quasi-identifier is published with; None for its own."""
+        return self.types[column]
+
+
+Recoding = FullDomain | Local | Multidimensional
 """Any recoding."""
 
 

@@ -28,21 +28,42 @@ def _parsed(name: str) -> exp.Expr:
     return sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
 
 
-def statement(name: str, *, values: Mapping[str, Value | exp.Expr] | None = None) -> exp.Expr:
+def statement(
+    name: str,
+    *,
+    values: Mapping[str, Value | exp.Expr] | None = None,
+    tables: Mapping[str, exp.Table] | None = None,
+) -> exp.Expr:
     """Return the statement in ``sql/<name>.sql`` with its placeholders replaced.
 
     Args:
         name: file name without its suffix.
         values: what stands for each placeholder ``$name``; every placeholder must be given.
+        tables: for tables that the file names, those that are meant.
     """
-    given = values or {}
+    given, meant = values or {}, tables or {}
 
     def replace(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Table) and node.name in meant:
+            return aliased(meant[node.name], node.alias_or_name)
         return literal(given[node.name]) if isinstance(node, exp.Placeholder) else node
 
     expression = _parsed(name).copy()
     expression.comments = None
     return expression.transform(replace, copy=False)
+
+
+def query(
+    name: str,
+    *,
+    values: Mapping[str, Value | exp.Expr] | None = None,
+    tables: Mapping[str, exp.Table] | None = None,
+) -> exp.Query:
+    """Return the query in ``sql/<name>.sql`` (see ``statement``)."""
+    found = statement(name, values=values, tables=tables)
+    if not isinstance(found, exp.Query):
+        raise TypeError(f"sql/{name}.sql is no query")
+    return found
 
 
 def identifier(name: str) -> exp.Identifier:

@@ -20,6 +20,8 @@ from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.identity import published, written
 from kanon_sql.names import unused_name
 from kanon_sql.publish import GENERALIZED, class_measures, generalized_query
+from kanon_sql.publish_boxes import labels_of
+from kanon_sql.recoding import Multidimensional
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,13 +154,17 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
 def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Query | None:
     """Return the check of the labels: how many of each generalized column are not of its level; None if none is."""
     checks = []
+    recoding = publication.recoding
     for number, hierarchy in enumerate(publication.hierarchies):
-        levels = publication.recoding.levels_of(number)
-        if not any(levels):
+        if recoding.label_type(number) is None:
             continue
         name = hierarchy.column.name
         label = sql.column("label", "published")
-        known = _known_labels(hierarchy, lookups[name], levels, label)
+        if isinstance(recoding, Multidimensional):
+            known = exp.select("1").from_(labels_of(publication, number, recoding).subquery("known"))
+            known = known.where(sql.same(sql.column("label", "known"), label))
+        else:
+            known = _known_labels(hierarchy, lookups[name], recoding.levels_of(number), label)
         unknown = sql.where(sql.count_rows(), exp.Exists(this=known).not_())
         in_output = exp.select(sql.named(sql.column(name), "label")).distinct().from_(output.copy())
         checks.append(

@@ -60,7 +60,7 @@ class DuckDBEngine:
         self._owned = owned
         self._temporary: list[exp.Table] = []
         self._attached: list[str] = []
-        self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements with placeholders, by identity
+        self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements that are run often, by identity
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
         self._spill_directory: str | None = None
         self._file: tuple[Path, exp.Identifier] | None = None
@@ -165,7 +165,7 @@ class DuckDBEngine:
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)
-        text = self._rendered(statement) if bound else render(statement, self.dialect)
+        text = render(statement, self.dialect) if parameters is None else self._rendered(statement)
         return self._call(lambda: self.connection.execute(text, bound or None).fetchall(), title, deadline)
 
     def row(
@@ -278,7 +278,7 @@ class DuckDBEngine:
                 shutil.rmtree(self._spill_directory, ignore_errors=True)
 
     def _rendered(self, statement: exp.Expr) -> str:
-        """Return the text of a statement with placeholders; a node test is the same one hundreds of times."""
+        """Return the text of a statement that is run hundreds of times, with other values for its placeholders or none."""
         if id(statement) not in self._rendered_before:
             if len(self._rendered_before) >= _RENDERED:
                 self._rendered_before.clear()

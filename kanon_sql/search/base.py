@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from kanon_sql.cutting import Cutting
     from kanon_sql.frequency import FrequencySet
     from kanon_sql.lattice import Lattice
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.measures.objective import Objective
+    from kanon_sql.measures.partition import PartTables
+    from kanon_sql.measures.places import Places
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.recoding import Recoding
 
@@ -42,6 +45,8 @@ class Problem:
         labels: the labels of each quasi-identifier.
         limit: how many rows may be suppressed.
         sample_rate: the share of rows on which a path is chosen.
+        cutting: how the table is cut into parts; None for algorithms that do not.
+        places: the values of each quasi-identifier in their order, for cutting.
     """
 
     frequency: FrequencySet
@@ -51,6 +56,8 @@ class Problem:
     labels: Sequence[Labels]
     limit: int
     sample_rate: float = SAMPLE_RATE
+    cutting: Cutting | None = None
+    places: Sequence[Places] = ()
 
     @property
     def costs(self) -> Costs:
@@ -77,6 +84,7 @@ class SearchResult:
         stopped: why the search ended before it was complete; None if it is complete.
         published: rows published at each step of a local recoding.
         path_seconds: how long it took to choose SPOLG's path; None for other algorithms.
+        parts: the parts that the table was cut into; None for other algorithms.
     """
 
     recoding: Recoding
@@ -88,6 +96,7 @@ class SearchResult:
     stopped: Stopped | None = None
     published: tuple[int, ...] = ()
     path_seconds: float | None = None
+    parts: PartTables | None = None
 
     @property
     def optimal(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from kanon_sql.cutting import MONDRIAN
 from kanon_sql.engine.base import DeadlineReachedError
 from kanon_sql.measures.objective import CLASS_MEASURES
 from kanon_sql.recoding import FullDomain, Local
@@ -12,12 +13,15 @@ from kanon_sql.search.datafly import datafly
 from kanon_sql.search.evidence import Evidence
 from kanon_sql.search.incognito import incognito
 from kanon_sql.search.local import local
+from kanon_sql.search.mondrian import mondrian
 from kanon_sql.search.optimal import optimal
+from kanon_sql.search.partition import begin, recoding_of
 from kanon_sql.search.remaining import Remaining
 from kanon_sql.search.samarati import samarati, samarati_first
 from kanon_sql.search.spolg import spolg
 
 if TYPE_CHECKING:
+    from kanon_sql.cutting import Cutting
     from kanon_sql.lattice import Node
     from kanon_sql.search.base import Problem, SearchProgress
 
@@ -49,7 +53,7 @@ class LocalAlgorithm(Protocol):
 LOCAL_ALGORITHMS: dict[str, LocalAlgorithm] = {"local": local, "spolg": spolg}
 """Every algorithm of local recoding, by name."""
 
-NAMES = (*ALGORITHMS, *LOCAL_ALGORITHMS)
+NAMES = (*ALGORITHMS, *LOCAL_ALGORITHMS, *MONDRIAN)
 """All algorithms."""
 
 
@@ -74,6 +78,8 @@ def search(
         UsageError: the algorithm cannot search this problem.
         SearchInterruptedError: interrupted before the first node was tested.
     """
+    if problem.cutting is not None:
+        return _search_parts(problem, problem.cutting, deadline, progress)
     if algorithm in LOCAL_ALGORITHMS:
         require_cell_measure(problem.objective, algorithm)
         return _search_steps(problem, LOCAL_ALGORITHMS[algorithm], deadline, progress)
@@ -133,6 +139,21 @@ def _search_steps(
         remaining.published,
         remaining.seconds.get("path"),
     )
+
+
+def _search_parts(
+    problem: Problem, cutting: Cutting, deadline: float | None, progress: SearchProgress | None
+) -> SearchResult:
+    Evidence(problem).require_top()
+    stopped: Stopped | None = None
+    parts = begin(problem, cutting)
+    try:
+        mondrian(parts, deadline, progress)
+    except (KeyboardInterrupt, DeadlineReachedError) as reason:
+        stopped = _why(reason)
+    recoding, tables = recoding_of(parts)
+    parts.close()
+    return SearchResult(recoding, 0, None, None, 1, problem.frequency.relation, stopped, parts=tables)
 
 
 def _why(reason: BaseException) -> Stopped:

@@ -1,0 +1,97 @@
+"""How Mondrian cuts a table, and how the values of a part are written.
+
+A part of a table is cut in one column into two sides, or several. What may be asked:
+
+choose    which column: "range" (the part's range of values is widest), "distinct" (it has most of the column's values),
+          "loss" (its cut saves most) or "random"
+cut       where: "strict" (at the median; equal values stay together), "relaxed" (in half; rows that have the median
+          value go to either side) or "node" (columns with a tree: each child of a label is a side)
+labels    how texts of a part are written: "tree" (the lowest label over all of them), "set" or "range"
+numbers   how numbers and dates of a part are written: "range", "mean" or "median"
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from kanon_sql.errors import UsageError
+
+Choose = Literal["range", "distinct", "loss", "random"]
+Cut = Literal["strict", "relaxed", "node"]
+Texts = Literal["tree", "set", "range"]
+Numbers = Literal["range", "mean", "median"]
+
+MONDRIAN = ("mondrian", "mondrian-plus")
+"""The algorithms that cut a table into parts."""
+OPTIONS = ("choose", "cut", "labels", "numbers")
+"""Settings of these algorithms."""
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How a table is cut into parts.
+
+    Attributes:
+        choose: by what the column of a cut is chosen; "loss" of mondrian-plus compares all cuts of all columns.
+        cut: where a column is cut.
+        labels: how texts of a part are written.
+        numbers: how numbers and dates of a part are written.
+        every_cut: whether all places are compared, or only the median of each column.
+        seed: of random choices.
+    """
+
+    choose: Choose = "range"
+    cut: Cut = "strict"
+    labels: Texts = "tree"
+    numbers: Numbers = "range"
+    every_cut: bool = False
+    seed: int = 0
+
+
+def cutting_of(
+    algorithm: str,
+    measure: str,
+    *,
+    choose: str | None,
+    cut: str | None,
+    labels: str | None,
+    numbers: str | None,
+    seed: int | None,
+) -> Cutting | None:
+    """Return how an algorithm cuts, with what was not said filled in; None for one that does not cut.
+
+    Raises:
+        UsageError: a setting is not known, or is not for this algorithm.
+    """
+    given = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers}
+    known = {"choose": get_args(Choose), "cut": get_args(Cut), "labels": get_args(Texts), "numbers": get_args(Numbers)}
+    for name, value in given.items():
+        if value is not None and value not in known[name]:
+            raise UsageError(f"{name} is one of {', '.join(known[name])}, not {value!r}.")
+    if algorithm not in MONDRIAN:
+        if said := [name for name, value in given.items() if value is not None]:
+            raise UsageError(f"{said[0]} is for {' and '.join(MONDRIAN)}; {algorithm} does not cut a table into parts.")
+        return None
+    every_cut = algorithm == "mondrian-plus"
+    if every_cut and choose is not None:
+        raise UsageError("mondrian-plus compares the cuts of all columns and chooses no column first: leave choose out.")
+    if choose is None:
+        choose = "loss" if every_cut else "range"
+    if cut is None:
+        cut = "node" if every_cut and labels in {None, "tree"} else "strict"
+    if choose == "loss":
+        if measure not in {"loss", "gcp"}:
+            raise UsageError(f"Cuts are compared by loss or gcp, not by {measure}: use measure loss, or choose range.")
+        if cut == "relaxed" or (cut == "node" and not every_cut):
+            raise UsageError(
+                f"What a cut saves is known of strict cuts and of mondrian-plus, not of cut {cut}: leave choose out."
+            )
+    return Cutting(
+        choose=choose,  # type: ignore[arg-type]  # checked above, like the others
+        cut=cut,  # type: ignore[arg-type]
+        labels=labels or "tree",  # type: ignore[arg-type]
+        numbers=numbers or "range",  # type: ignore[arg-type]
+        every_cut=every_cut,
+        seed=seed or 0,
+    )

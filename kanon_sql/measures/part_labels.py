@@ -1,0 +1,266 @@
+"""What is published of each part in a quasi-identifier, and what it stands for.
+
+    kanon_cells_<column>(part, label, level, n, leaves, at_root, lower, upper, low, high, [has_null])
+
+One row for each part. ``label`` is what is written; ``low`` and ``high`` are the places that it goes from and to, which
+for numbers leave out NULL. The columns between them are those of a labels relation, so that all measures of cells read
+them alike: ``n`` rows of the table and ``leaves`` of the hierarchy are under the label, ``lower`` and ``upper`` are its
+extremes where it has some, ``level`` is the lowest one of the hierarchy whose label would cover it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.frequency import N
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.label_text import SEPARATOR, member, range_of, set_of, text_of, with_null
+from kanon_sql.measures.places import PART, node_name
+
+if TYPE_CHECKING:
+    from kanon_sql.cutting import Cutting
+    from kanon_sql.measures.places import Places
+
+LABEL = "label"
+_LOW, _HIGH, _NULL = "low_end", "high_end", "null_end"
+_MICROSECONDS = 1_000_000
+
+
+def cells_query(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
+    """Return the query of the labels of a quasi-identifier, from the tuples of all parts."""
+    if column.ordered:
+        return _numbers(tuples, column, cutting)
+    return _set(tuples, column) if cutting.labels == "set" else _texts(tuples, column, cutting)
+
+
+def label_type(column: Places, cutting: Cutting) -> str:
+    """Return the type of the labels of a column in which some part has several values."""
+    if not column.ordered or cutting.numbers == "range":
+        return "VARCHAR"
+    of_numbers = column.hierarchy.column.family in {"integer", "decimal", "float"}
+    return "DOUBLE" if of_numbers and cutting.numbers == "mean" else column.hierarchy.column.type
+
+
+def _numbers(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
+    """Return the labels of numbers and dates: ranges, means or medians."""
+    place, own = sql.column(column.place), column.hierarchy.column
+    with_values = exp.GT(this=place, expression=sql.literal(0))
+    spans = exp.select(PART, sql.named(sql.where(exp.Min(this=place.copy()), with_values), "low"))
+    spans = spans.select(sql.named(exp.Max(this=place.copy()), "high"))
+    if column.null is not None:
+        is_null = exp.EQ(this=exp.Min(this=place.copy()), expression=sql.literal(column.null))
+        spans = spans.select(sql.named(is_null, "has_null"))
+    spans = spans.from_(tuples.copy()).group_by(PART)
+    query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column).with_("spans", as_=spans)
+    low, high = sql.column(VALUE, _LOW), sql.column(VALUE, _HIGH)
+    single = exp.EQ(this=sql.column("low", "spans"), expression=sql.column("high", "spans"))
+    only_null = sql.column("low", "spans").is_(exp.null())
+    # What is written.
+    if cutting.numbers == "range":
+        ends = [text_of(end, own) for end in (low, high)]
+        label: exp.Expr = exp.Case().when(single, ends[0]).else_(range_of(ends[0].copy(), ends[1], own))
+        if column.null is not None:
+            has_null = exp.and_(sql.column("has_null", "spans"), only_null.copy().not_())
+            label = exp.Case().when(only_null, exp.null()).when(has_null, with_null(label)).else_(label.copy())
+    else:
+        middle = _means(tuples, column) if cutting.numbers == "mean" else _medians(tuples, column)
+        same = exp.EQ(this=sql.column(PART, "middle"), expression=sql.column(PART, "spans"))
+        query = query.join("middle", on=same, join_type="left").with_("middle", as_=middle)
+        label = sql.cast(sql.column("middle", "middle"), label_type(column, cutting))
+    # What it stands for.
+    rows = _up_to_high(_LOW)
+    leaves = exp.Add(
+        this=exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans")), expression=sql.literal(1)
+    )
+    rows, leaves = exp.Coalesce(this=rows, expressions=[sql.literal(0)]), exp.Coalesce(
+        this=leaves, expressions=[sql.literal(0)]
+    )
+    if column.null is not None:
+        has_null = sql.column("has_null", "spans")
+        rows = exp.Add(this=rows, expression=_if(has_null, sql.column(N, _NULL)))
+        leaves = exp.Add(this=leaves, expression=_if(has_null.copy(), sql.literal(1)))
+    return query.select(
+        sql.named(label, LABEL),
+        sql.named(_level(column), "level"),
+        sql.named(sql.cast(rows, "BIGINT"), N),
+        sql.named(sql.cast(leaves, "BIGINT"), "leaves"),
+        sql.named(exp.false(), "at_root"),
+        sql.named(sql.column("number", _LOW), "lower"),
+        sql.named(sql.column("number", _HIGH), "upper"),
+        sql.column("low", "spans"),
+        sql.column("high", "spans"),
+        *([sql.column("has_null", "spans")] if column.null is not None else []),
+    )
+
+
+def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
+    """Return the labels of texts: the lowest label of the tree over all of them, or a range in its order."""
+    place, own = sql.column(column.place), column.hierarchy.column
+    spans = exp.select(
+        PART, sql.named(exp.Min(this=place), "low"), sql.named(exp.Max(this=place.copy()), "high")
+    ).from_(tuples.copy())
+    query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
+    query = query.with_("spans", as_=spans.group_by(PART))
+    single = exp.EQ(this=sql.column("low", "spans"), expression=sql.column("high", "spans"))
+    value = text_of(sql.column(VALUE, _LOW), own)
+    level = _level(column)
+    if cutting.labels == "range":
+        ends = [
+            exp.Coalesce(this=text_of(sql.column(VALUE, end), own), expressions=[sql.literal("\\N")])
+            for end in (_LOW, _HIGH)
+        ]
+        label: exp.Expr = exp.Case().when(single, value).else_(range_of(*ends, own))
+        places = exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans"))
+        leaves: exp.Expr = exp.Add(this=places, expression=sql.literal(1))
+        rows, at_root = _up_to_high(_LOW), exp.false()
+    else:
+        names = [f"leaves_{above}" for above in range(1, column.hierarchy.height)]
+        inner = [sql.column(level_name(above), _LOW) for above in range(1, column.hierarchy.height)]
+        root = sql.literal(column.hierarchy.root)
+        label = _by_level(level, [value, *inner, root])
+        leaves = _by_level(
+            level, [sql.literal(1), *(sql.column(name, _LOW) for name in names), sql.literal(column.labels.leaves)]
+        )
+        under = [sql.column(f"rows_{above}", _LOW) for above in range(1, column.hierarchy.height)]
+        rows = _by_level(level, [sql.column(N, _LOW), *under, sql.literal(column.labels.rows)])
+        like_root = [exp.EQ(this=item.copy(), expression=root.copy()) for item in inner]
+        at_root = _by_level(level, [exp.false(), *like_root, exp.true()])
+    return query.select(
+        sql.named(label, LABEL),
+        sql.named(level.copy(), "level"),
+        sql.named(sql.cast(rows, "BIGINT"), N),
+        sql.named(sql.cast(leaves, "BIGINT"), "leaves"),
+        sql.named(at_root, "at_root"),
+        *_no_numbers(),
+        sql.column("low", "spans"),
+        sql.column("high", "spans"),
+    )
+
+
+def _set(tuples: exp.Table, column: Places) -> exp.Select:
+    """Return the labels of texts as sets of values."""
+    own, value = column.hierarchy.column, sql.column(VALUE, "places")
+    members = exp.select(PART, sql.named(sql.column(column.place), "place")).distinct().from_(tuples.copy())
+    same = exp.EQ(this=sql.column("place", "places"), expression=sql.column("place", "members"))
+    order = exp.Order(this=member(value, own), expressions=[exp.Ordered(this=value.copy(), nulls_first=True)])
+    listed = exp.GroupConcat(this=order, separator=sql.literal(SEPARATOR))
+    spans = (
+        exp.select(
+            PART,
+            sql.named(exp.Min(this=sql.column("place", "members")), "low"),
+            sql.named(exp.Max(this=sql.column("place", "members")), "high"),
+            sql.named(sql.sum_of(sql.column(N, "places")), N),
+            sql.named(sql.count_rows(), "leaves"),
+            sql.named(listed, "members"),
+            sql.named(exp.Min(this=text_of(value.copy(), own)), "single"),
+        )
+        .from_("members")
+        .join(sql.aliased(column.relation, "places"), on=same)
+        .group_by(PART)
+    )
+    query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
+    alone = exp.EQ(this=sql.column("leaves", "spans"), expression=sql.literal(1))
+    label = exp.Case().when(alone, sql.column("single", "spans")).else_(set_of(sql.column("members", "spans")))
+    return query.with_("members", as_=members).with_("spans", as_=spans).select(
+        sql.named(label, LABEL),
+        sql.named(_level(column), "level"),
+        sql.column(N, "spans"),
+        sql.column("leaves", "spans"),
+        sql.named(exp.false(), "at_root"),
+        *_no_numbers(),
+        sql.column("low", "spans"),
+        sql.column("high", "spans"),
+    )
+
+
+def _means(tuples: exp.Table, column: Places) -> exp.Select:
+    number, n = sql.column("number", "places"), sql.column(N, "tuples")
+    there = sql.column("number", "places").is_(exp.null()).not_()
+    total = sql.where(exp.Sum(this=exp.Mul(this=number, expression=n)), there)
+    rows = exp.Nullif(this=sql.where(exp.Sum(this=n.copy()), there.copy()), expression=sql.literal(0))
+    mean: exp.Expr = exp.Div(this=total, expression=rows)
+    if column.hierarchy.column.family in {"date", "timestamp"}:  # numbers are seconds there
+        whole = sql.cast(exp.Round(this=exp.Mul(this=exp.Paren(this=mean), expression=sql.literal(_MICROSECONDS))), "BIGINT")
+        mean = exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[whole])
+    return _grouped(tuples, column, mean)
+
+
+def _medians(tuples: exp.Table, column: Places) -> exp.Select:
+    """Return the lower median of each part: the smallest value that at least half of the rows do not exceed."""
+    here = exp.and_(exp.GT(this=sql.column("place"), expression=sql.literal(0)))
+    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+    order = exp.Order(expressions=[exp.Ordered(this=sql.column("place"))])
+    part = sql.column(PART)
+    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[part], order=order, spec=frame)
+    total = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[part.copy()])
+    placed = exp.select(PART, sql.named(sql.column(column.place), "place"), N).from_(tuples.copy())
+    counted = exp.select(PART, "place", sql.named(up_to, "up_to"), sql.named(total, "total"))
+    counted = counted.from_(placed.subquery("placed")).where(here)
+    half = exp.GTE(
+        this=exp.Mul(this=sql.literal(2), expression=sql.column("up_to")), expression=sql.column("total")
+    )
+    least = exp.select(PART, sql.named(exp.Min(this=sql.column("place")), "place"))
+    least = least.from_(counted.subquery("counted")).where(half).group_by(PART)
+    same = exp.EQ(this=sql.column("place", "places"), expression=sql.column("place", "least"))
+    middle = sql.named(sql.column(VALUE, "places"), "middle")
+    query = exp.select(sql.column(PART, "least"), middle).from_(least.subquery("least"))
+    return query.join(sql.aliased(column.relation, "places"), on=same)
+
+
+def _grouped(tuples: exp.Table, column: Places, middle: exp.Expr) -> exp.Select:
+    same = exp.EQ(this=sql.column("place", "places"), expression=sql.column(column.place, "tuples"))
+    query = exp.select(sql.column(PART, "tuples"), sql.named(middle, "middle")).from_(sql.aliased(tuples, "tuples"))
+    return query.join(sql.aliased(column.relation, "places"), on=same).group_by(sql.column(PART, "tuples"))
+
+
+def _with_ends(query: exp.Select, column: Places) -> exp.Select:
+    """Join the places that a span goes from and to; and NULL, where numbers leave it out."""
+    for alias, name in ((_LOW, "low"), (_HIGH, "high")):
+        condition = exp.EQ(this=sql.column("place", alias), expression=sql.column(name, "spans"))
+        query = query.join(sql.aliased(column.relation, alias), on=condition, join_type="left")
+    if column.ordered and column.null is not None:
+        is_null = exp.EQ(this=sql.column("place", _NULL), expression=sql.literal(column.null))
+        query = query.join(sql.aliased(column.relation, _NULL), on=is_null, join_type="left")
+    return query
+
+
+def _level(column: Places) -> exp.Expr:
+    """Return the lowest level whose label covers a span, as far as its ends tell."""
+    single = exp.EQ(this=sql.column("low", "spans"), expression=sql.column("high", "spans"))
+    with_null = column.ordered and column.null is not None
+    if with_null:
+        only_null = sql.column("low", "spans").is_(exp.null())
+        single = exp.or_(only_null, exp.and_(single, exp.Not(this=sql.column("has_null", "spans"))))
+    case = exp.Case().when(single, sql.literal(0), copy=False)
+    for level in range(1, column.hierarchy.height):
+        name = node_name(level)
+        same: exp.Expr = exp.EQ(this=sql.column(name, _LOW), expression=sql.column(name, _HIGH))
+        if with_null:
+            too = exp.EQ(this=sql.column(name, _NULL), expression=sql.column(name, _HIGH))
+            same = exp.and_(same, exp.or_(exp.Not(this=sql.column("has_null", "spans")), too))
+        case = case.when(same, sql.literal(level), copy=False)
+    return case.else_(sql.literal(column.hierarchy.height), copy=False)
+
+
+def _by_level(level: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
+    case = exp.Case(this=exp.Paren(this=level.copy()))
+    for number, value in enumerate(values[:-1]):
+        case = case.when(sql.literal(number), value, copy=False)
+    return case.else_(values[-1], copy=False)
+
+
+def _up_to_high(low: str) -> exp.Expr:
+    """Return the rows of the table from the low place to the high one."""
+    before = exp.Sub(this=sql.column("up_to", low), expression=sql.column(N, low))
+    return exp.Sub(this=sql.column("up_to", _HIGH), expression=exp.Paren(this=before))
+
+
+def _no_numbers() -> list[exp.Expr]:
+    return [sql.named(sql.cast(exp.null(), "DOUBLE"), name) for name in ("lower", "upper")]
+
+
+def _if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Case().when(condition, value).else_(sql.literal(0)))

@@ -1,0 +1,190 @@
+"""Every value of a quasi-identifier as a place in an order, so that a range of values is a range of whole numbers.
+
+    kanon_places_<column>(value, place, number, n, up_to, level_1, node_1, leaves_1, rows_1, ..., code, [code_2, ...])
+
+Columns of numbers and dates are ordered by their values; NULL is at place 0, and the smallest value at 1. Other columns
+are ordered by their tree, so that the leaves of every label stand side by side; among siblings, the one with the
+fewest rows comes first. (On Adult, cutting at the median of that order loses 8 to 13 % less than in the alphabetical
+order of siblings: rare values are told apart early.) NULL is a leaf like any other there.
+
+``number`` is the value as a number, where it has a distance; ``n`` counts the rows of the table with the value and
+``up_to`` those up to its place. ``node_l`` is the first place under the label of level l, ``leaves_l`` and ``rows_l``
+what is under it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.frequency import ENTITY, PERSONS, N
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.code import code_name
+from kanon_sql.measures.labels import code_in_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.frequency import FrequencySet
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.measures.labels import Labels
+
+PART = "part"
+"""Column of placed tuples: the part of the table that they are in."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of one quasi-identifier.
+
+    Attributes:
+        labels: what its labels stand for.
+        hierarchy: its hierarchy.
+        relation: the temporary table above.
+        null: the place of NULL; None where no row of the table is NULL.
+        different: how many different values the table has.
+    """
+
+    labels: Labels
+    hierarchy: Hierarchy
+    relation: exp.Table
+    null: int | None
+    different: int
+
+    @property
+    def number(self) -> int:
+        """Number of the quasi-identifier."""
+        return self.labels.number
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its values are ordered by themselves: numbers and dates."""
+        return self.labels.numeric
+
+    @property
+    def place(self) -> str:
+        """Name of the column of places in the placed tuples."""
+        return place_name(self.number)
+
+
+def place_name(number: int) -> str:
+    """Return the name of the column with the places of a quasi-identifier."""
+    return f"place_{number + 1}"
+
+
+def node_name(level: int) -> str:
+    """Return the name of the column with the first place under a label."""
+    return f"node_{level}"
+
+
+def make_places(
+    frequency: FrequencySet, hierarchies: Sequence[Hierarchy], labels: Sequence[Labels]
+) -> tuple[Places, ...]:
+    """Return the places of every quasi-identifier."""
+    engine = frequency.engine
+    found = []
+    for column, hierarchy in zip(labels, hierarchies, strict=True):
+        name = hierarchy.column.name
+        relation = engine.temporary_name(f"kanon_places_{name}")
+        query = places_query(column, hierarchy)
+        engine.run(sql.create_table(relation, query, temporary=True), f"places of {name}")
+        has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
+        of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
+        facts = exp.select(sql.where(exp.Max(this=sql.column("place")), of_null), sql.where(sql.count_rows(), has_rows))
+        null, different = engine.row(facts.from_(relation.copy()), f"NULLs of {name}")
+        found.append(Places(column, hierarchy, relation, null, different))
+    return tuple(found)
+
+
+def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
+    """Return the query of the places of a quasi-identifier."""
+    codes = [code_name(placement.number) for placement in column.placements]
+    inner = range(1, hierarchy.height)
+
+    def node(level: int) -> list[exp.Expr]:
+        masks = [placement.word.mask(level) for placement in column.placements]
+        return [sql.bits(sql.column(name), mask) for name, mask in zip(codes, masks, strict=True) if mask]
+
+    # 1. The leaves, and the rows under each label above them.
+    same = sql.all_of(
+        exp.EQ(this=sql.column(name, "lookup"), expression=sql.column(name, "leaf")) for name in codes
+    )
+    leaves = exp.select(
+        sql.column(VALUE, "lookup"),
+        *(sql.column(level_name(level), "lookup") for level in inner),
+        *(sql.column(name, "leaf") for name in codes),
+        sql.column(N, "leaf"),
+        sql.named(sql.column("lower", "leaf"), "number"),
+    ).from_(sql.aliased(hierarchy.relation, "lookup"))
+    at_bottom = exp.EQ(this=sql.column("level", "leaf"), expression=sql.literal(0))
+    leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
+    rows = [
+        sql.named(_over(exp.Sum(this=sql.column(N)), node(level)), _rows(level)) for level in inner
+    ]
+    counted = exp.select("*", *rows).from_("leaves")
+    # 2. Their order.
+    if column.numeric:
+        order = [exp.Ordered(this=sql.column(VALUE), nulls_first=True)]
+        nulls = sql.where(sql.count_rows(), sql.column(VALUE).is_(exp.null()))
+        number: exp.Expr = exp.Sub(this=_numbered(order), expression=_over(nulls, []))
+    else:
+        order = [
+            exp.Ordered(this=key)
+            for level in reversed(inner)
+            for key in (sql.column(_rows(level)), *node(level))
+        ]
+        order += [exp.Ordered(this=key) for key in (sql.column(N), *map(sql.column, codes))]
+        number = _numbered(order)
+    placed = exp.select("*", sql.named(sql.cast(number, "INTEGER"), "place")).from_("counted")
+    # 3. What the labels above a value begin with, and how much is under them.
+    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+    upwards = exp.Order(expressions=[exp.Ordered(this=sql.column("place"))])
+    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=upwards, spec=frame)
+    above = [
+        item
+        for level in inner
+        for item in (
+            sql.named(_over(exp.Min(this=sql.column("place")), node(level)), node_name(level)),
+            sql.named(_over(exp.Count(this=exp.Star()), node(level)), f"leaves_{level}"),
+        )
+    ]
+    return (
+        exp.select("*", sql.named(sql.cast(up_to, "BIGINT"), "up_to"), *above)
+        .from_("placed")
+        .with_("leaves", as_=leaves)
+        .with_("counted", as_=counted)
+        .with_("placed", as_=placed)
+    )
+
+
+def placed_query(frequency: FrequencySet, places: Sequence[Places]) -> exp.Select:
+    """Return the query of the tuples of the frequency set with their places, all in part 1."""
+    counted = [N, *([PERSONS, ENTITY] if frequency.counts_people else [])]
+    query = exp.select(sql.named(sql.literal(1), PART)).from_(frequency.relation.copy())
+    for column in places:
+        alias = f"places_{column.number + 1}"
+        same = [
+            exp.EQ(
+                this=sql.column(code_name(placement.number), alias),
+                expression=code_in_key(placement, placement.word.mask(0)),
+            )
+            for placement in column.labels.placements
+        ]
+        query = query.select(sql.named(sql.column("place", alias), column.place))
+        query = query.join(sql.aliased(column.relation, alias), on=sql.all_of(same))
+    return query.select(*(sql.column(name, frequency.relation.name) for name in counted))
+
+
+def _rows(level: int) -> str:
+    return f"rows_{level}"
+
+
+def _over(aggregate: exp.Expr, partition: list[exp.Expr]) -> exp.Window:
+    return exp.Window(this=aggregate, partition_by=partition)
+
+
+def _numbered(order: list[exp.Ordered]) -> exp.Window:
+    return exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=list(order)))

@@ -1,0 +1,50 @@
+"""Mondrian (LeFevre et al. 2006), set at a time: each round cuts every part that can be cut, in a handful of statements.
+
+Begin with the whole table as one part. Then, round by round:
+
+1. For every part, the column in which its values span most, of those that were not tried in vain. Parts without one
+   are finished.
+2. The histogram of that column in each part; its cumulative counts give the median and the rows on both sides.
+3. A cut is allowed if all sides satisfy the models. Of a part whose cut is not, the column was tried in vain.
+4. The tuples of each part that was cut go to its sides.
+
+Parts do not depend on each other: cutting all of them in a round gives the same as cutting the largest one first.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from kanon_sql.engine.base import DeadlineReachedError
+from kanon_sql.search.cuts import make, propose
+from kanon_sql.search.spans import chosen_query
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from kanon_sql.search.base import SearchProgress
+    from kanon_sql.search.parts import Parts
+
+
+def mondrian(parts: Parts, deadline: float | None = None, progress: SearchProgress | None = None) -> None:
+    """Cut until no part can be cut."""
+
+    def chosen() -> exp.Select:
+        tables = parts["kanon_tuples"], parts["kanon_tried"]
+        return chosen_query(*tables, parts.places, parts.cutting, parts.problem.k)
+
+    while True:
+        if deadline is not None and time.monotonic() > deadline:
+            raise DeadlineReachedError
+        # 1. The column of each part.
+        parts.make("kanon_chosen", "the column in which each part spans most", chosen)
+        parts.finish_others()
+        # 2. and 3. The cuts, and which of them are allowed.
+        propose(parts)
+        if not parts.number_sides():
+            return
+        # 4. The sides.
+        make(parts)
+        if progress is not None:
+            progress(parts.rounds, None, None)

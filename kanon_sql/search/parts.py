@@ -1,0 +1,199 @@
+"""The parts that Mondrian has cut a table into so far, as temporary tables.
+
+    kanon_tuples(part, place_1, place_2, ..., n, [persons, entity], [start])   tuples of parts that may be cut again
+    kanon_finished                                                             the same of parts that cannot
+    kanon_tried(part, tried_1, tried_2, ...)                                   what could not be cut
+    kanon_sides(part, column_number, at_null, allowed, from_place, to_place, position, inside, outside)
+                                                                               the cuts of a round
+    kanon_cuts_made(part, column_number, from_place, to_place, position, inside, outside)
+                                                                               all cuts that were made
+
+A cut sends the rows of a part whose place in the column lies between from_place and to_place into the part ``inside``,
+and all others into the part ``outside``. The table is part 1; every part is cut once at most.
+
+With relaxed cuts the rows of the table stand in the order of all their places, and a tuple has those from start + 1 to
+start + n. Rows at to_place itself go inside only up to ``position``.
+
+The statements of a round are the same in every round: they are made once and their text is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.frequency import ENTITY, PERSONS, N
+from kanon_sql.measures.places import PART, placed_query
+from kanon_sql.search.spans import ALL, NULLS, of_column, tried_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kanon_sql.cutting import Cutting
+    from kanon_sql.measures.places import Places
+    from kanon_sql.search.base import Problem
+
+START = "start"
+"""Column of tuples whose rows may part: how many rows of the table stand before them."""
+_KEPT = ("kanon_finished", "kanon_cuts_made")
+_NAMES = (
+    *_KEPT,
+    *("kanon_tuples", "kanon_tried", "kanon_chosen", "kanon_histogram", "kanon_children", "kanon_round", "kanon_sides"),
+    "kanon_next",
+)
+
+
+class Parts:
+    """A table in parts."""
+
+    def __init__(self, problem: Problem, cutting: Cutting, places: Sequence[Places]) -> None:
+        """Begin with the whole table as part 1."""
+        self.problem, self.cutting, self.places = problem, cutting, places
+        self.engine = problem.frequency.engine
+        self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
+        self.numbers = 1  # that were given to parts
+        self.rounds = 0
+        self._statements: dict[str, exp.Expr] = {}
+        self._counted = [N, *([PERSONS, ENTITY] if problem.frequency.counts_people else [])]
+        query: exp.Query = placed_query(problem.frequency, places)
+        if cutting.cut == "relaxed":
+            self._counted.append(START)
+            query = _numbered(query, places)
+        self._create("kanon_tuples", query, "the whole table is one part")
+        nothing = exp.select("*").from_(self["kanon_tuples"].copy()).limit(0)
+        self._create("kanon_finished", nothing, "no part is finished")
+        self._create("kanon_cuts_made", sql.query("mondrian_no_cuts"), "no cut was made")
+        untried = [sql.named(_tiny(0), tried_name(column)) for column in places]
+        self._create("kanon_tried", exp.select(sql.named(sql.literal(1), PART), *untried), "nothing was tried")
+
+    def __getitem__(self, name: str) -> exp.Table:
+        """Return a table by the name that it has above."""
+        return self.tables[name]
+
+    def query(self, file: str, **values: sql.Value) -> exp.Query:
+        """Return the query of a file over these tables, its other placeholders left to be bound."""
+        left = {"next": exp.Placeholder(this="next")}
+        return sql.query(file, values={**left, **values}, tables=self.tables)
+
+    def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
+        """Make one of the tables anew."""
+        self._run(f"drop {name}", lambda: sql.drop(self[name]))
+        self._run(title, lambda: sql.create_table(self[name].copy(), query(), temporary=True), **parameters)
+
+    def replace(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
+        """Make one of the tables anew, from itself."""
+        self._run(title, lambda: sql.create_table(self["kanon_next"].copy(), query(), temporary=True))
+        self._run(f"drop {name}", lambda: sql.drop(self[name]))
+        renamed = exp.AlterRename(this=self[name].copy())
+        self._run(
+            f"{name} is what it is now",
+            lambda: exp.Alter(this=self["kanon_next"].copy(), kind="TABLE", actions=[renamed]),
+        )
+
+    def insert(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
+        """Put rows into one of the tables."""
+        self._run(title, lambda: exp.insert(query(), self[name].copy()))
+
+    def count(self, title: str, query: Callable[[], exp.Query]) -> int:
+        """Return the number that a query counts."""
+        ((found,),) = self._run(title, query)
+        return int(found)
+
+    def close(self) -> None:
+        """Drop what only the search needs."""
+        for name in _NAMES:
+            if name not in _KEPT:
+                self.engine.run(sql.drop(self[name]), f"drop {name}")
+
+    # What the statements of a round are made of
+
+    def of_tuple(self, name: str) -> exp.Expr:
+        """Return a column of the tuples."""
+        return sql.column(name, self["kanon_tuples"].name)
+
+    def others(self) -> list[exp.Expr]:
+        """Return the columns of the tuples but for the part."""
+        return [self.of_tuple(name) for name in (*(column.place for column in self.places), *self._counted)]
+
+    def place(self) -> exp.Expr:
+        """Return the place of a tuple in the column that ``column_number`` says."""
+        return of_column({column.number: self.of_tuple(column.place) for column in self.places})
+
+    def tuples_with(self, name: str, *selected: exp.Expr) -> exp.Select:
+        """Return a query of tuples joined to what one of the tables says of their part."""
+        same = exp.EQ(this=sql.column(PART, self[name].name), expression=self.of_tuple(PART))
+        return exp.select(*selected).from_(self["kanon_tuples"].copy()).join(self[name].copy(), on=same)
+
+    def is_inside(self, name: str) -> exp.Expr:
+        """Return the condition that a tuple lies between the places of a cut of one of the tables."""
+        ends = [sql.column(end, self[name].name) for end in ("from_place", "to_place")]
+        return exp.Between(this=self.place(), low=ends[0], high=ends[1])
+
+    # What every round ends with
+
+    def finish_others(self) -> None:
+        """Put aside the tuples of parts that no column could be chosen for."""
+
+        def query() -> exp.Select:
+            chosen = self["kanon_chosen"]
+            same = exp.EQ(this=sql.column(PART, chosen.name), expression=self.of_tuple(PART))
+            others = exp.Exists(this=exp.select("1").from_(chosen.copy()).where(same)).not_()
+            return exp.select(self.of_tuple(PART), *self.others()).from_(self["kanon_tuples"].copy()).where(others)
+
+        self.insert("kanon_finished", "parts that cannot be cut are finished", query)
+
+    def number_sides(self) -> int:
+        """Give the sides of all allowed cuts numbers; return how many parts were tried."""
+        self.rounds += 1
+        title = "numbers of the new parts"
+        self.make("kanon_sides", title, lambda: self.query("mondrian_sides"), next=self.numbers + 1)
+        return self.count("parts that were tried", lambda: exp.select(sql.count_rows()).from_(self["kanon_sides"].copy()))
+
+    def take_note(self) -> None:
+        """Keep the cuts of the round, and what was tried in vain."""
+        self.replace("kanon_tried", "what was tried in vain", self._tried_query)
+        self.insert("kanon_cuts_made", "cuts of the round", lambda: self.query("mondrian_cuts_made"))
+        highest = exp.Max(this=exp.Greatest(this=sql.column("inside"), expressions=[sql.column("outside")]))
+        found = exp.Coalesce(this=highest, expressions=[sql.literal(0)])
+        given = self.count("numbers in use", lambda: exp.select(found).from_(self["kanon_sides"].copy()))
+        self.numbers = max(self.numbers, given)
+
+    def _tried_query(self) -> exp.Query:
+        sides, tried = self["kanon_sides"], self["kanon_tried"]
+        names = [tried_name(column) for column in self.places]
+        failed = exp.select(sql.column(PART, sides.name)).from_(sides.copy())
+        for column, name in zip(self.places, names, strict=True):
+            is_it = exp.EQ(this=sql.column("column_number", sides.name), expression=sql.literal(column.number + 1))
+            what = exp.Case().when(sql.column("at_null", sides.name), _tiny(NULLS)).else_(_tiny(ALL))
+            now = exp.Case().when(is_it, what).else_(sql.column(name, tried.name))
+            failed = failed.select(sql.named(now, name))
+        same = exp.EQ(this=sql.column(PART, sides.name), expression=sql.column(PART, tried.name))
+        failed = failed.join(tried.copy(), on=same).where(exp.Not(this=sql.column("allowed", sides.name)))
+        new = exp.select(PART, *(sql.named(_tiny(0), name) for name in names)).distinct()
+        parts = exp.select(PART).distinct().from_(self["kanon_tuples"].copy())
+        old = exp.select(sql.column(PART)).from_(sides.copy()).where(exp.Not(this=sql.column("allowed")))
+        parts = parts.where(exp.In(this=sql.column(PART), query=old.subquery()).not_())
+        return sql.union_all([failed, new.from_(parts.subquery("new"))])
+
+    def _create(self, name: str, query: exp.Query, title: str) -> None:
+        self.engine.run(sql.create_table(self[name].copy(), query, temporary=True), title)
+
+    def _run(self, title: str, statement: Callable[[], exp.Expr], **parameters: int) -> list[tuple[int, ...]]:
+        if title not in self._statements:
+            self._statements[title] = statement()
+        return self.engine.rows(self._statements[title], title, parameters)
+
+
+def _tiny(number: int) -> exp.Cast:
+    return sql.cast(sql.literal(number), "TINYINT")
+
+
+def _numbered(query: exp.Query, places: Sequence[Places]) -> exp.Select:
+    """Return tuples with how many rows of the table stand before theirs, in the order of all places."""
+    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+    order = exp.Order(expressions=[exp.Ordered(this=sql.column(column.place)) for column in places])
+    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=order, spec=frame)
+    before = exp.Sub(this=sql.cast(up_to, "BIGINT"), expression=sql.column(N))
+    return exp.select("*", sql.named(before, START)).from_(query.subquery("placed"))
