@@ -27,15 +27,13 @@ def propose(parts: Parts) -> None:
         parts.make("kanon_round", "sides at nodes, or at medians", lambda: _nodes_query(parts, k))
     else:
         parts.make("kanon_round", "the median, and the rows on both sides", lambda: parts.query("mondrian_cuts", k=k))
-    if parts.problem.frequency.counts_people:
-        _forbid(parts)
 
 
 def make(parts: Parts) -> None:
     """Send the tuples of each part to its sides, and take note of the cuts."""
     if parts.cutting.cut == "relaxed":
         parts.replace("kanon_tuples", "cut in halves", lambda: _halved_query(parts))
-    elif parts.cutting.cut == "node":
+    elif parts.cutting.cut == "node" and parts.costs is None:
         parts.replace("kanon_tuples", "cut at nodes", lambda: _parted_query(parts))
     else:
         parts.replace("kanon_tuples", "cut in two", lambda: _cut_query(parts))
@@ -204,7 +202,7 @@ def _parted_query(parts: Parts) -> exp.Select:
     return query.join(rests, on=same).join(sides.copy(), on=there, join_type="left")
 
 
-def _forbid(parts: Parts) -> None:
+def forbid(parts: Parts) -> None:
     """Forbid the cuts of parts that would leave some side without what the models ask for."""
 
     def sides() -> exp.Select:

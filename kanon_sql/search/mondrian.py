@@ -8,6 +8,8 @@ Begin with the whole table as one part. Then, round by round:
 3. A cut is allowed if all sides satisfy the models. Of a part whose cut is not, the column was tried in vain.
 4. The tuples of each part that was cut go to its sides.
 
+Where cuts are compared by what they save, 1 and 2 are ``best_cuts`` instead.
+
 Parts do not depend on each other: cutting all of them in a round gives the same as cutting the largest one first.
 """
 
@@ -17,7 +19,8 @@ import time
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import DeadlineReachedError
-from kanon_sql.search.cuts import make, propose
+from kanon_sql.search.best_cuts import best_cuts
+from kanon_sql.search.cuts import forbid, make, propose
 from kanon_sql.search.spans import chosen_query
 
 if TYPE_CHECKING:
@@ -37,11 +40,18 @@ def mondrian(parts: Parts, deadline: float | None = None, progress: SearchProgre
     while True:
         if deadline is not None and time.monotonic() > deadline:
             raise DeadlineReachedError
-        # 1. The column of each part.
-        parts.make("kanon_chosen", "the column in which each part spans most", chosen)
-        parts.finish_others()
-        # 2. and 3. The cuts, and which of them are allowed.
-        propose(parts)
+        if parts.costs is None:
+            # 1. The column of each part.
+            parts.make("kanon_chosen", "the column in which each part spans most", chosen)
+            parts.finish_others()
+            # 2. The cuts.
+            propose(parts)
+        else:
+            best_cuts(parts, parts.costs)
+            parts.finish_others()
+        # 3. Which of them are allowed.
+        if parts.problem.frequency.counts_people:
+            forbid(parts)
         if not parts.number_sides():
             return
         # 4. The sides.

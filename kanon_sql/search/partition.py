@@ -15,6 +15,7 @@ from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.places import PART
 from kanon_sql.recoding import Multidimensional
 from kanon_sql.search.parts import Parts
+from kanon_sql.search.side_costs import SideCosts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,10 @@ def begin(problem: Problem, cutting: Cutting) -> Parts:
             "Relaxed cuts part rows that are alike, and what is counted does not say whose they are: leave cut relaxed "
             "out, or the entity."
         )
-    return Parts(problem, cutting, problem.places)
+    costs = None
+    if cutting.choose == "loss":
+        costs = SideCosts(problem.places, problem.objective.name, cutting.labels)
+    return Parts(problem, cutting, problem.places, costs)
 
 
 def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:

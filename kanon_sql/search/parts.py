@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kanon_sql.cutting import Cutting
     from kanon_sql.measures.places import Places
     from kanon_sql.search.base import Problem
+    from kanon_sql.search.side_costs import SideCosts
 
 START = "start"
 """Column of tuples whose rows may part: how many rows of the table stand before them."""
@@ -48,9 +49,18 @@ _NAMES = (
 class Parts:
     """A table in parts."""
 
-    def __init__(self, problem: Problem, cutting: Cutting, places: Sequence[Places]) -> None:
-        """Begin with the whole table as part 1."""
-        self.problem, self.cutting, self.places = problem, cutting, places
+    def __init__(
+        self, problem: Problem, cutting: Cutting, places: Sequence[Places], costs: SideCosts | None = None
+    ) -> None:
+        """Begin with the whole table as part 1.
+
+        Args:
+            problem: what is searched.
+            cutting: how the table is cut.
+            places: of the quasi-identifiers.
+            costs: what sides cost, where cuts are compared by it.
+        """
+        self.problem, self.cutting, self.places, self.costs = problem, cutting, places, costs
         self.engine = problem.frequency.engine
         self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
         self.numbers = 1  # that were given to parts
@@ -58,6 +68,9 @@ class Parts:
         self._statements: dict[str, exp.Expr] = {}
         self._counted = [N, *([PERSONS, ENTITY] if problem.frequency.counts_people else [])]
         query: exp.Query = placed_query(problem.frequency, places)
+        if costs is not None:
+            self._counted += costs.names()
+            query = query.select(*costs.of_tuples())
         if cutting.cut == "relaxed":
             self._counted.append(START)
             query = _numbered(query, places)
@@ -154,7 +167,7 @@ class Parts:
     def take_note(self) -> None:
         """Keep the cuts of the round, and what was tried in vain."""
         self.replace("kanon_tried", "what was tried in vain", self._tried_query)
-        self.insert("kanon_cuts_made", "cuts of the round", lambda: self.query("mondrian_cuts_made"))
+        self.insert("kanon_cuts_made", "cuts that were made", lambda: self.query("mondrian_cuts_made"))
         highest = exp.Max(this=exp.Greatest(this=sql.column("inside"), expressions=[sql.column("outside")]))
         found = exp.Coalesce(this=highest, expressions=[sql.literal(0)])
         given = self.count("numbers in use", lambda: exp.select(found).from_(self["kanon_sides"].copy()))
