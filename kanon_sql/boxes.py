@@ -44,6 +44,7 @@ class BoxColumns:
         self.low = [name(f"{column}_from") for column in own]
         self.high = [name(f"{column}_to") for column in own]
         self.null = [name(f"{column}_null") for column in own]
+        self.published = [name(f"{column}_label") for column in own]
         self.place = [name(f"{column}_place") for column in own]
         self.box, self.cut_column, self.position = name("box"), name("column_name"), name("position")
         self.inside, self.outside = name("inside"), name("outside")

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.cutting import MONDRIAN, OPTIONS
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import suppression_limit
@@ -104,7 +105,8 @@ def compare(
         k: the smallest classes to compare.
         max_suppressed: the limits of suppression; by default that of the table's policy.
         progress: called as the work goes on.
-        settings: further settings of ``PreparedTable.anonymize``: ``measure``, ``time_limit``.
+        settings: further settings of ``PreparedTable.anonymize``: ``measure``, ``time_limit``, and those that only
+            some algorithms have, for these.
 
     Raises:
         UsageError: a setting is wrong.
@@ -122,6 +124,7 @@ def compare(
         tell(Progress(f"{algorithm}, k = {size}"))
         model = KAnonymity(size, entity=table.policy.columns.entity)
         asked = {**settings, "algorithm": algorithm, "models": (model,), "max_suppressed": limit}
+        asked |= dict.fromkeys(_not_for(algorithm))
         try:
             release = table.anonymize(**asked)
         except NoSolutionError as error:
@@ -130,6 +133,13 @@ def compare(
             results.append(_compared(release, size))
     ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
     return Comparison(table.prepared.source.name, table.prepared.frequency.rows, measure, tuple(ordered))
+
+
+def _not_for(algorithm: str) -> list[str]:
+    """Return the settings that are for other algorithms only."""
+    others = [] if algorithm in MONDRIAN else list(OPTIONS)
+    others += ["choose"] if algorithm == "mondrian-plus" else []
+    return others if algorithm == "spolg" else [*others, "sample_rate"]
 
 
 def _compared(release: Release, k: int) -> Compared:

@@ -24,6 +24,8 @@ Numbers = Literal["range", "mean", "median"]
 
 MONDRIAN = ("mondrian", "mondrian-plus")
 """The algorithms that cut a table into parts."""
+COMPARED = ("loss", "gcp")
+"""Measures by which cuts can be compared."""
 OPTIONS = ("choose", "cut", "labels", "numbers")
 """Settings of these algorithms."""
 
@@ -81,7 +83,7 @@ def cutting_of(
     if cut is None:
         cut = "node" if every_cut and labels in {None, "tree"} else "strict"
     if choose == "loss":
-        if measure not in {"loss", "gcp"}:
+        if measure not in COMPARED:
             raise UsageError(f"Cuts are compared by loss or gcp, not by {measure}: use measure loss, or choose range.")
         if cut == "relaxed" or (cut == "node" and not every_cut):
             raise UsageError(

@@ -53,6 +53,53 @@ def with_null(text: exp.Expr) -> exp.Expr:
     return joined("{" + NULL + SEPARATOR, text, "}")
 
 
+def separator(column: Column) -> str:
+    """Return what stands between the ends of a range."""
+    return "-" if column.family in {"integer", "decimal", "float"} else " to "
+
+
+def is_range(text: exp.Expr) -> exp.Expr:
+    """Return the condition that a text may be a range."""
+    return exp.Like(this=text, expression=sql.literal("[%]"))
+
+
+def is_set(text: exp.Expr) -> exp.Expr:
+    """Return the condition that a text may be a set."""
+    return exp.Like(this=text, expression=sql.literal("{%}"))
+
+
+def is_with_null(text: exp.Expr) -> exp.Expr:
+    """Return the condition that a text may be NULL and what else there is."""
+    return exp.Like(this=text, expression=sql.literal("{" + NULL + SEPARATOR + "%}"))
+
+
+def beside_null(text: exp.Expr) -> exp.Expr:
+    """Return what else there is, of a text that ``with_null`` wrote."""
+    return _between(text, len("{" + NULL + SEPARATOR))
+
+
+def inside(text: exp.Expr) -> exp.Expr:
+    """Return what stands between the brackets of a set or a range."""
+    return _between(text, 1)
+
+
+def members_of(listed: exp.Expr) -> exp.Expr:
+    """Return the members between the brackets of a set as a list, as they are written there.
+
+    A comma of a member has a backslash before it, so that one without is a separator. Joined again, the list is the
+    text; else that was no set.
+    """
+    ended = exp.DPipe(this=listed, expression=sql.literal(SEPARATOR), safe=True)
+    pattern = sql.literal(r"((?:[^\\,]|\\[\\,N])*)" + SEPARATOR)
+    return exp.func("REGEXP_EXTRACT_ALL", ended, pattern, sql.literal(1), dialect="duckdb")
+
+
+def _between(text: exp.Expr, before: int) -> exp.Expr:
+    """Return a text without its first characters and without the last one."""
+    length = exp.Sub(this=exp.Length(this=text.copy()), expression=sql.literal(before + 1))
+    return exp.func("SUBSTRING", text, sql.literal(before + 1), length, dialect="duckdb")
+
+
 def joined(*parts: str | exp.Expr) -> exp.Expr:
     """Return texts one after the other; NULL if one of them is."""
     whole: exp.Expr | None = None

@@ -18,7 +18,7 @@ from kanon_sql import sql
 from kanon_sql.dialect import shuffled
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.names import unused_name
-from kanon_sql.publish_boxes import boxed_query, walk_name, walk_query
+from kanon_sql.publish_boxes import boxed_query, with_walk
 from kanon_sql.publish_local import as_published, local_query
 from kanon_sql.recoding import Local, Multidimensional
 
@@ -52,11 +52,9 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table], *,
         rows = local_query(publication, with_entity=False)
         return exp.select(*published).from_(GENERALIZED).order_by(order).with_(GENERALIZED, as_=rows)
     if isinstance(publication.recoding, Multidimensional) and not live:
-        boxed = boxed_query(publication, publication.recoding, with_entity=False, with_walk=False)
-        walk = walk_query(publication, publication.recoding)
-        released = exp.select(*published).from_(GENERALIZED).order_by(order)
-        released = released.with_(walk_name(publication), as_=walk, recursive=True)
-        return released.with_(GENERALIZED, as_=boxed, recursive=True)
+        boxed = boxed_query(publication, publication.recoding, with_entity=False)
+        released = with_walk(exp.select(*published), publication, publication.recoding)
+        return released.from_(GENERALIZED).order_by(order).with_(GENERALIZED, as_=boxed, recursive=True)
     in_small_class = exp.Exists(
         this=exp.select("1")
         .from_(TOO_SMALL)
@@ -83,7 +81,7 @@ def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]
     if isinstance(publication.recoding, Local):
         return local_query(publication)
     if isinstance(publication.recoding, Multidimensional):
-        return boxed_query(publication, publication.recoding)
+        return with_walk(boxed_query(publication, publication.recoding), publication, publication.recoding)
     levels = publication.recoding.levels(publication.hierarchies)
     by_name = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
     query = exp.select().from_(sql.aliased(publication.source, "source"))

@@ -1,7 +1,8 @@
 """A multidimensional recoding in readable SQL: the cuts lead every row to its box, and the box has its labels.
 
     walk          each combination of values, from box to box
-    generalized   every row of the source with the labels of its box, which must go from its values to its values
+    arrived       those that have come to a box that is not cut, if they lie in its bounds, with its labels
+    generalized   every row of the source with the labels of its combination
     too_small     in a view, the classes that do not satisfy the privacy models any more
 
 Rows that are alike stay together, so that combinations are led, not rows; with relaxed cuts rows that are alike may part,
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 _BOXES, _CUT = "boxes", "cut"
 
 
-def walk_name(publication: Publication) -> str:
-    """Return the name of the walk, which the source must not have: the walk would read itself."""
-    return unused_name("walk", [publication.source.name])
+def step_name(publication: Publication, step: str) -> str:
+    """Return the name of a step, which the source must not have: the step would read itself."""
+    return unused_name(step, [publication.source.name])
 
 
 def walk_query(publication: Publication, recoding: Multidimensional) -> exp.Query:
     """Return the query that leads every combination of values, or every row, from box 1 to the box that is published."""
-    walk = walk_name(publication)
+    walk = step_name(publication, "walk")
     names = BoxColumns(publication.hierarchies)
     carried = _carried(publication, recoding)
     relaxed = recoding.cutting.cut == "relaxed"
@@ -81,42 +82,48 @@ def walk_query(publication: Publication, recoding: Multidimensional) -> exp.Quer
     return exp.union(begin, step, distinct=False)
 
 
-def boxed_query(
-    publication: Publication, recoding: Multidimensional, *, with_entity: bool = True, with_walk: bool = True
-) -> exp.Select:
-    """Return the query of all rows with the labels of their boxes.
-
-    Args:
-        publication: what is published.
-        recoding: its recoding.
-        with_entity: whether to add the entity, where a model counts people.
-        with_walk: whether the walk is a step of this query, or is made outside.
-    """
-    walk = walk_name(publication)
+def boxed_query(publication: Publication, recoding: Multidimensional, *, with_entity: bool = True) -> exp.Select:
+    """Return the query of all rows with the labels of their boxes, over the steps of ``walk_steps``."""
     names = BoxColumns(publication.hierarchies)
     relaxed = recoding.cutting.cut == "relaxed"
-    rows = walk if relaxed else "source"
+    arrived = step_name(publication, "arrived")
+    rows = arrived if relaxed else "source"
     numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
     query = exp.select()
     for column in publication.columns:
         number = numbers.get(column.name)
         if number is not None and recoding.types[number] is not None:
-            query = query.select(sql.named(sql.column(names.labels[number], _BOXES), column.name))
+            query = query.select(sql.named(sql.column(names.published[number], arrived), column.name))
         else:
             query = query.select(as_published(column, rows))
     entity = publication.roles.entity
     if entity is not None and with_entity:
         query = query.select(sql.named(sql.column(entity.name, rows), publication.entity_name))
-    in_box = exp.EQ(this=sql.column(names.box, _BOXES), expression=sql.column(names.box, walk))
-    if with_walk:
-        query = query.with_(walk, as_=walk_query(publication, recoding), recursive=True)
-    covered = sql.all_of([in_box, *_within(publication, recoding, names)])
-    boxes = sql.aliased(recoding.boxes_table, _BOXES)
     if relaxed:
-        return query.from_(walk).join(boxes, on=covered)
-    same = sql.all_of(sql.same(sql.column(name, "source"), sql.column(name, walk)) for name in names.labels)
-    source = sql.aliased(publication.source, "source")
-    return query.from_(source).join(walk, on=same).join(boxes, on=covered)
+        return query.from_(sql.relation(arrived))
+    same = sql.all_of(sql.same(sql.column(name, "source"), sql.column(name, arrived)) for name in names.labels)
+    return query.from_(sql.aliased(publication.source, "source")).join(sql.relation(arrived), on=same)
+
+
+def with_walk(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
+    """Return a query with the steps that ``boxed_query`` needs before it.
+
+    What has arrived is kept in between: else the engine may join the source to every step of the walk.
+    """
+    names = BoxColumns(publication.hierarchies)
+    walk = step_name(publication, "walk")
+    labels = [
+        sql.named(sql.column(names.labels[number], _BOXES), names.published[number])
+        for number, kind in enumerate(recoding.types)
+        if kind is not None
+    ]
+    in_box = exp.EQ(this=sql.column(names.box, _BOXES), expression=sql.column(names.box, walk))
+    arrived = exp.select(*(sql.column(name, walk) for name in _carried(publication, recoding)), *labels)
+    arrived = arrived.from_(sql.relation(walk)).join(
+        sql.aliased(recoding.boxes_table, _BOXES), on=sql.all_of([in_box, *_within(publication, recoding, names)])
+    )
+    query = query.with_(walk, as_=walk_query(publication, recoding), recursive=True)
+    return query.with_(step_name(publication, "arrived"), as_=arrived, materialized=True, recursive=True)
 
 
 def box_statements(engine: Engine, publication: Publication) -> tuple[exp.Expr, ...]:
@@ -169,7 +176,7 @@ def _carried(publication: Publication, recoding: Multidimensional) -> list[str]:
 
 def _goes_inside(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Expr:
     """Return the condition that a step of the walk goes inside its cut."""
-    walk, relaxed = walk_name(publication), recoding.cutting.cut == "relaxed"
+    walk, relaxed = step_name(publication, "walk"), recoding.cutting.cut == "relaxed"
     case = exp.Case(this=sql.column(names.cut_column, _CUT))
     for number, hierarchy in enumerate(publication.hierarchies):
         own = hierarchy.column.name
@@ -190,7 +197,7 @@ def _goes_inside(publication: Publication, recoding: Multidimensional, names: Bo
 
 def _within(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> list[exp.Expr]:
     """Return the conditions that a row lies between the bounds of its box."""
-    walk = walk_name(publication)
+    walk = step_name(publication, "walk")
     conditions: list[exp.Expr] = []
     for number, hierarchy in enumerate(publication.hierarchies):
         low, high = sql.column(names.low[number], _BOXES), sql.column(names.high[number], _BOXES)

@@ -73,7 +73,7 @@ class Release:
 
     @property
     def levels(self) -> dict[str, int] | None:
-        """The level of each quasi-identifier, 0 being the original value; None for a local recoding."""
+        """The level of each quasi-identifier, 0 being the original value; None where a column has several."""
         return self.publication.recoding.levels(self.publication.hierarchies)
 
     @property
@@ -86,6 +86,21 @@ class Release:
             {"levels": by_name(self.publication.hierarchies, node), "rows": rows}
             for node, rows in zip(recoding.steps, self.result.published, strict=True)
         ]
+
+    @property
+    def cutting(self) -> dict[str, Any] | None:
+        """How Mondrian cut the table, in how many rounds, and how the parts are written; None for other algorithms."""
+        recoding = self.publication.recoding
+        if not isinstance(recoding, Multidimensional):
+            return None
+        how = recoding.cutting
+        written = {
+            hierarchy.column.name: "value" if kind is None else how.labels if order is not None else how.numbers
+            for hierarchy, kind, order in zip(
+                self.publication.hierarchies, recoding.types, recoding.orders, strict=True
+            )
+        }
+        return {"choose": how.choose, "cut": how.cut, "rounds": recoding.rounds, "written": written}
 
     @property
     def path_share(self) -> float | None:
@@ -277,6 +292,7 @@ class Release:
             "levels": self.levels,
             "labels": self._labels(),
             "steps": self.steps,
+            "cutting": self.cutting,
             "path_share": None if self.path_share is None else round(self.path_share, 4),
             "heights": {hierarchy.column.name: hierarchy.height for hierarchy in self.publication.hierarchies},
             "hierarchies": {
@@ -337,9 +353,9 @@ class Release:
         return Expected(self.rows_out, self.classes, exactly=isinstance(self.publication.recoding, FullDomain))
 
     def _labels(self) -> dict[str, int] | None:
-        if self.levels is None or self.counts.labels is None:
+        if self.counts.labels is None:
             return None
-        return dict(zip(self.levels, self.counts.labels, strict=True))
+        return dict(zip(self.publication.quasi_identifiers, self.counts.labels, strict=True))
 
     def _models_before(self) -> tuple[ModelResult, ...]:
         return tuple(

@@ -14,6 +14,10 @@ from kanon_sql.anonymizer import make_release
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.options import (
+    ChooseOption,
+    CutOption,
+    LabelsOption,
+    NumbersOption,
     DialectOption,
     EntityOption,
     FormatOption,
@@ -97,7 +101,13 @@ def anonymize_command(
         float | None,
         typer.Option("--sample-rate", metavar="SHARE", help="Of rows on which spolg chooses its path (0.01)."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the order of rows; drawn if not given.")] = None,
+    choose: ChooseOption = None,
+    cut: CutOption = None,
+    labels: LabelsOption = None,
+    numbers: NumbersOption = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Of the order of rows, and of random choices; drawn if not given.")
+    ] = None,
     hierarchy: HierarchyOption = None,
     hierarchies: HierarchiesOption = None,
     policy_file: PolicyOption = None,
@@ -154,6 +164,10 @@ def anonymize_command(
                 "measure": measure,
                 "time_limit": time_limit,
                 "sample_rate": sample_rate,
+                "choose": choose,
+                "cut": cut,
+                "labels": labels,
+                "numbers": numbers,
                 "seed": seed,
             },
         )
@@ -182,7 +196,9 @@ def summary_of(release: Release, published: Published) -> dict[str, Any]:
 
 def print_release(summary: dict[str, Any]) -> None:
     """Print what came out, for people."""
-    if summary["levels"] is None:
+    if summary["cutting"] is not None:
+        _print_boxes(summary)
+    elif summary["levels"] is None:
         _print_steps(summary)
     else:
         _print_levels(summary)
@@ -207,6 +223,14 @@ def _print_steps(summary: dict[str, Any]) -> None:
     print_table(["step", *summary["heights"], "rows"], rows[:_STEPS_SHOWN])
     if len(steps) > _STEPS_SHOWN:
         print_prose(f"{len(steps):,} steps; --format json has all of them.")
+
+
+def _print_boxes(summary: dict[str, Any]) -> None:
+    written = summary["cutting"]["written"]
+    rows = [
+        (column, written[column], summary["labels"][column], _origin(summary, column)) for column in summary["heights"]
+    ]
+    print_table(["column", "written as", "labels", "hierarchy"], rows)
 
 
 def _origin(summary: dict[str, Any], column: str) -> str:
@@ -264,6 +288,8 @@ def _proof(summary: dict[str, Any]) -> str:
             f"(gap {summary['gap']:.1%}, {tested})"
         )
     stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""
+    if summary["cutting"] is not None:
+        return f"by {summary['algorithm']}{stopped}, in {counted(summary['cutting']['rounds'], 'round')} of cuts"
     if summary["steps"] is not None:
         path = "" if summary["path_share"] is None else f" (path: {summary['path_share']:.0%} of the search)"
         return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}"

@@ -10,6 +10,10 @@ import typer
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import (
+    ChooseOption,
+    CutOption,
+    LabelsOption,
+    NumbersOption,
     DialectOption,
     EntityOption,
     FormatOption,
@@ -61,6 +65,10 @@ def compare_command(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="Of each search alone.")
     ] = None,
+    choose: ChooseOption = None,
+    cut: CutOption = None,
+    labels: LabelsOption = None,
+    numbers: NumbersOption = None,
     hierarchy: HierarchyOption = None,
     hierarchies: HierarchiesOption = None,
     policy_file: PolicyOption = None,
@@ -100,7 +108,9 @@ def compare_command(
             hierarchies=hierarchies,
             settings={"measure": measure, "time_limit": time_limit},
         )
-        comparison = compare(prepared, algorithms=names, k=sizes, max_suppressed=limits, progress=talk)
+        cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers}
+        said = {name: value for name, value in cutting.items() if value is not None}
+        comparison = compare(prepared, algorithms=names, k=sizes, max_suppressed=limits, progress=talk, **said)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kanon_sql.cutting import Choose, Cut, Numbers, Texts
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -98,6 +99,25 @@ MaxSuppressedOption = Annotated[
     ),
 ]
 MeasureOption = Annotated[Measure | None, typer.Option("--measure", help="What to minimize (default: loss).")]
+ChooseOption = Annotated[
+    Choose | None,
+    typer.Option("--choose", help="How mondrian chooses the column that it cuts a part in (default: range)."),
+]
+CutOption = Annotated[
+    Cut | None,
+    typer.Option(
+        "--cut",
+        help="Where mondrian cuts: at the median (strict, the default), in half (relaxed), or at a node of the tree.",
+    ),
+]
+LabelsOption = Annotated[
+    Texts | None,
+    typer.Option("--labels", help="How mondrian writes the texts of a part (default: their lowest label in the tree)."),
+]
+NumbersOption = Annotated[
+    Numbers | None,
+    typer.Option("--numbers", help="How mondrian writes the numbers and dates of a part (default: range)."),
+]
 EntityOption = Annotated[
     str | None,
     typer.Option("--entity", metavar="COLUMN", help="Names the person: k counts people, not rows."),

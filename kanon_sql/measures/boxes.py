@@ -60,19 +60,26 @@ def _box_columns(frequency: FrequencySet, labels: Sequence[Labels]) -> list[exp.
     """Return the columns of a box but for n, over the labels of a class, each under its ``labels_alias``."""
     masks: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
     keys: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
-    volume: exp.Expr | None = None
     for column in labels:
         alias = labels_alias(column)
         for placement in column.placements:
             masks[placement.key].append(_mask(column, placement, alias))
             keys[placement.key].append(_key(placement, alias))
-        leaves = sql.cast(_unless_root(alias, sql.column("leaves", alias), column.leaves), "DOUBLE")
-        volume = leaves if volume is None else exp.Mul(this=volume, expression=leaves)
     return [
         *(sql.named(sql.combined(parts), mask_name(key)) for key, parts in enumerate(masks)),
         *(sql.named(sql.combined(parts), key_name(key)) for key, parts in enumerate(keys)),
-        sql.named(volume or sql.literal(1), _VOLUME),
+        sql.named(_volume_of(labels), _VOLUME),
     ]
+
+
+def _volume_of(labels: Sequence[Labels]) -> exp.Expr:
+    """Return how many combinations of values the labels of a class cover, each under its ``labels_alias``."""
+    volume: exp.Expr | None = None
+    for column in labels:
+        alias = labels_alias(column)
+        leaves = sql.cast(_unless_root(alias, sql.column("leaves", alias), column.leaves), "DOUBLE")
+        volume = leaves if volume is None else exp.Mul(this=volume, expression=leaves)
+    return volume or sql.literal(1)
 
 
 def box_measures(
@@ -107,6 +114,24 @@ def box_measures(
         divergence = _divergence(frequency, relation, found)
     engine.run(sql.drop(relation), "drop the boxes")
     return BoxMeasures(float(total) / frequency.rows, divergence)
+
+
+def ambiguity_alone(
+    frequency: FrequencySet, labelled: exp.Select, labels: Sequence[Labels], suppressed: int
+) -> BoxMeasures:
+    """Return the ambiguity of classes whose labels may be sets or ranges: they have no prefix, and no divergence.
+
+    Args:
+        frequency: the frequency set of the table.
+        labelled: the published classes, as for ``box_measures``.
+        labels: the labels of each quasi-identifier.
+        suppressed: rows that are suppressed.
+    """
+    if frequency.rows == 0:
+        return BoxMeasures(None, None)
+    possible = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=_volume_of(labels)))
+    (total,) = frequency.engine.row(labelled.select(possible), "ambiguity")
+    return BoxMeasures((float(total or 0) + suppressed * _everywhere(labels)) / frequency.rows, None)
 
 
 def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tuple[int, ...]]) -> float:
@@ -209,11 +234,16 @@ def _masks(frequency: FrequencySet) -> list[exp.Column]:
 
 def _everything(frequency: FrequencySet, labels: Sequence[Labels], rows: int) -> exp.Select:
     """Return the box of suppressed rows."""
+    zero = [sql.named(sql.literal(0), name(key)) for name in (mask_name, key_name) for key in range(frequency.keys)]
+    return exp.select(*zero, sql.named(sql.literal(_everywhere(labels)), _VOLUME), sql.named(sql.literal(rows), N))
+
+
+def _everywhere(labels: Sequence[Labels]) -> float:
+    """Return how many combinations of values there are."""
     volume = 1.0
     for column in labels:
         volume *= column.leaves
-    zero = [sql.named(sql.literal(0), name(key)) for name in (mask_name, key_name) for key in range(frequency.keys)]
-    return exp.select(*zero, sql.named(sql.literal(volume), _VOLUME), sql.named(sql.literal(rows), N))
+    return volume
 
 
 def _mask(column: Labels, placement: Placement, alias: str) -> exp.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -64,7 +64,16 @@ def measure_partition(
         costs: what each measure that is a mean over cells charges.
         k: the class size in whose units the average is given.
     """
-    counts = count_classes(frequency, tables.parts, models)
+    written = [
+        exp.select(sql.named(sql.literal(number), "number"), sql.named(sql.count_rows(), "labels")).from_(
+            exp.select("label").distinct().from_(cells.copy()).subquery("written")
+        )
+        for number, cells in enumerate(tables.cells)
+    ]
+    labelled = dict(frequency.engine.rows(sql.union_all(written), "how many labels each column has"))
+    counts = replace(
+        count_classes(frequency, tables.parts, models), labels=tuple(labelled[number] for number in sorted(labelled))
+    )
     query = exp.select().from_(sql.aliased(tables.parts, "classes"))
     for column, cells in zip(labels, tables.cells, strict=True):
         same = exp.EQ(this=sql.column(PART, labels_alias(column)), expression=sql.column(PART, "classes"))

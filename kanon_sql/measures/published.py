@@ -5,11 +5,15 @@ that all labels of the column have in common: the lowest one, where there are se
 recoding), each label is looked up by itself; one that is written alike on several levels is taken for the one that
 stands for most. A label cannot stand for what fewer rows of the original have than the release has with it.
 
+Labels that are not in the hierarchy may be sets and ranges of values (see ``published_labels``). A column that has some
+has no labels of the hierarchy as a rule, so that beside them whatever can be a value is one.
+
 1. The classes: different rows of labels, and how many rows have them.
 2. What each label can stand for; one that can stand for nothing ends the measuring.
 3. The level of each column, and what each label stands for on it.
 4. The measures: of cells label by label, of classes by their sizes, of boxes by what their labels cover. Rows that the
-   original has more are suppressed rows.
+   original has more are suppressed rows. Sets and ranges have no codes by which the tuples that they cover could be
+   looked up: of a table with such labels there is no KL divergence.
 """
 
 from __future__ import annotations
@@ -25,9 +29,10 @@ from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.identity import published
-from kanon_sql.measures.boxes import box_measures
+from kanon_sql.measures.boxes import ambiguity_alone, box_measures
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import labels_alias
+from kanon_sql.measures.published_labels import LABEL, RELEASED, read_labels
 from kanon_sql.measures.summary import ClassCounts, count_classes, distortion, values_of
 
 if TYPE_CHECKING:
@@ -38,8 +43,6 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
-
-_LABEL = "label"
 
 
 @dataclass(frozen=True)
@@ -90,16 +93,22 @@ def measure_published(
             f"The release has {counts.rows:,} rows and its original {frequency.rows:,}: is it a release of that table?"
         )
     # 2. and 3. What its labels stand for.
-    meanings, levels = [], []
+    meanings: list[exp.Table] = []
+    levels: list[int | None] = []
+    has_sets_or_ranges = False
     for column, hierarchy in zip(labels, hierarchies, strict=True):
-        meaning, level = _meaning(frequency, classes, column, hierarchy)
+        meaning, level, has_others = _meaning(frequency, classes, column, hierarchy)
         meanings.append(meaning)
         levels.append(level)
+        has_sets_or_ranges = has_sets_or_ranges or has_others
     # 4. The measures.
     labelled = _labelled(classes, meanings, labels)
     totals = costs_of_classes(engine, labelled, labels, costs, counts.suppressed)
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
-    found = box_measures(frequency, labelled, labels, counts.suppressed, patiently=True)
+    if has_sets_or_ranges:
+        found = ambiguity_alone(frequency, labelled, labels, counts.suppressed)
+    else:
+        found = box_measures(frequency, labelled, labels, counts.suppressed, patiently=True)
     known = [level for level in levels if level is not None]
     shift = distortion(known, labels) if len(known) == len(levels) else None
     engine.run(sql.drop(classes), "drop the classes of the release")
@@ -112,6 +121,13 @@ def classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
     named = [sql.named(label, _label(number)) for number, label in enumerate(written)]
     query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
     return query.group_by(*(label.copy() for label in written))
+
+
+def released_query(classes: exp.Table, column: Labels) -> exp.Select:
+    """Return the query of the labels of a column of the release, and how many rows have each."""
+    own = sql.column(_label(column.number))
+    query = exp.select(sql.named(own, LABEL), sql.named(exp.Sum(this=sql.column(N)), RELEASED))
+    return query.from_(classes.copy()).group_by(own.copy())
 
 
 def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> exp.Select:
@@ -127,21 +143,23 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
         ]
         number = sql.named(sql.literal(level), "level")
         written.append(
-            exp.select(number, sql.named(label, _LABEL), *prefixes).distinct().from_(hierarchy.relation.copy())
+            exp.select(number, sql.named(label, LABEL), *prefixes).distinct().from_(hierarchy.relation.copy())
         )
     # 2. Those that the release has, and their rows; also as the original would write them, if they are values of it.
-    own = sql.column(_label(column.number))
-    released = exp.select(sql.named(own, _LABEL), sql.named(exp.Sum(this=sql.column(N)), "released"))
-    released = released.from_(classes.copy()).group_by(own.copy())
-    spelled = exp.select(sql.column(_LABEL), "released", sql.named(sql.column(_LABEL), "spelled"))
-    spelled = spelled.select(sql.named(exp.false(), "as_value")).from_("released")
+    released = released_query(classes, column)
+    spelled = exp.select(sql.column(LABEL), RELEASED, sql.named(sql.column(LABEL), "spelled"))
+    spelled = spelled.select(sql.named(exp.false(), "as_value")).from_(RELEASED)
     spellings: exp.Query = spelled
     if hierarchy.column.type != "VARCHAR":
         kind = exp.DataType.build(hierarchy.column.lookup_type, dialect="duckdb")
-        value = exp.TryCast(this=sql.column(_LABEL), to=kind)
-        as_value = exp.select(sql.column(_LABEL), "released", sql.named(_as_text(value, hierarchy.column), "spelled"))
-        as_value = as_value.select(sql.named(exp.true(), "as_value")).from_("released")
-        spellings = sql.union_all([spelled, as_value.where(value.copy().is_(exp.null()).not_())])
+        value = exp.TryCast(this=sql.column(LABEL), to=kind)
+        as_value = exp.select(sql.column(LABEL), RELEASED, sql.named(_as_text(value, hierarchy.column), "spelled"))
+        as_value = as_value.select(sql.named(exp.true(), "as_value")).from_(RELEASED)
+        as_value = as_value.where(value.copy().is_(exp.null()).not_())
+        if hierarchy.column.family == "integer":  # of the mean 33.5 a cast would make 34
+            exactly = exp.TryCast(this=sql.column(LABEL), to=exp.DataType.build("DOUBLE", dialect="duckdb"))
+            as_value = as_value.where(exp.EQ(this=exactly, expression=exp.Round(this=exactly.copy())))
+        spellings = sql.union_all([spelled, as_value])
     same_code = [
         exp.EQ(this=sql.column(name, "written"), expression=sql.column(name, "labels")) for name in ("level", *codes)
     ]
@@ -152,17 +170,17 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
     # 3. Whether the original has so many rows under it; what reads like the root stands for all.
     enough = exp.or_(
         sql.column("at_root", "labels"),
-        exp.GTE(this=sql.column(N, "labels"), expression=sql.column("released", "spellings")),
+        exp.GTE(this=sql.column(N, "labels"), expression=sql.column(RELEASED, "spellings")),
     )
-    same_spelling = sql.same(sql.column(_LABEL, "written"), sql.column("spelled", "spellings"))
+    same_spelling = sql.same(sql.column(LABEL, "written"), sql.column("spelled", "spellings"))
     every_column = exp.Column(this=exp.Star(), table=sql.identifier("labels"))
-    facts = [sql.column("released", "spellings"), sql.named(enough, "enough"), every_column]
+    facts = [sql.column(RELEASED, "spellings"), sql.named(enough, "enough"), every_column]
     return (
-        exp.select(sql.column(_LABEL, "spellings"), *facts)
+        exp.select(sql.column(LABEL, "spellings"), *facts)
         .from_("spellings")
         .join("written", on=sql.all_of([same_spelling, value_or_label]))
         .join(sql.aliased(column.relation, "labels"), on=sql.all_of(same_code))
-        .with_("released", as_=released)
+        .with_(RELEASED, as_=released)
         .with_("spellings", as_=spellings)
         .with_("written", as_=sql.union_all(written))
     )
@@ -170,11 +188,13 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
 
 def _meaning(
     frequency: FrequencySet, classes: exp.Table, column: Labels, hierarchy: Hierarchy
-) -> tuple[exp.Table, int | None]:
+) -> tuple[exp.Table, int | None, bool]:
     """Return a relation with one row for each label of a column of the release, and the level of the column.
 
+    Also whether some of the labels are sets or ranges.
+
     Raises:
-        UsageError: the column has labels that its hierarchy has not.
+        UsageError: the column has labels that its hierarchy has not, and that are no sets or ranges of its values.
     """
     engine, name = frequency.engine, hierarchy.column.name
     possible = engine.temporary_name(f"kanon_possible_{name}")
@@ -182,44 +202,59 @@ def _meaning(
     engine.run(sql.create_table(possible, query, temporary=True), f"what labels of {name} can stand for")
     # 2. Labels that stand for nothing.
     total = _count_labels(sql.column(_label(column.number)), classes)
-    in_original = exp.GTE(this=exp.Sum(this=sql.column(N)), expression=exp.Max(this=sql.column("released")))
+    in_original = exp.GTE(this=exp.Sum(this=sql.column(N)), expression=exp.Max(this=sql.column(RELEASED)))
     at_root = exp.GT(this=sql.where(sql.count_rows(), sql.column("at_root")), expression=sql.literal(0))
-    standing = exp.select(_LABEL).from_(possible.copy()).group_by(_LABEL).having(exp.or_(in_original, at_root))
+    standing = exp.select(LABEL).from_(possible.copy()).group_by(LABEL).having(exp.or_(in_original, at_root))
     known = exp.select(sql.count_rows()).from_(standing.subquery("standing"))
     (there,) = engine.row(total, f"labels of {name}")
     (found,) = engine.row(known, f"labels of {name} that are known")
+    if has_others := found < there:
+        read_labels(frequency, released_query(classes, column), possible, column, hierarchy)
+        (found,) = engine.row(known, f"labels of {name} that are known")
     if found < there:
+        means = ""
+        if column.numeric:
+            means = " The means and medians of several values cannot be measured: they do not say which these were."
         raise UsageError(
             f"Column {name!r} of the release has {there:,} different labels, and {there - found:,} of them are neither "
-            "values of the original nor labels of its hierarchy, or have more rows than the original has under them. "
-            "Is it a release of that table? Then name the hierarchy that it was made with: --hierarchy."
+            "values of the original nor labels of its hierarchy nor sets or ranges of its values, or have more rows "
+            "than the original has under them. Is it a release of that table? Then name the hierarchy that it was made "
+            f"with: --hierarchy.{means}"
         )
     # 3. The lowest level that has them all; the root, where there is nothing else.
     lower = exp.select(
         "level",
-        sql.count_distinct(_never_null(sql.column(_LABEL))),
+        sql.count_distinct(_never_null(sql.column(LABEL))),
         sql.where(sql.count_rows(), sql.negated(sql.column("at_root"))),
     )
     lower = lower.from_(possible.copy()).where(sql.column("enough")).group_by("level")
     by_level = engine.rows(lower.order_by("level"), f"levels of {name}")
     common = [level if below else column.height for level, labels, below in by_level if labels == there]
-    level = min(common, default=None) if there else None
+    level = min(common, default=None) if there and not has_others else None
     meaning = engine.temporary_name(f"kanon_meaning_{name}")
-    chosen = _chosen_query(possible, level)
+    chosen = _chosen_query(possible, level, values_first=has_others)
     engine.run(sql.create_table(meaning, chosen, temporary=True), f"what labels of {name} stand for")
     engine.run(sql.drop(possible), f"drop what labels of {name} can stand for")
-    return meaning, level
+    return meaning, level, has_others
 
 
-def _chosen_query(possible: exp.Table, level: int | None) -> exp.Select:
-    """Return the query of one meaning for each label: on a level, or the one that stands for most leaves."""
+def _chosen_query(possible: exp.Table, level: int | None, *, values_first: bool) -> exp.Select:
+    """Return the query of one meaning for each label: on a level, or the one that stands for most leaves.
+
+    Args:
+        possible: what labels can stand for.
+        level: the level that all of them are on; None if each is looked up by itself.
+        values_first: whether a label that the original has as a value, in enough rows, is that value.
+    """
+    is_value = exp.and_(sql.column("enough"), exp.EQ(this=sql.column("level"), expression=sql.literal(0)))
     order = [
         exp.Ordered(this=sql.column("enough"), desc=True),
+        *([exp.Ordered(this=is_value, desc=True)] if values_first else []),
         exp.Ordered(this=sql.column("at_root"), desc=True),
         exp.Ordered(this=sql.column("leaves"), desc=True),
         exp.Ordered(this=sql.column("level")),
     ]
-    rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(_LABEL)], order=exp.Order(expressions=order))
+    rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(LABEL)], order=exp.Order(expressions=order))
     ranked = exp.select("*", sql.named(rank, "rank")).from_(possible.copy())
     if level is not None:
         ranked = ranked.where(exp.EQ(this=sql.column("level"), expression=sql.literal(level)))
@@ -232,7 +267,7 @@ def _labelled(classes: exp.Table, meanings: Sequence[exp.Table], labels: Sequenc
     query = exp.select().from_(sql.aliased(classes, "classes"))
     for column, meaning in zip(labels, meanings, strict=True):
         alias = labels_alias(column)
-        same_label = sql.same(sql.column(_LABEL, alias), sql.column(_label(column.number), "classes"))
+        same_label = sql.same(sql.column(LABEL, alias), sql.column(_label(column.number), "classes"))
         query = query.join(sql.aliased(meaning, alias), on=same_label)
     return query
 

@@ -16,10 +16,21 @@ if TYPE_CHECKING:
     from kanon_sql.search.parts import Parts
 
 
+_MANY = 100_000  # tuples from which a look at the bins first is faster
+_BINS = ((1_000, 64), (40, 16))  # tuples of a part, and into how many bins their places are divided
+
+
 def propose(parts: Parts) -> None:
     """Make the cuts of a round, each allowed or not by the number of rows on its sides."""
     k, cut = parts.problem.k, parts.cutting.cut
-    parts.make("kanon_histogram", "rows at each place of the chosen column", lambda: histogram_query(parts))
+    bins = 0 if cut == "node" else _bins(parts)
+    if bins:
+        parts.make("kanon_binned", "rows in each bin of places", lambda: _binned_query(parts), bins=bins)
+        parts.make("kanon_bins", "the bins with the median", lambda: parts.query("mondrian_bins"))
+        title = "rows at each place of these bins"
+        parts.make("kanon_histogram", title, lambda: _histogram_of_bins_query(parts), bins=bins)
+    else:
+        parts.make("kanon_histogram", "rows at each place of the chosen column", lambda: histogram_query(parts))
     if cut == "relaxed":
         parts.make("kanon_round", "halves", lambda: _halves_query(parts, k))
     elif cut == "node":
@@ -48,6 +59,50 @@ def histogram_query(parts: Parts) -> exp.Select:
     return parts.tuples_with("kanon_chosen", part, sql.named(place, "place"), rows, below).group_by(
         part.copy(), place.copy()
     )
+
+
+def _bins(parts: Parts) -> int:
+    """Return into how many bins the places of a part are divided to find its median; 0 if it has few tuples."""
+    if parts.problem.frequency.tuples < _MANY:
+        return 0
+    tuples_of_part = parts.problem.frequency.tuples / parts.cuttable
+    return next((bins for enough, bins in _BINS if tuples_of_part >= enough), 0)
+
+
+def _bin(parts: Parts) -> exp.Expr:
+    """Return the bin of a tuple: in which of several equal ranges of its part's places it lies."""
+    chosen = parts["kanon_chosen"].name
+    low, high = sql.column("low", chosen), sql.column("high", chosen)
+    distance = exp.Mul(this=exp.Paren(this=exp.Sub(this=parts.place(), expression=low)), expression=exp.Placeholder(this="bins"))
+    width = exp.Paren(this=exp.Add(this=exp.Sub(this=high, expression=low.copy()), expression=sql.literal(1)))
+    return sql.cast(exp.Floor(this=exp.Div(this=distance, expression=sql.cast(width, "DOUBLE"))), "INTEGER")
+
+
+def _binned_query(parts: Parts) -> exp.Select:
+    """Return the rows in each bin of a part that is cut at its median."""
+    part, chosen = parts.of_tuple(PART), parts["kanon_chosen"].name
+    bin_of_tuple = _bin(parts)
+    rows = sql.named(sql.sum_of(parts.of_tuple(N)), N)
+    binned = parts.tuples_with("kanon_chosen", part, sql.named(bin_of_tuple, "bin"), rows)
+    return binned.where(sql.column("null_place", chosen).is_(exp.null())).group_by(part.copy(), bin_of_tuple.copy())
+
+
+def _histogram_of_bins_query(parts: Parts) -> exp.Query:
+    """Return the histogram of the bins with the median; of parts that are cut at their NULLs, that of the NULLs."""
+    bins, chosen = parts["kanon_bins"].name, parts["kanon_chosen"].name
+    part, place = parts.of_tuple(PART), parts.place()
+    rows = sql.named(sql.sum_of(parts.of_tuple(N)), N)
+    same = exp.EQ(this=sql.column(PART, bins), expression=parts.of_tuple(PART))
+    here = exp.Between(this=_bin(parts), low=sql.column("bin_before", bins), high=sql.column("bin", bins))
+    below = sql.column("below", bins)
+    of_bins = parts.tuples_with("kanon_chosen", part, sql.named(place, "place"), rows, below)
+    of_bins = of_bins.join(parts["kanon_bins"].copy(), on=same).where(here).group_by(part.copy(), place.copy(), below.copy())
+    if all(column.null is None for column in parts.places):
+        return of_bins
+    none = sql.named(sql.cast(sql.literal(0), "BIGINT"), "below")
+    of_nulls = parts.tuples_with("kanon_chosen", part.copy(), sql.named(place.copy(), "place"), rows.copy(), none)
+    of_nulls = of_nulls.where(exp.EQ(this=place.copy(), expression=sql.column("null_place", chosen)))
+    return sql.union_all([of_bins, of_nulls.group_by(part.copy(), place.copy())])
 
 
 def _cut_query(parts: Parts) -> exp.Select:

@@ -41,7 +41,7 @@ START = "start"
 _KEPT = ("kanon_finished", "kanon_cuts_made")
 _NAMES = (
     *_KEPT,
-    *("kanon_tuples", "kanon_tried", "kanon_chosen", "kanon_histogram", "kanon_children", "kanon_round", "kanon_sides"),
+    *("kanon_tuples", "kanon_tried", "kanon_chosen", "kanon_binned", "kanon_bins", "kanon_histogram", "kanon_children", "kanon_round", "kanon_sides"),
     "kanon_next",
 )
 
@@ -65,6 +65,7 @@ class Parts:
         self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
         self.numbers = 1  # that were given to parts
         self.rounds = 0
+        self.cuttable = 1  # parts that may be cut in this round, as far as is known
         self._statements: dict[str, exp.Expr] = {}
         self._counted = [N, *([PERSONS, ENTITY] if problem.frequency.counts_people else [])]
         query: exp.Query = placed_query(problem.frequency, places)
@@ -162,7 +163,11 @@ class Parts:
         self.rounds += 1
         title = "numbers of the new parts"
         self.make("kanon_sides", title, lambda: self.query("mondrian_sides"), next=self.numbers + 1)
-        return self.count("parts that were tried", lambda: exp.select(sql.count_rows()).from_(self["kanon_sides"].copy()))
+        tried = self.count(
+            "parts that were tried", lambda: exp.select(sql.count_rows()).from_(self["kanon_sides"].copy())
+        )
+        self.cuttable = max(1, 2 * tried)
+        return tried
 
     def take_note(self) -> None:
         """Keep the cuts of the round, and what was tried in vain."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from kanon_sql.cutting import MONDRIAN
+from kanon_sql.cutting import COMPARED, MONDRIAN
 from kanon_sql.engine.base import DeadlineReachedError
 from kanon_sql.measures.objective import CLASS_MEASURES
 from kanon_sql.recoding import FullDomain, Local
@@ -58,8 +58,10 @@ NAMES = (*ALGORITHMS, *LOCAL_ALGORITHMS, *MONDRIAN)
 
 
 def names_for(measure: str) -> tuple[str, ...]:
-    """Return the algorithms that can minimize a measure, or at least have a node whose measure can be told."""
-    return tuple(ALGORITHMS) if measure in CLASS_MEASURES else NAMES
+    """Return the algorithms that can minimize a measure, or at least have a release whose measure can be told."""
+    if measure in CLASS_MEASURES:
+        return (*ALGORITHMS, "mondrian")
+    return NAMES if measure in COMPARED else tuple(name for name in NAMES if name != "mondrian-plus")
 
 
 def search(

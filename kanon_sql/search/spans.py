@@ -1,9 +1,10 @@
 """Which column a part is cut in: the one in which its values span most.
 
-    kanon_chosen(part, total, column_number, null_place, child_level)      parts that can be cut
-    kanon_tried(part, tried_1, tried_2, ...)                               what could not be: see below
+    kanon_chosen(part, total, column_number, low, high, null_place, level)     parts that can be cut
+    kanon_tried(part, tried_1, tried_2, ...)                                   what could not be: see below
 
-A part that has NULLs and other values in a column is cut between them first (``null_place``), then like any other. What
+``low`` and ``high`` are the places from which to which the part goes in that column; ``level`` is that of the lowest label
+over all of it, where cuts are made at nodes. A part that has NULLs and other values in a column is cut between them first (``null_place``), then like any other. What
 was tried in a column: 0 nothing, 1 its NULLs, 2 all there is.
 """
 
@@ -51,7 +52,7 @@ def chosen_query(
         all_tried = exp.EQ(this=sql.column(tried_name(column)), expression=sql.literal(ALL))
         empty = exp.EQ(this=_low(column), expression=_high(column))
         width = exp.Case().when(exp.or_(all_tried, empty), sql.literal(0.0)).else_(_width(column, cutting))
-        widths = widths.select(sql.named(width, f"width_{column.number + 1}"))
+        widths = widths.select(_low(column), _high(column), sql.named(width, f"width_{column.number + 1}"))
         if column.null is not None:
             untried = exp.EQ(this=sql.column(tried_name(column)), expression=sql.literal(0))
             first = exp.Case().when(exp.and_(_has_null(column), untried), sql.literal(column.null))
@@ -76,6 +77,10 @@ def chosen_query(
             PART,
             "total",
             "column_number",
+            *(
+                sql.named(of_column({c.number: sql.column(f"{end}_{c.number + 1}") for c in places}), end)
+                for end in ("low", "high")
+            ),
             sql.named(sql.cast(null_place, "INTEGER"), "null_place"),
             sql.named(sql.cast(level, "INTEGER"), "level"),
         )
