@@ -13,7 +13,7 @@ from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.cells import CELL_MEASURES
-from kanon_sql.measures.partition import measure_partition
+from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, read_policy
@@ -161,14 +161,11 @@ def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple
     """Return every measure of what a search found, and drop what it was measured from."""
     frequency, labels = prepared.frequency, prepared.labels
     charges = [prepared.costs_of(name) for name in CELL_MEASURES]
-    if result.parts is not None:
-        found = measure_partition(frequency, result.parts, policy.models, labels, charges, policy.k)
-        for table in result.parts.tables:
-            frequency.engine.run(sql.drop(table), "drop the parts")
-        return found
-    found = measure_recoding(frequency, result.classes, result.recoding, policy.models, labels, charges, policy.k)
-    if result.classes != frequency.relation:
-        frequency.engine.run(sql.drop(result.classes), "drop the roll-up of the release")
+    classes = result.classes
+    found = measure_recoding(frequency, classes, result.recoding, policy.models, labels, charges, policy.k)
+    for table in classes.tables if isinstance(classes, PartTables) else (classes,):
+        if table != frequency.relation:
+            frequency.engine.run(sql.drop(table), "drop what the release was measured from")
     return found
 
 
@@ -186,9 +183,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     objective = prepared.objective(policy.measure)
     cutting = policy.cutting
     places = () if cutting is None else prepared.places()
-    return Problem(
-        frequency, prepared.lattice, policy.models, objective, prepared.labels, limit, rate, cutting, places
-    )
+    return Problem(frequency, prepared.lattice, policy.models, objective, prepared.labels, limit, rate, cutting, places)
 
 
 def _search(prepared: Prepared, policy: Policy, progress: Listener) -> SearchResult:

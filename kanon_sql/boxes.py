@@ -1,4 +1,4 @@
-"""The boxes of a multidimensional recoding, in terms of the table's own values: what a script shows and a release joins.
+"""The boxes of a multidimensional recoding in terms of the table's own values: what scripts show and releases join.
 
     kanon_order_<column>(value, place)                    texts in the order in which they are cut
     kanon_cuts(box, column_name, age, zip_from, zip_to, [position], inside, outside)
@@ -123,11 +123,9 @@ def boxes_query(
 
 def has_several_values(column: Places) -> exp.Expr:
     """Return whether some part has several values of a column, as an aggregate over its labels."""
-    differ = exp.NullSafeNEQ(this=sql.column("low"), expression=sql.column("high"))
+    differ: exp.Expr = exp.NullSafeNEQ(this=sql.column("low"), expression=sql.column("high"))
     if column.ordered and column.null is not None:
         with_null = exp.and_(sql.column("has_null"), sql.column("low").is_(exp.null()).not_())
         differ_too = exp.and_(sql.column("low").is_(exp.null()).not_(), differ)
         differ = exp.or_(with_null, differ_too)
     return exp.Coalesce(this=exp.LogicalOr(this=differ), expressions=[exp.false()])
-
-

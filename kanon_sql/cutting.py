@@ -77,18 +77,13 @@ def cutting_of(
         return None
     every_cut = algorithm == "mondrian-plus"
     if every_cut and choose is not None:
-        raise UsageError("mondrian-plus compares the cuts of all columns and chooses no column first: leave choose out.")
+        raise UsageError("mondrian-plus compares the cuts of all columns and chooses none first: leave choose out.")
     if choose is None:
         choose = "loss" if every_cut else "range"
     if cut is None:
         cut = "node" if every_cut and labels in {None, "tree"} else "strict"
     if choose == "loss":
-        if measure not in COMPARED:
-            raise UsageError(f"Cuts are compared by loss or gcp, not by {measure}: use measure loss, or choose range.")
-        if cut == "relaxed" or (cut == "node" and not every_cut):
-            raise UsageError(
-                f"What a cut saves is known of strict cuts and of mondrian-plus, not of cut {cut}: leave choose out."
-            )
+        _require_comparable(measure, cut, every_cut=every_cut)
     return Cutting(
         choose=choose,  # type: ignore[arg-type]  # checked above, like the others
         cut=cut,  # type: ignore[arg-type]
@@ -97,3 +92,18 @@ def cutting_of(
         every_cut=every_cut,
         seed=seed or 0,
     )
+
+
+def _require_comparable(measure: str, cut: str, *, every_cut: bool) -> None:
+    """Raise unless it is known what a cut saves.
+
+    Raises:
+        UsageError: it is not, by this measure or of these cuts.
+    """
+    if measure not in COMPARED:
+        raise UsageError(f"Cuts are compared by loss or gcp, not by {measure}: use measure loss, or choose range.")
+    if cut == "relaxed" or (cut == "node" and not every_cut):
+        raise UsageError(
+            f"What a cut saves is known of strict cuts, and of nodes in mondrian-plus, not of cut {cut}: leave choose "
+            "loss out."
+        )

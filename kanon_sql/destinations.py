@@ -203,7 +203,9 @@ def require_viewable(publication: Publication) -> None:
         UsageError: the recoding is a local one, or its labels name the values that there are now.
     """
     recoding = publication.recoding
-    if isinstance(recoding, Multidimensional) and (recoding.cutting.labels == "set" or recoding.cutting.cut == "relaxed"):
+    if isinstance(recoding, Multidimensional) and (
+        recoding.cutting.labels == "set" or recoding.cutting.cut == "relaxed"
+    ):
         what = "Sets of values name those" if recoding.cutting.labels == "set" else "Relaxed cuts part the rows"
         raise UsageError(
             f"{what} that the table has now, and a view shows what it will have: make a table or a file, or leave "

@@ -5,8 +5,8 @@
     generalized   every row of the source with the labels of its combination
     too_small     in a view, the classes that do not satisfy the privacy models any more
 
-Rows that are alike stay together, so that combinations are led, not rows; with relaxed cuts rows that are alike may part,
-and each row is led by itself.
+Rows that are alike stay together, so that combinations are led, not rows; with relaxed cuts rows that are alike may
+part, and each row is led by itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def step_name(publication: Publication, step: str) -> str:
 
 
 def walk_query(publication: Publication, recoding: Multidimensional) -> exp.Query:
-    """Return the query that leads every combination of values, or every row, from box 1 to the box that is published."""
+    """Return the query that leads every combination of values, or every row, from box 1 to where it is published."""
     walk = step_name(publication, "walk")
     names = BoxColumns(publication.hierarchies)
     carried = _carried(publication, recoding)

@@ -93,8 +93,8 @@ class Engine(Protocol):
         Args:
             statement: the query; placeholders ``$name`` are bound by the engine.
             title: what it is for, as shown by ``--sql=all``.
-            parameters: the value of each placeholder; given, even as an empty mapping, for a statement that is run often,
-                whose text is then kept.
+            parameters: the value of each placeholder; given, even as an empty mapping, for a statement that is run
+                often, whose text is then kept.
             deadline: ``time.monotonic()`` at which to stop it.
 
         Raises:

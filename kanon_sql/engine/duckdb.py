@@ -278,7 +278,7 @@ class DuckDBEngine:
                 shutil.rmtree(self._spill_directory, ignore_errors=True)
 
     def _rendered(self, statement: exp.Expr) -> str:
-        """Return the text of a statement that is run hundreds of times, with other values for its placeholders or none."""
+        """Return the text of a statement that is run hundreds of times, often with other values for placeholders."""
         if id(statement) not in self._rendered_before:
             if len(self._rendered_before) >= _RENDERED:
                 self._rendered_before.clear()

@@ -17,7 +17,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.label_text import SEPARATOR, member, range_of, set_of, text_of, with_null
+from kanon_sql.label_text import NULL, SEPARATOR, member, range_of, set_of, text_of, with_null
 from kanon_sql.measures.places import PART, node_name
 
 if TYPE_CHECKING:
@@ -71,13 +71,10 @@ def _numbers(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
         query = query.join("middle", on=same, join_type="left").with_("middle", as_=middle)
         label = sql.cast(sql.column("middle", "middle"), label_type(column, cutting))
     # What it stands for.
-    rows = _up_to_high(_LOW)
-    leaves = exp.Add(
-        this=exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans")), expression=sql.literal(1)
-    )
-    rows, leaves = exp.Coalesce(this=rows, expressions=[sql.literal(0)]), exp.Coalesce(
-        this=leaves, expressions=[sql.literal(0)]
-    )
+    places = exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans"))
+    rows: exp.Expr = exp.Coalesce(this=_up_to_high(_LOW), expressions=[sql.literal(0)])
+    leaves: exp.Expr = exp.Add(this=places, expression=sql.literal(1))
+    leaves = exp.Coalesce(this=leaves, expressions=[sql.literal(0)])
     if column.null is not None:
         has_null = sql.column("has_null", "spans")
         rows = exp.Add(this=rows, expression=_if(has_null, sql.column(N, _NULL)))
@@ -108,14 +105,15 @@ def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
     value = text_of(sql.column(VALUE, _LOW), own)
     level = _level(column)
     if cutting.labels == "range":
-        ends = [
-            exp.Coalesce(this=text_of(sql.column(VALUE, end), own), expressions=[sql.literal("\\N")])
+        low, high = (
+            exp.Coalesce(this=text_of(sql.column(VALUE, end), own), expressions=[sql.literal(NULL)])
             for end in (_LOW, _HIGH)
-        ]
-        label: exp.Expr = exp.Case().when(single, value).else_(range_of(*ends, own))
+        )
+        label: exp.Expr = exp.Case().when(single, value).else_(range_of(low, high, own))
         places = exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans"))
         leaves: exp.Expr = exp.Add(this=places, expression=sql.literal(1))
-        rows, at_root = _up_to_high(_LOW), exp.false()
+        rows = _up_to_high(_LOW)
+        at_root: exp.Expr = exp.false()
     else:
         names = [f"leaves_{above}" for above in range(1, column.hierarchy.height)]
         inner = [sql.column(level_name(above), _LOW) for above in range(1, column.hierarchy.height)]
@@ -164,15 +162,19 @@ def _set(tuples: exp.Table, column: Places) -> exp.Select:
     query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
     alone = exp.EQ(this=sql.column("leaves", "spans"), expression=sql.literal(1))
     label = exp.Case().when(alone, sql.column("single", "spans")).else_(set_of(sql.column("members", "spans")))
-    return query.with_("members", as_=members).with_("spans", as_=spans).select(
-        sql.named(label, LABEL),
-        sql.named(_level(column), "level"),
-        sql.column(N, "spans"),
-        sql.column("leaves", "spans"),
-        sql.named(exp.false(), "at_root"),
-        *_no_numbers(),
-        sql.column("low", "spans"),
-        sql.column("high", "spans"),
+    return (
+        query.with_("members", as_=members)
+        .with_("spans", as_=spans)
+        .select(
+            sql.named(label, LABEL),
+            sql.named(_level(column), "level"),
+            sql.column(N, "spans"),
+            sql.column("leaves", "spans"),
+            sql.named(exp.false(), "at_root"),
+            *_no_numbers(),
+            sql.column("low", "spans"),
+            sql.column("high", "spans"),
+        )
     )
 
 
@@ -183,7 +185,9 @@ def _means(tuples: exp.Table, column: Places) -> exp.Select:
     rows = exp.Nullif(this=sql.where(exp.Sum(this=n.copy()), there.copy()), expression=sql.literal(0))
     mean: exp.Expr = exp.Div(this=total, expression=rows)
     if column.hierarchy.column.family in {"date", "timestamp"}:  # numbers are seconds there
-        whole = sql.cast(exp.Round(this=exp.Mul(this=exp.Paren(this=mean), expression=sql.literal(_MICROSECONDS))), "BIGINT")
+        whole = sql.cast(
+            exp.Round(this=exp.Mul(this=exp.Paren(this=mean), expression=sql.literal(_MICROSECONDS))), "BIGINT"
+        )
         mean = exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[whole])
     return _grouped(tuples, column, mean)
 
@@ -199,9 +203,7 @@ def _medians(tuples: exp.Table, column: Places) -> exp.Select:
     placed = exp.select(PART, sql.named(sql.column(column.place), "place"), N).from_(tuples.copy())
     counted = exp.select(PART, "place", sql.named(up_to, "up_to"), sql.named(total, "total"))
     counted = counted.from_(placed.subquery("placed")).where(here)
-    half = exp.GTE(
-        this=exp.Mul(this=sql.literal(2), expression=sql.column("up_to")), expression=sql.column("total")
-    )
+    half = exp.GTE(this=exp.Mul(this=sql.literal(2), expression=sql.column("up_to")), expression=sql.column("total"))
     least = exp.select(PART, sql.named(exp.Min(this=sql.column("place")), "place"))
     least = least.from_(counted.subquery("counted")).where(half).group_by(PART)
     same = exp.EQ(this=sql.column("place", "places"), expression=sql.column("place", "least"))
@@ -229,7 +231,7 @@ def _with_ends(query: exp.Select, column: Places) -> exp.Select:
 
 def _level(column: Places) -> exp.Expr:
     """Return the lowest level whose label covers a span, as far as its ends tell."""
-    single = exp.EQ(this=sql.column("low", "spans"), expression=sql.column("high", "spans"))
+    single: exp.Expr = exp.EQ(this=sql.column("low", "spans"), expression=sql.column("high", "spans"))
     with_null = column.ordered and column.null is not None
     if with_null:
         only_null = sql.column("low", "spans").is_(exp.null())

@@ -92,12 +92,12 @@ def _box_measures(
         return BoxMeasures(None, None)
     engine = frequency.engine
     # 1. How many combinations of values each part covers.
-    volume: exp.Expr | None = None
+    volume: exp.Expr = sql.literal(1.0)
     for column in labels:
         under = sql.column("leaves", labels_alias(column))
         at_root = sql.column("at_root", labels_alias(column))
         leaves = sql.cast(exp.Case().when(at_root, sql.literal(column.leaves)).else_(under), "DOUBLE")
-        volume = leaves if volume is None else exp.Mul(this=volume, expression=leaves)
+        volume = exp.Mul(this=volume, expression=leaves)
     boxes = labelled.select(sql.column(PART, "classes"), sql.column(N, "classes"), sql.named(volume, "volume"))
     possible = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column("volume")))
     (total,) = engine.row(exp.select(possible).from_(boxes.subquery("boxes")), "ambiguity")

@@ -109,9 +109,7 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
         return [sql.bits(sql.column(name), mask) for name, mask in zip(codes, masks, strict=True) if mask]
 
     # 1. The leaves, and the rows under each label above them.
-    same = sql.all_of(
-        exp.EQ(this=sql.column(name, "lookup"), expression=sql.column(name, "leaf")) for name in codes
-    )
+    same = sql.all_of(exp.EQ(this=sql.column(name, "lookup"), expression=sql.column(name, "leaf")) for name in codes)
     leaves = exp.select(
         sql.column(VALUE, "lookup"),
         *(sql.column(level_name(level), "lookup") for level in inner),
@@ -121,9 +119,7 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     ).from_(sql.aliased(hierarchy.relation, "lookup"))
     at_bottom = exp.EQ(this=sql.column("level", "leaf"), expression=sql.literal(0))
     leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
-    rows = [
-        sql.named(_over(exp.Sum(this=sql.column(N)), node(level)), _rows(level)) for level in inner
-    ]
+    rows = [sql.named(_over(exp.Sum(this=sql.column(N)), node(level)), _rows(level)) for level in inner]
     counted = exp.select("*", *rows).from_("leaves")
     # 2. Their order.
     if column.numeric:
@@ -131,11 +127,7 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
         nulls = sql.where(sql.count_rows(), sql.column(VALUE).is_(exp.null()))
         number: exp.Expr = exp.Sub(this=_numbered(order), expression=_over(nulls, []))
     else:
-        order = [
-            exp.Ordered(this=key)
-            for level in reversed(inner)
-            for key in (sql.column(_rows(level)), *node(level))
-        ]
+        order = [exp.Ordered(this=key) for level in reversed(inner) for key in (sql.column(_rows(level)), *node(level))]
         order += [exp.Ordered(this=key) for key in (sql.column(N), *map(sql.column, codes))]
         number = _numbered(order)
     placed = exp.select("*", sql.named(sql.cast(number, "INTEGER"), "place")).from_("counted")

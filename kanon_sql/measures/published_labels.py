@@ -124,7 +124,7 @@ def _ranges_query(unread: exp.Table, places: Places) -> exp.Select:
         alone = exp.select("number", "beside", sql.named(body.copy(), "low"), sql.named(body.copy(), "high"))
         ends = sql.union_all([ends, alone.from_("bodies").where(sql.column("beside"))])
     # 3. Their places.
-    found = [sql.column("place", "low_end"), sql.column("place", "high_end")]
+    found: list[exp.Expr] = [sql.column("place", "low_end"), sql.column("place", "high_end")]
     if with_null:
         null = exp.Case().when(sql.column("beside", "ends"), sql.literal(places.null))
         found.append(null.else_(found[0].copy()))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.measures.local import measure_local
+from kanon_sql.measures.partition import PartTables, measure_partition
 from kanon_sql.measures.summary import measure_node
-from kanon_sql.recoding import Local
+from kanon_sql.recoding import FullDomain, Local
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def measure_recoding(
     frequency: FrequencySet,
-    relation: exp.Table,
+    classes: exp.Table | PartTables,
     recoding: Recoding,
     models: Sequence[PrivacyModel],
     labels: Sequence[Labels],
@@ -34,13 +35,20 @@ def measure_recoding(
 
     Args:
         frequency: the frequency set.
-        relation: for a node, the relation to count its classes from; for a local recoding, the tuples with their step.
+        classes: for a node, the relation to count its classes from; for a local recoding, the tuples with their step;
+            for a multidimensional one, its parts.
         recoding: the recoding.
         models: what a published class must satisfy.
         labels: the labels of each quasi-identifier.
         costs: what each measure that is a mean over cells charges.
         k: the class size in whose units the average is given.
     """
-    if isinstance(recoding, Local):
-        return measure_local(frequency, relation, recoding, models, labels, costs, k)
-    return measure_node(frequency, relation, recoding.node, models, labels, costs, k)
+    if isinstance(classes, PartTables):
+        return measure_partition(frequency, classes, models, labels, costs, k)
+    match recoding:
+        case FullDomain(node):
+            return measure_node(frequency, classes, node, models, labels, costs, k)
+        case Local():
+            return measure_local(frequency, classes, recoding, models, labels, costs, k)
+        case _:
+            raise TypeError("A multidimensional recoding is measured from its parts")

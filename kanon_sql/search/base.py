@@ -80,11 +80,11 @@ class SearchResult:
         cost: its cost, in units of ``Problem.objective``; None of a local recoding, which is measured at the end.
         bound: no full-domain recoding costs less than this; None where the algorithm proves nothing.
         nodes_tested: lattice nodes whose classes were counted.
-        classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps.
+        classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps; of
+            a multidimensional one, its parts.
         stopped: why the search ended before it was complete; None if it is complete.
         published: rows published at each step of a local recoding.
         path_seconds: how long it took to choose SPOLG's path; None for other algorithms.
-        parts: the parts that the table was cut into; None for other algorithms.
     """
 
     recoding: Recoding
@@ -92,11 +92,10 @@ class SearchResult:
     cost: Cost | None
     bound: Cost | None
     nodes_tested: int
-    classes: exp.Table
+    classes: exp.Table | PartTables
     stopped: Stopped | None = None
     published: tuple[int, ...] = ()
     path_seconds: float | None = None
-    parts: PartTables | None = None
 
     @property
     def optimal(self) -> bool:

@@ -30,7 +30,11 @@ def best_cuts(parts: Parts, costs: SideCosts) -> None:
     """Make the best cut of each part that has one."""
     k = parts.problem.k
     # 1. Groups.
-    parts.make("kanon_histogram", "groups of tuples with the same place, and what is known of them", lambda: _groups(parts, costs))
+    parts.make(
+        "kanon_histogram",
+        "groups of tuples with the same place, and what is known of them",
+        lambda: _groups(parts, costs),
+    )
     if any(_by_node(parts, column) and column.hierarchy.height > 1 for column in parts.places):
         parts.insert("kanon_histogram", "groups under the same label", lambda: _node_groups(parts, costs))
     # 2. and 3. Cuts.
@@ -112,7 +116,7 @@ def _cuts(parts: Parts, costs: SideCosts, k: int) -> exp.Query:
     others = [column for column in parts.places if not _by_node(parts, column)]
     if others:
         queries.append(_prefixes(costs, others, k, medians=medians))
-    alone = [(column, None) for column in by_node]
+    alone: list[tuple[Places, int | None]] = [(column, None) for column in by_node]
     alone += [(column, column.null) for column in others if column.null is not None and not column.ordered]
     queries += [_alone(costs, column, place, k) for column, place in alone]
     return sql.union_all(queries).with_("known", as_=known, materialized=True)
@@ -181,12 +185,11 @@ def _best(parts: Parts, costs: SideCosts) -> exp.Select:
         order=exp.Order(expressions=[exp.Ordered(this=item) for item in order]),
     )
     ranked = exp.select("*", sql.named(rank, "rank")).from_(query.subquery("lost"))
-    columns = [PART, "column_number", sql.named(exp.false(), "at_null"), "from_place", "to_place"]
+    at_null = sql.named(exp.false(), "at_null")
     position = sql.named(sql.cast(exp.null(), "BIGINT"), "position")
-    first = sql.column("rank").eq(1)
-    return (
-        exp.select(*columns, position, sql.named(exp.true(), "allowed")).from_(ranked.subquery("ranked")).where(first)
-    )
+    allowed = sql.named(exp.true(), "allowed")
+    best = exp.select(PART, "column_number", at_null, "from_place", "to_place", position, allowed)
+    return best.from_(ranked.subquery("ranked")).where(sql.column("rank").eq(1))
 
 
 def _untried(parts: Parts, query: exp.Select) -> exp.Select:

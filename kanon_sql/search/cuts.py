@@ -73,7 +73,9 @@ def _bin(parts: Parts) -> exp.Expr:
     """Return the bin of a tuple: in which of several equal ranges of its part's places it lies."""
     chosen = parts["kanon_chosen"].name
     low, high = sql.column("low", chosen), sql.column("high", chosen)
-    distance = exp.Mul(this=exp.Paren(this=exp.Sub(this=parts.place(), expression=low)), expression=exp.Placeholder(this="bins"))
+    distance = exp.Mul(
+        this=exp.Paren(this=exp.Sub(this=parts.place(), expression=low)), expression=exp.Placeholder(this="bins")
+    )
     width = exp.Paren(this=exp.Add(this=exp.Sub(this=high, expression=low.copy()), expression=sql.literal(1)))
     return sql.cast(exp.Floor(this=exp.Div(this=distance, expression=sql.cast(width, "DOUBLE"))), "INTEGER")
 
@@ -96,7 +98,9 @@ def _histogram_of_bins_query(parts: Parts) -> exp.Query:
     here = exp.Between(this=_bin(parts), low=sql.column("bin_before", bins), high=sql.column("bin", bins))
     below = sql.column("below", bins)
     of_bins = parts.tuples_with("kanon_chosen", part, sql.named(place, "place"), rows, below)
-    of_bins = of_bins.join(parts["kanon_bins"].copy(), on=same).where(here).group_by(part.copy(), place.copy(), below.copy())
+    of_bins = (
+        of_bins.join(parts["kanon_bins"].copy(), on=same).where(here).group_by(part.copy(), place.copy(), below.copy())
+    )
     if all(column.null is None for column in parts.places):
         return of_bins
     none = sql.named(sql.cast(sql.literal(0), "BIGINT"), "below")
@@ -132,9 +136,9 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
     # The one in which the half is full.
     before = exp.Paren(this=exp.Sub(this=sql.column("up_to"), expression=sql.column(N)))
     wanted = sql.column("from_median")
-    position = exp.Sub(this=exp.Add(this=sql.column(START), expression=wanted), expression=before)
+    last = exp.Sub(this=exp.Add(this=sql.column(START), expression=wanted), expression=before)
     full = (
-        exp.select(PART, sql.named(sql.cast(position, "BIGINT"), "position"))
+        exp.select(PART, sql.named(sql.cast(last, "BIGINT"), "position"))
         .from_("equal")
         .where(exp.LT(this=before.copy(), expression=wanted.copy()))
         .where(exp.LTE(this=wanted.copy(), expression=sql.column("up_to")))
@@ -167,9 +171,7 @@ def _halved_query(parts: Parts) -> exp.Query:
     sides = parts["kanon_sides"].name
     place, position = parts.place(), sql.column("position", sides)
     start, n = parts.of_tuple(START), parts.of_tuple(N)
-    at_median = exp.and_(
-        position.is_(exp.null()).not_(), exp.EQ(this=place, expression=sql.column("to_place", sides))
-    )
+    at_median = exp.and_(position.is_(exp.null()).not_(), exp.EQ(this=place, expression=sql.column("to_place", sides)))
     allowed = sql.column("allowed", sides)
     end = exp.Add(this=start.copy(), expression=n.copy())
     places = [parts.of_tuple(column.place) for column in parts.places]
@@ -250,9 +252,7 @@ def _parted_query(parts: Parts) -> exp.Select:
     rests = exp.select(PART, "allowed", "rest").distinct().from_(sides.copy()).subquery("rests")
     same = exp.EQ(this=sql.column(PART, "rests"), expression=parts.of_tuple(PART))
     part = exp.Case().when(exp.Not(this=sql.column("allowed", "rests")), parts.of_tuple(PART))
-    part = part.else_(
-        exp.Coalesce(this=sql.column("inside", sides.name), expressions=[sql.column("rest", "rests")])
-    )
+    part = part.else_(exp.Coalesce(this=sql.column("inside", sides.name), expressions=[sql.column("rest", "rests")]))
     query = exp.select(sql.named(part, PART), *parts.others()).from_(parts["kanon_tuples"].copy())
     return query.join(rests, on=same).join(sides.copy(), on=there, join_type="left")
 

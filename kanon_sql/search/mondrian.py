@@ -1,4 +1,4 @@
-"""Mondrian (LeFevre et al. 2006), set at a time: each round cuts every part that can be cut, in a handful of statements.
+"""Mondrian (LeFevre et al. 2006), set at a time: a round cuts every part that can be cut, in a handful of statements.
 
 Begin with the whole table as one part. Then, round by round:
 

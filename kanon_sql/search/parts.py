@@ -41,7 +41,17 @@ START = "start"
 _KEPT = ("kanon_finished", "kanon_cuts_made")
 _NAMES = (
     *_KEPT,
-    *("kanon_tuples", "kanon_tried", "kanon_chosen", "kanon_binned", "kanon_bins", "kanon_histogram", "kanon_children", "kanon_round", "kanon_sides"),
+    *(
+        "kanon_tuples",
+        "kanon_tried",
+        "kanon_chosen",
+        "kanon_binned",
+        "kanon_bins",
+        "kanon_histogram",
+        "kanon_children",
+        "kanon_round",
+        "kanon_sides",
+    ),
     "kanon_next",
 )
 

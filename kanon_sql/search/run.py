@@ -155,7 +155,7 @@ def _search_parts(
         stopped = _why(reason)
     recoding, tables = recoding_of(parts)
     parts.close()
-    return SearchResult(recoding, 0, None, None, 1, problem.frequency.relation, stopped, parts=tables)
+    return SearchResult(recoding, 0, None, None, 1, tables, stopped)
 
 
 def _why(reason: BaseException) -> Stopped:

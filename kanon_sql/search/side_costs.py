@@ -1,7 +1,7 @@
 """What the sides of a cut would lose: each row of a side, what the labels of all its columns cost.
 
-The values that a side has in a column are told apart as bits of a word, so that the values of several groups of rows are
-the bits of either, and their number a count of bits. A column with more leaves than a word has bits is known by its
+The values that a side has in a column are told apart as bits of a word, so that the values of several groups of rows
+are the bits of either, and their number a count of bits. A column with more leaves than a word has bits is known by its
 lowest and its highest place, like numbers.
 
     word_1, word_2, ...     bits of the values of columns of texts, several columns in one word
@@ -128,9 +128,7 @@ class SideCosts:
         kind = exp.Least if name.startswith("low") else exp.Greatest
         # Empty groups are NULL; LEAST and GREATEST of a NULL are NULL in some dialects.
         first, second = own
-        return exp.Coalesce(
-            this=kind(this=first, expressions=[second]), expressions=[first.copy(), second.copy()]
-        )
+        return exp.Coalesce(this=kind(this=first, expressions=[second]), expressions=[first.copy(), second.copy()])
 
     # What a side costs
 
@@ -179,8 +177,8 @@ class SideCosts:
 
     def _width(self, column: Places, low: exp.Expr, high: exp.Expr) -> exp.Expr:
         if self.measure == "loss":
-            width = sql.cast(exp.Paren(this=exp.Sub(this=high, expression=low)), "DOUBLE")
-            return exp.Div(this=width, expression=sql.literal(float(column.labels.leaves - 1)))
+            places = sql.cast(exp.Paren(this=exp.Sub(this=high, expression=low)), "DOUBLE")
+            return exp.Div(this=places, expression=sql.literal(float(column.labels.leaves - 1)))
         lower, upper = column.labels.lower, column.labels.upper
         if lower is None or upper is None or lower == upper:
             return sql.literal(0.0)
@@ -191,9 +189,7 @@ class SideCosts:
         )
         return exp.Coalesce(this=width, expressions=[sql.literal(0.0)])
 
-    def _tree_by_bits(
-        self, query: exp.Select, column: Places, own: exp.Expr, side: str
-    ) -> tuple[exp.Select, exp.Expr]:
+    def _tree_by_bits(self, query: exp.Select, column: Places, own: exp.Expr, side: str) -> tuple[exp.Select, exp.Expr]:
         """Return what the lowest label over the values costs: the first above the lowest value that has them all."""
         lowest = exp.BitwiseAnd(this=own, expression=exp.Paren(this=exp.Neg(this=own.copy())))
         single = exp.EQ(this=exp.BitwiseCount(this=own.copy()), expression=sql.literal(1))

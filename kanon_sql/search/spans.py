@@ -3,9 +3,9 @@
     kanon_chosen(part, total, column_number, low, high, null_place, level)     parts that can be cut
     kanon_tried(part, tried_1, tried_2, ...)                                   what could not be: see below
 
-``low`` and ``high`` are the places from which to which the part goes in that column; ``level`` is that of the lowest label
-over all of it, where cuts are made at nodes. A part that has NULLs and other values in a column is cut between them first (``null_place``), then like any other. What
-was tried in a column: 0 nothing, 1 its NULLs, 2 all there is.
+``low`` and ``high`` are the places from which to which the part goes in that column; ``level`` is that of the lowest
+label over all of it, where cuts are made at nodes. A part that has NULLs and other values in a column is cut between
+them first (``null_place``), then like any other. What was tried in a column: 0 nothing, 1 its NULLs, 2 all there is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kanon_sql.frequency import N
 from kanon_sql.measures.places import PART, Places, node_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.cutting import Cutting
 
@@ -35,9 +35,7 @@ def tried_name(column: Places) -> str:
     return f"tried_{column.number + 1}"
 
 
-def chosen_query(
-    tuples: exp.Table, tried: exp.Table, places: Sequence[Places], cutting: Cutting, k: int
-) -> exp.Select:
+def chosen_query(tuples: exp.Table, tried: exp.Table, places: Sequence[Places], cutting: Cutting, k: int) -> exp.Select:
     """Return the query of parts that can be cut, each with the column to try next."""
     # 1. What each part spans in each column.
     spans = exp.select(PART, sql.named(sql.sum_of(sql.column(N)), "total")).from_(tuples.copy())
@@ -61,11 +59,11 @@ def chosen_query(
             widths = widths.select(sql.named(_level(column), f"level_{column.number + 1}"))
     # 3. The widest; the first one where several are.
     named = [sql.column(f"width_{column.number + 1}") for column in places]
-    widest = exp.Greatest(this=named[0], expressions=named[1:]) if len(named) > 1 else named[0]
+    widest: exp.Expr = exp.Greatest(this=named[0], expressions=named[1:]) if len(named) > 1 else named[0]
     ranked = exp.select("*", sql.named(widest, "widest")).from_("widths")
     number = exp.Case()
-    for column, width in zip(places, named, strict=True):
-        is_widest = exp.EQ(this=width.copy(), expression=sql.column("widest"))
+    for column, its_width in zip(places, named, strict=True):
+        is_widest = exp.EQ(this=sql.column(its_width.name), expression=sql.column("widest"))
         number = number.when(is_widest, sql.literal(column.number + 1), copy=False)
     chosen = exp.select("*", sql.named(number, "column_number")).from_("ranked")
     chosen = chosen.where(exp.GT(this=sql.column("widest"), expression=sql.literal(0)))
@@ -92,7 +90,7 @@ def chosen_query(
     )
 
 
-def of_column(values: dict[int, exp.Expr]) -> exp.Expr:
+def of_column(values: Mapping[int, exp.Expr]) -> exp.Expr:
     """Return the value of the column that ``column_number`` says, by number of the quasi-identifier; else NULL."""
     if not values:
         return exp.null()
