@@ -218,11 +218,11 @@ def _written_out(engine: Engine, table: exp.Table, sorted_by: str) -> exp.Create
     as_text = [sql.named(sql.cast(sql.column(column.name), "VARCHAR"), column.name) for column in columns]
     query = exp.select(*as_text).from_(table.copy()).order_by(sql.column(sorted_by, table.name))
     rows = engine.rows(query, f"rows of {table.name}")
-    typed = [sql.named(sql.cast(sql.column(column.name, "rows"), column.type), column.name) for column in columns]
+    typed = [sql.named(sql.cast(sql.column(column.name, "lines"), column.type), column.name) for column in columns]
     if not rows:
         nothing = [sql.named(sql.cast(exp.null(), column.type), column.name) for column in columns]
         return sql.create_table(table.copy(), exp.select(*nothing).where(exp.false()), temporary=True)
-    values = sql.values("rows", [column.name for column in columns], rows)
+    values = sql.values("lines", [column.name for column in columns], rows)
     return sql.create_table(table.copy(), exp.select(*typed).from_(values), temporary=True)
 
 

@@ -263,6 +263,11 @@ class Release:
         is expected to be there, and a file is not written.
         """
         source = self.prepared.source
+        if dialect == "spark" and isinstance(self.publication.recoding, Multidimensional):
+            raise UsageError(
+                "Rows walk from cut to cut in a recursive query, which Spark 4.0 does not have: use --algorithm "
+                "optimal, or another dialect."
+            )
         if dialect == "spark" and isinstance(self.publication.recoding, Local):
             raise UsageError(
                 "The steps of a local recoding are UPDATE statements on a temporary table, which Spark does not have: "

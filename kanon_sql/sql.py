@@ -45,7 +45,8 @@ def statement(
 
     def replace(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Table) and node.name in meant:
-            return aliased(meant[node.name], node.alias_or_name)
+            table = meant[node.name]
+            return table.copy() if table.name == node.alias_or_name else aliased(table, node.alias_or_name)
         return literal(given[node.name]) if isinstance(node, exp.Placeholder) else node
 
     expression = _parsed(name).copy()
@@ -159,6 +160,18 @@ def combined(parts: list[exp.Expr]) -> exp.Expr:
 def log2(number: exp.Expr) -> exp.Expr:
     """Return the logarithm to base 2, by natural logarithms, which every dialect has."""
     return exp.Div(this=exp.Ln(this=number), expression=exp.Ln(this=literal(2.0)))
+
+
+def greatest(values: Sequence[exp.Expr]) -> exp.Expr:
+    """Return the greatest of values that are not NULL, of which there is one at least."""
+    first, *others = values
+    return exp.Greatest(this=first, expressions=others, ignore_nulls=True) if others else first
+
+
+def least(values: Sequence[exp.Expr]) -> exp.Expr:
+    """Return the least of values that are not NULL, of which there is one at least."""
+    first, *others = values
+    return exp.Least(this=first, expressions=others, ignore_nulls=True) if others else first
 
 
 def count_rows() -> exp.Count:

@@ -47,6 +47,21 @@ def release(clinic: Path) -> Iterator[kanon.Release]:
         yield made
 
 
+# What the statements of a round of Mondrian read: two parts, of which one has NULLs, and a label with three children.
+TABLES = """
+CREATE TABLE kanon_chosen AS FROM (VALUES (1, 10, 1, 1, 5, NULL, NULL), (2, 8, 2, 0, 3, 0, NULL), (3, 12, 3, 1, 9, NULL, 1))
+    chosen(part, total, column_number, low, high, null_place, level);
+CREATE TABLE kanon_histogram AS FROM (VALUES (1, 1, 3, 0), (1, 2, 4, 0), (1, 5, 3, 0), (2, 0, 4, 0), (2, 3, 4, 0))
+    histogram(part, place, n, below);
+CREATE TABLE kanon_binned AS FROM (VALUES (1, 0, 7), (1, 3, 3)) binned(part, bin, n);
+CREATE TABLE kanon_children AS FROM (VALUES (3, 3, 1, 3, 6), (3, 3, 4, 6, 5), (3, 3, 7, 9, 1))
+    children(part, column_number, from_place, to_place, n);
+CREATE TABLE kanon_round AS FROM (VALUES (1, 1, false, 0, 2, NULL, true), (2, 2, true, 0, 0, NULL, false))
+    round(part, column_number, at_null, from_place, to_place, position, allowed);
+CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
+"""
+
+
 @pytest.fixture
 def values(path: Path, tmp_path: Path) -> dict[str, Any]:
     """A value for every placeholder of the files in sql/, a data file of the right kind among them."""
@@ -56,7 +71,7 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         duckdb.sql("SELECT 1 AS a, 'x' AS b").write_parquet(str(file)) if kind == "parquet" else file.write_text(
             "a,b\n1,x\n" if kind == "csv" else '[{"a": 1, "b": "x"}]', encoding="utf-8"
         )
-    return {"rows": 200, "name": "t", "schema": None, "mark": "x", "prefix": "t."} | {
+    return {"rows": 200, "name": "t", "schema": None, "mark": "x", "prefix": "t.", "k": 2, "next": 4} | {
         "path": str(file),
         "delimiter": ",",
         "skip": 0,
@@ -68,6 +83,7 @@ def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path, v
     text = path.read_text(encoding="utf-8")
     assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
     with duckdb.connect() as connection:
+        connection.execute(TABLES)
         (statement,) = connection.extract_statements(text)
         connection.execute(statement, {name: values[name] for name in statement.named_parameters} or None)
 
@@ -78,6 +94,7 @@ def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path, values: dict[str, 
     text = path.read_text(encoding="utf-8")
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (c INTEGER)")
+        connection.execute(TABLES)
         connection.begin()  # one transaction, whose number one of the files asks for
         (statement,) = connection.extract_statements(text)
         asked = {name: values[name] for name in statement.named_parameters}
@@ -95,7 +112,7 @@ def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path, values: dict[str, 
 
 def test_every_file_is_used() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "kanon_sql").rglob("*.py"))
-    assert [path.stem for path in SQL_FILES if f'statement("{path.stem}"' not in code] == []
+    assert [path.stem for path in SQL_FILES if f'"{path.stem}"' not in code] == []
 
 
 def scans_of(connection: duckdb.DuckDBPyConnection, query: exp.Expr, table: str) -> int:
@@ -136,24 +153,69 @@ def test_approved_script(release: kanon.Release, dialect: str, request: pytest.F
     script = release.sql(dialect, Destination(into="released"))
     if dialect == "postgres":
         pglast.parse_sql(script)
-    path = SNAPSHOTS / f"release.{dialect}.sql"
-    if request.config.getoption("--approve"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(script, encoding="utf-8")
-    assert script == path.read_text(encoding="utf-8")
+    require_approved(script, f"release.{dialect}.sql", request)
 
 
-def test_approved_search_statements(release: kanon.Release, request: pytest.FixtureRequest) -> None:
-    """One statement of each kind that a search runs."""
+def kinds_of_statements(release: kanon.Release) -> dict[str, str]:
+    """Return one statement of each kind that was run, by what it was for."""
     seen: dict[str, str] = {}
     for part in release.statements_run().split("\n\n-- "):
         title = re.sub(r"\(.*\)|\b(age|sex|zip)\b", "...", part.lstrip("- ").splitlines()[0])
         seen.setdefault(title, part.lstrip("- ").partition("\n")[2].strip())
-    text = "\n\n".join(f"-- {title}\n{statement}" for title, statement in seen.items()) + "\n"
-    path = SNAPSHOTS / "search.duckdb.sql"
+    return seen
+
+
+def require_approved(text: str, name: str, request: pytest.FixtureRequest) -> None:
+    path = SNAPSHOTS / name
     if request.config.getoption("--approve"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
+
+
+def test_approved_search_statements(release: kanon.Release, request: pytest.FixtureRequest) -> None:
+    """One statement of each kind that a search runs."""
+    seen = kinds_of_statements(release)
+    text = "\n\n".join(f"-- {title}\n{statement}" for title, statement in seen.items()) + "\n"
+    require_approved(text, "search.duckdb.sql", request)
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])
+def test_approved_round_of_mondrian(clinic: Path, algorithm: str, request: pytest.FixtureRequest) -> None:
+    """The statements of one round, each with what it is for."""
+    with cut_clinic(clinic, algorithm) as release:
+        seen = kinds_of_statements(release)
+    titles = list(seen)
+    first = titles.index("nothing was tried") + 1
+    last = titles.index("numbers in use") + 1
+    made = [title for title in titles[first:last] if not title.startswith("drop ")]
+    text = "\n\n".join(f"-- {title}\n{seen[title]}" for title in made) + "\n"
+    require_approved(text, f"{algorithm}.round.duckdb.sql", request)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_approved_script_of_mondrian(clinic: Path, dialect: str, request: pytest.FixtureRequest) -> None:
+    with cut_clinic(clinic, "mondrian") as release:
+        script = release.sql(dialect, Destination(into="released"))
+        with pytest.raises(kanon.UsageError, match="Spark"):
+            release.sql("spark")
+    if dialect == "postgres":
+        pglast.parse_sql(script)
+    require_approved(script, f"mondrian.{dialect}.sql", request)
+
+
+def cut_clinic(clinic: Path, algorithm: str) -> kanon.Release:
+    return kanon.anonymize(
+        clinic,
+        "patients",
+        quasi_identifiers=["age", "sex", "zip"],
+        identifying=["name", "id"],
+        sensitive=["disease"],
+        rest="drop",
+        models=[kanon.KAnonymity(10)],
+        hierarchies={"age": "intervals:10,20:top=90", "sex": "flat", "zip": "mask:right:1,3"},
+        algorithm=algorithm,
+        seed=1,
+    )
 
 
 def test_words_that_duckdb_and_postgresql_reserve_are_quoted() -> None:

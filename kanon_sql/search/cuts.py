@@ -162,8 +162,8 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
 
 def _nodes_query(parts: Parts, k: int) -> exp.Query:
     """Return the cuts of columns with a tree at its nodes, and of the others at their medians."""
-    queries = {name: parts.query(f"mondrian_{name}", k=k) for name in ("cuts", "children")}
-    return sql.union_all([exp.select("*").from_(query.subquery(name)) for name, query in queries.items()])
+    queries = [parts.query(name, k=k) for name in ("mondrian_cuts", "mondrian_children")]
+    return sql.union_all([exp.select("*").from_(query.subquery("cuts")) for query in queries])
 
 
 def _halved_query(parts: Parts) -> exp.Query:
@@ -182,8 +182,8 @@ def _halved_query(parts: Parts) -> exp.Query:
         query = parts.tuples_with("kanon_sides", sql.named(sql.column(side, sides), PART), *places, *columns)
         return query.where(allowed.copy(), condition)
 
-    to = exp.Case().when(at_median, exp.Least(this=end, expressions=[position.copy()])).else_(end.copy())
-    since = exp.Case().when(at_median.copy(), exp.Greatest(this=start, expressions=[position.copy()]))
+    to = exp.Case().when(at_median, sql.least([end, position.copy()])).else_(end.copy())
+    since = exp.Case().when(at_median.copy(), sql.greatest([start, position.copy()]))
     since = since.else_(start.copy())
     inside = exp.and_(
         parts.is_inside("kanon_sides"),

@@ -183,7 +183,7 @@ class Parts:
         """Keep the cuts of the round, and what was tried in vain."""
         self.replace("kanon_tried", "what was tried in vain", self._tried_query)
         self.insert("kanon_cuts_made", "cuts that were made", lambda: self.query("mondrian_cuts_made"))
-        highest = exp.Max(this=exp.Greatest(this=sql.column("inside"), expressions=[sql.column("outside")]))
+        highest = exp.Max(this=sql.column("outside"))  # the higher one of the two
         found = exp.Coalesce(this=highest, expressions=[sql.literal(0)])
         given = self.count("numbers in use", lambda: exp.select(found).from_(self["kanon_sides"].copy()))
         self.numbers = max(self.numbers, given)
@@ -199,11 +199,13 @@ class Parts:
             failed = failed.select(sql.named(now, name))
         same = exp.EQ(this=sql.column(PART, sides.name), expression=sql.column(PART, tried.name))
         failed = failed.join(tried.copy(), on=same).where(exp.Not(this=sql.column("allowed", sides.name)))
-        new = exp.select(PART, *(sql.named(_tiny(0), name) for name in names)).distinct()
-        parts = exp.select(PART).distinct().from_(self["kanon_tuples"].copy())
-        old = exp.select(sql.column(PART)).from_(sides.copy()).where(exp.Not(this=sql.column("allowed")))
-        parts = parts.where(exp.In(this=sql.column(PART), query=old.subquery()).not_())
-        return sql.union_all([failed, new.from_(parts.subquery("new"))])
+        zero = [sql.named(_tiny(0), name) for name in names]
+        new = [
+            exp.select(sql.named(sql.column(side), PART), *(item.copy() for item in zero)).distinct()
+            for side in ("inside", "rest")
+        ]
+        allowed = sql.column("allowed")
+        return sql.union_all([failed.distinct(), *(side.from_(sides.copy()).where(allowed.copy()) for side in new)])
 
     def _create(self, name: str, query: exp.Query, title: str) -> None:
         self.engine.run(sql.create_table(self[name].copy(), query, temporary=True), title)

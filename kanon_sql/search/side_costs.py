@@ -125,10 +125,7 @@ class SideCosts:
             return own[0]
         if name.startswith("word"):
             return sql.combined([exp.Coalesce(this=item, expressions=[sql.literal(0)]) for item in own])
-        kind = exp.Least if name.startswith("low") else exp.Greatest
-        # Empty groups are NULL; LEAST and GREATEST of a NULL are NULL in some dialects.
-        first, second = own
-        return exp.Coalesce(this=kind(this=first, expressions=[second]), expressions=[first.copy(), second.copy()])
+        return sql.least(own) if name.startswith("low") else sql.greatest(own)  # of an empty group they are NULL
 
     # What a side costs
 

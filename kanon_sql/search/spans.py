@@ -59,8 +59,7 @@ def chosen_query(tuples: exp.Table, tried: exp.Table, places: Sequence[Places], 
             widths = widths.select(sql.named(_level(column), f"level_{column.number + 1}"))
     # 3. The widest; the first one where several are.
     named = [sql.column(f"width_{column.number + 1}") for column in places]
-    widest: exp.Expr = exp.Greatest(this=named[0], expressions=named[1:]) if len(named) > 1 else named[0]
-    ranked = exp.select("*", sql.named(widest, "widest")).from_("widths")
+    ranked = exp.select("*", sql.named(sql.greatest(named), "widest")).from_("widths")
     number = exp.Case()
     for column, its_width in zip(places, named, strict=True):
         is_widest = exp.EQ(this=sql.column(its_width.name), expression=sql.column("widest"))
@@ -127,7 +126,7 @@ def _counts_values(column: Places, cutting: Cutting) -> bool:
 def _needs_tree(column: Places, cutting: Cutting) -> bool:
     """Tell whether the lowest label over a part's values is asked for."""
     by_tree = cutting.choose == "range" and cutting.labels == "tree"
-    return not column.ordered and (by_tree or cutting.cut == "node")
+    return not column.ordered and column.hierarchy.height > 1 and (by_tree or cutting.cut == "node")
 
 
 def _with_ends(query: exp.Select, column: Places, cutting: Cutting) -> exp.Select:
@@ -156,7 +155,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
         width = exp.Paren(this=exp.Sub(this=_halved(high), expression=_halved(low)))
         share: exp.Expr = exp.Div(this=width, expression=sql.literal(half)) if half else sql.literal(1.0)
         no_distance = exp.or_(low.copy().is_(exp.null()), high.copy().is_(exp.null()))
-        share = exp.Greatest(this=share, expressions=[sql.literal(_LEAST)])
+        share = sql.greatest([share, sql.literal(_LEAST)])
         return exp.Case().when(no_distance, sql.literal(1.0)).else_(share)
     if cutting.labels == "set":
         return exp.Div(this=different, expression=sql.literal(float(labels.leaves)))

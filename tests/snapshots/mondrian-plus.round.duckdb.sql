@@ -1,0 +1,578 @@
+-- groups of tuples with the same place, and what is known of them
+CREATE TEMPORARY TABLE kanon_histogram AS
+WITH working AS MATERIALIZED (
+  SELECT
+    *
+  FROM (
+    SELECT
+      part,
+      place_1,
+      place_2,
+      place_3,
+      n,
+      word_1,
+      point_1,
+      SUM(n) OVER (PARTITION BY part) AS total
+    FROM kanon_tuples
+  ) AS counted
+  WHERE
+    total >= 20
+)
+SELECT
+  part,
+  1 AS column_number,
+  0 AS level,
+  place_1 AS from_place,
+  place_1 AS to_place,
+  MIN(total) AS total,
+  CAST(SUM(n) AS BIGINT) AS n,
+  BIT_OR(word_1) AS word_1,
+  MIN(point_1) AS low_1,
+  MAX(point_1) AS high_1
+FROM working
+GROUP BY
+  part,
+  place_1
+UNION ALL
+SELECT
+  part,
+  2 AS column_number,
+  0 AS level,
+  place_2 AS from_place,
+  place_2 AS to_place,
+  MIN(total) AS total,
+  CAST(SUM(n) AS BIGINT) AS n,
+  BIT_OR(word_1) AS word_1,
+  MIN(point_1) AS low_1,
+  MAX(point_1) AS high_1
+FROM working
+GROUP BY
+  part,
+  place_2
+UNION ALL
+SELECT
+  part,
+  3 AS column_number,
+  0 AS level,
+  place_3 AS from_place,
+  place_3 AS to_place,
+  MIN(total) AS total,
+  CAST(SUM(n) AS BIGINT) AS n,
+  BIT_OR(word_1) AS word_1,
+  MIN(point_1) AS low_1,
+  MAX(point_1) AS high_1
+FROM working
+GROUP BY
+  part,
+  place_3;
+
+-- groups under the same label
+INSERT INTO kanon_histogram
+SELECT
+  part,
+  3 AS column_number,
+  1 AS level,
+  places.node_1 AS from_place,
+  CAST(places.node_1 + places.leaves_1 - 1 AS INT) AS to_place,
+  MIN(total) AS total,
+  CAST(SUM(kanon_histogram.n) AS BIGINT) AS n,
+  BIT_OR(word_1) AS word_1,
+  MIN(low_1) AS low_1,
+  MAX(high_1) AS high_1
+FROM kanon_histogram
+JOIN kanon_places_zip AS places
+  ON places.place = kanon_histogram.from_place
+WHERE
+  kanon_histogram.column_number = 3
+GROUP BY
+  part,
+  places.node_1,
+  places.leaves_1
+UNION ALL
+SELECT
+  part,
+  3 AS column_number,
+  2 AS level,
+  places.node_2 AS from_place,
+  CAST(places.node_2 + places.leaves_2 - 1 AS INT) AS to_place,
+  MIN(total) AS total,
+  CAST(SUM(kanon_histogram.n) AS BIGINT) AS n,
+  BIT_OR(word_1) AS word_1,
+  MIN(low_1) AS low_1,
+  MAX(high_1) AS high_1
+FROM kanon_histogram
+JOIN kanon_places_zip AS places
+  ON places.place = kanon_histogram.from_place
+WHERE
+  kanon_histogram.column_number = 3
+GROUP BY
+  part,
+  places.node_2,
+  places.leaves_2;
+
+-- all cuts that leave enough rows on both sides
+CREATE TEMPORARY TABLE kanon_children AS
+WITH known AS MATERIALIZED (
+  SELECT
+    part,
+    column_number,
+    level,
+    from_place,
+    to_place,
+    total,
+    n,
+    word_1,
+    low_1,
+    high_1,
+    BIT_OR(word_1) OVER (
+      PARTITION BY part, column_number, level
+      ORDER BY from_place
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS before_word_1,
+    MIN(low_1) OVER (
+      PARTITION BY part, column_number, level
+      ORDER BY from_place
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS before_low_1,
+    MAX(high_1) OVER (
+      PARTITION BY part, column_number, level
+      ORDER BY from_place
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS before_high_1,
+    BIT_OR(word_1) OVER (
+      PARTITION BY part, column_number, level
+      ORDER BY from_place
+      ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+    ) AS after_word_1,
+    MIN(low_1) OVER (
+      PARTITION BY part, column_number, level
+      ORDER BY from_place
+      ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+    ) AS after_low_1,
+    MAX(high_1) OVER (
+      PARTITION BY part, column_number, level
+      ORDER BY from_place
+      ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+    ) AS after_high_1,
+    CAST(SUM(n) OVER (
+      PARTITION BY part, column_number, level
+      ORDER BY from_place
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS BIGINT) AS up_to
+  FROM kanon_histogram
+)
+SELECT
+  part,
+  column_number,
+  0 AS from_place,
+  to_place,
+  up_to AS inside_rows,
+  total - up_to AS outside_rows,
+  COALESCE(word_1, 0) | COALESCE(before_word_1, 0) AS inside_word_1,
+  after_word_1 AS outside_word_1,
+  LEAST(low_1, before_low_1) AS inside_low_1,
+  after_low_1 AS outside_low_1,
+  GREATEST(high_1, before_high_1) AS inside_high_1,
+  after_high_1 AS outside_high_1
+FROM known
+WHERE
+  column_number IN (1) AND up_to >= 10 AND total - up_to >= 10
+UNION ALL
+SELECT
+  part,
+  column_number,
+  from_place,
+  to_place,
+  n AS inside_rows,
+  total - n AS outside_rows,
+  word_1 AS inside_word_1,
+  COALESCE(before_word_1, 0) | COALESCE(after_word_1, 0) AS outside_word_1,
+  low_1 AS inside_low_1,
+  LEAST(before_low_1, after_low_1) AS outside_low_1,
+  high_1 AS inside_high_1,
+  GREATEST(before_high_1, after_high_1) AS outside_high_1
+FROM known
+WHERE
+  column_number = 2 AND n >= 10 AND total - n >= 10
+UNION ALL
+SELECT
+  part,
+  column_number,
+  from_place,
+  to_place,
+  n AS inside_rows,
+  total - n AS outside_rows,
+  word_1 AS inside_word_1,
+  COALESCE(before_word_1, 0) | COALESCE(after_word_1, 0) AS outside_word_1,
+  low_1 AS inside_low_1,
+  LEAST(before_low_1, after_low_1) AS outside_low_1,
+  high_1 AS inside_high_1,
+  GREATEST(before_high_1, after_high_1) AS outside_high_1
+FROM known
+WHERE
+  column_number = 3 AND n >= 10 AND total - n >= 10;
+
+-- the cut of each part that saves most
+CREATE TEMPORARY TABLE kanon_chosen AS
+SELECT
+  part,
+  column_number,
+  FALSE AS at_null,
+  from_place,
+  to_place,
+  CAST(NULL AS BIGINT) AS "position",
+  TRUE AS allowed
+FROM (
+  SELECT
+    *,
+    ROW_NUMBER() OVER (PARTITION BY part ORDER BY lost, column_number, from_place, to_place) AS rank
+  FROM (
+    SELECT
+      cuts.part,
+      cuts.column_number,
+      cuts.from_place,
+      cuts.to_place,
+      cuts.inside_rows * (
+        CAST((
+          cuts.inside_high_1 - cuts.inside_low_1
+        ) AS DOUBLE) / 52.0 + (
+          CASE
+            WHEN NOT (
+              BIT_COUNT((
+                cuts.inside_word_1 & 3
+              )) = 1
+            )
+            THEN 1.0
+            ELSE 0.0
+          END
+        ) + (
+          CASE
+            WHEN BIT_COUNT((
+              (
+                cuts.inside_word_1 >> 2
+              ) & 127
+            )) = 1
+            THEN 0.0
+            WHEN (
+              (
+                (
+                  cuts.inside_word_1 >> 2
+                ) & 127
+              ) & inside_places_3.mask_1
+            ) = (
+              (
+                cuts.inside_word_1 >> 2
+              ) & 127
+            )
+            THEN (
+              CAST(inside_places_3.leaves_1 AS DOUBLE) - 1.0
+            ) / 6.0
+            WHEN (
+              (
+                (
+                  cuts.inside_word_1 >> 2
+                ) & 127
+              ) & inside_places_3.mask_2
+            ) = (
+              (
+                cuts.inside_word_1 >> 2
+              ) & 127
+            )
+            THEN (
+              CAST(inside_places_3.leaves_2 AS DOUBLE) - 1.0
+            ) / 6.0
+            ELSE 1.0
+          END
+        )
+      ) + cuts.outside_rows * (
+        CAST((
+          cuts.outside_high_1 - cuts.outside_low_1
+        ) AS DOUBLE) / 52.0 + (
+          CASE
+            WHEN NOT (
+              BIT_COUNT((
+                cuts.outside_word_1 & 3
+              )) = 1
+            )
+            THEN 1.0
+            ELSE 0.0
+          END
+        ) + (
+          CASE
+            WHEN BIT_COUNT((
+              (
+                cuts.outside_word_1 >> 2
+              ) & 127
+            )) = 1
+            THEN 0.0
+            WHEN (
+              (
+                (
+                  cuts.outside_word_1 >> 2
+                ) & 127
+              ) & outside_places_3.mask_1
+            ) = (
+              (
+                cuts.outside_word_1 >> 2
+              ) & 127
+            )
+            THEN (
+              CAST(outside_places_3.leaves_1 AS DOUBLE) - 1.0
+            ) / 6.0
+            WHEN (
+              (
+                (
+                  cuts.outside_word_1 >> 2
+                ) & 127
+              ) & outside_places_3.mask_2
+            ) = (
+              (
+                cuts.outside_word_1 >> 2
+              ) & 127
+            )
+            THEN (
+              CAST(outside_places_3.leaves_2 AS DOUBLE) - 1.0
+            ) / 6.0
+            ELSE 1.0
+          END
+        )
+      ) AS lost
+    FROM kanon_children AS cuts
+    LEFT JOIN (
+      SELECT
+        CAST(1 AS BIGINT) << (
+          place - 1
+        ) AS "bit",
+        (
+          (
+            CAST(1 AS BIGINT) << CAST(leaves_1 AS INT)
+          ) - 1
+        ) << (
+          node_1 - 1
+        ) AS mask_1,
+        leaves_1,
+        (
+          (
+            CAST(1 AS BIGINT) << CAST(leaves_2 AS INT)
+          ) - 1
+        ) << (
+          node_2 - 1
+        ) AS mask_2,
+        leaves_2
+      FROM kanon_places_zip
+    ) AS inside_places_3
+      ON inside_places_3."bit" = (
+        (
+          cuts.inside_word_1 >> 2
+        ) & 127
+      ) & (
+        -(
+          (
+            cuts.inside_word_1 >> 2
+          ) & 127
+        )
+      )
+    LEFT JOIN (
+      SELECT
+        CAST(1 AS BIGINT) << (
+          place - 1
+        ) AS "bit",
+        (
+          (
+            CAST(1 AS BIGINT) << CAST(leaves_1 AS INT)
+          ) - 1
+        ) << (
+          node_1 - 1
+        ) AS mask_1,
+        leaves_1,
+        (
+          (
+            CAST(1 AS BIGINT) << CAST(leaves_2 AS INT)
+          ) - 1
+        ) << (
+          node_2 - 1
+        ) AS mask_2,
+        leaves_2
+      FROM kanon_places_zip
+    ) AS outside_places_3
+      ON outside_places_3."bit" = (
+        (
+          cuts.outside_word_1 >> 2
+        ) & 127
+      ) & (
+        -(
+          (
+            cuts.outside_word_1 >> 2
+          ) & 127
+        )
+      )
+  ) AS lost
+) AS ranked
+WHERE
+  rank = 1;
+
+-- cuts of the round
+CREATE TEMPORARY TABLE kanon_round AS
+SELECT
+  part,
+  column_number,
+  at_null,
+  from_place,
+  to_place,
+  position,
+  allowed
+FROM kanon_chosen;
+
+-- parts that cannot be cut are finished
+INSERT INTO kanon_finished
+SELECT
+  kanon_tuples.part,
+  kanon_tuples.place_1,
+  kanon_tuples.place_2,
+  kanon_tuples.place_3,
+  kanon_tuples.n,
+  kanon_tuples.word_1,
+  kanon_tuples.point_1
+FROM kanon_tuples
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM kanon_chosen
+    WHERE
+      kanon_chosen.part = kanon_tuples.part
+  );
+
+-- numbers of the new parts
+CREATE TEMPORARY TABLE kanon_sides AS
+/* The cuts of a round, both sides with numbers of their own. Where a part has several cuts, each is made in what the one
+   before it left outside, which is its link; rest is what the last one leaves. */
+WITH numbered AS (
+  SELECT
+    *,
+    ROW_NUMBER() OVER (PARTITION BY allowed ORDER BY part, from_place) AS number
+  FROM kanon_round
+), sides AS (
+  SELECT
+    part,
+    column_number,
+    at_null,
+    from_place,
+    to_place,
+    position,
+    allowed,
+    CASE WHEN allowed THEN CAST(2 + 2 * (
+      number - 1
+    ) AS INT) END AS inside,
+    CASE WHEN allowed THEN CAST(2 + 2 * (
+      number - 1
+    ) + 1 AS INT) END AS outside
+  FROM numbered
+)
+SELECT
+  *,
+  COALESCE(LAG(outside) OVER (PARTITION BY part ORDER BY from_place), part) AS link,
+  MAX(outside) OVER (PARTITION BY part) AS rest
+FROM sides;
+
+-- parts that were tried
+SELECT
+  COUNT(*)
+FROM kanon_sides;
+
+-- cut in two
+CREATE TEMPORARY TABLE kanon_next AS
+SELECT
+  CASE
+    WHEN NOT kanon_sides.allowed
+    THEN kanon_tuples.part
+    WHEN CASE column_number
+      WHEN 1
+      THEN kanon_tuples.place_1
+      WHEN 2
+      THEN kanon_tuples.place_2
+      WHEN 3
+      THEN kanon_tuples.place_3
+    END BETWEEN kanon_sides.from_place AND kanon_sides.to_place
+    THEN kanon_sides.inside
+    ELSE kanon_sides.outside
+  END AS part,
+  kanon_tuples.place_1,
+  kanon_tuples.place_2,
+  kanon_tuples.place_3,
+  kanon_tuples.n,
+  kanon_tuples.word_1,
+  kanon_tuples.point_1
+FROM kanon_tuples
+JOIN kanon_sides
+  ON kanon_sides.part = kanon_tuples.part;
+
+-- kanon_tuples is what it is now
+ALTER TABLE kanon_next
+RENAME TO kanon_tuples;
+
+-- what was tried in vain
+CREATE TEMPORARY TABLE kanon_next AS
+SELECT DISTINCT
+  kanon_sides.part,
+  CASE
+    WHEN kanon_sides.column_number = 1
+    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    ELSE kanon_tried.tried_1
+  END AS tried_1,
+  CASE
+    WHEN kanon_sides.column_number = 2
+    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    ELSE kanon_tried.tried_2
+  END AS tried_2,
+  CASE
+    WHEN kanon_sides.column_number = 3
+    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    ELSE kanon_tried.tried_3
+  END AS tried_3
+FROM kanon_sides
+JOIN kanon_tried
+  ON kanon_sides.part = kanon_tried.part
+WHERE
+  NOT kanon_sides.allowed
+UNION ALL
+SELECT DISTINCT
+  inside AS part,
+  CAST(0 AS TINYINT) AS tried_1,
+  CAST(0 AS TINYINT) AS tried_2,
+  CAST(0 AS TINYINT) AS tried_3
+FROM kanon_sides
+WHERE
+  allowed
+UNION ALL
+SELECT DISTINCT
+  rest AS part,
+  CAST(0 AS TINYINT) AS tried_1,
+  CAST(0 AS TINYINT) AS tried_2,
+  CAST(0 AS TINYINT) AS tried_3
+FROM kanon_sides
+WHERE
+  allowed;
+
+-- kanon_tried is what it is now
+ALTER TABLE kanon_next
+RENAME TO kanon_tried;
+
+-- cuts that were made
+INSERT INTO kanon_cuts_made
+SELECT
+  link AS part,
+  column_number,
+  from_place,
+  to_place,
+  position,
+  inside,
+  outside
+FROM kanon_sides
+WHERE
+  allowed;
+
+-- numbers in use
+SELECT
+  COALESCE(MAX(outside), 0)
+FROM kanon_sides;

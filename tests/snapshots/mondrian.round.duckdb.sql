@@ -1,0 +1,325 @@
+-- the column in which each part spans most
+CREATE TEMPORARY TABLE kanon_chosen AS
+WITH spans AS (
+  SELECT
+    part,
+    CAST(SUM(n) AS BIGINT) AS total,
+    MIN(place_1) AS low_1,
+    MAX(place_1) AS high_1,
+    MIN(place_2) AS low_2,
+    MAX(place_2) AS high_2,
+    MIN(place_3) AS low_3,
+    MAX(place_3) AS high_3
+  FROM kanon_tuples
+  GROUP BY
+    part
+  HAVING
+    SUM(n) >= 20
+), widths AS (
+  SELECT
+    spans.part,
+    total,
+    spans.low_1,
+    spans.high_1,
+    CASE
+      WHEN tried_1 = 2 OR spans.low_1 = spans.high_1
+      THEN 0.0
+      ELSE CASE
+        WHEN low_place_1.number IS NULL OR high_place_1.number IS NULL
+        THEN 1.0
+        ELSE GREATEST((
+          high_place_1.number / 2 - low_place_1.number / 2
+        ) / 38.5, 1e-12)
+      END
+    END AS width_1,
+    spans.low_2,
+    spans.high_2,
+    CASE WHEN tried_2 = 2 OR spans.low_2 = spans.high_2 THEN 0.0 ELSE 1.0 END AS width_2,
+    spans.low_3,
+    spans.high_3,
+    CASE
+      WHEN tried_3 = 2 OR spans.low_3 = spans.high_3
+      THEN 0.0
+      ELSE CASE
+        WHEN low_place_3.node_1 = high_place_3.node_1
+        THEN CAST(low_place_3.leaves_1 AS DOUBLE) / 7.0
+        WHEN low_place_3.node_2 = high_place_3.node_2
+        THEN CAST(low_place_3.leaves_2 AS DOUBLE) / 7.0
+        ELSE 1.0
+      END
+    END AS width_3
+  FROM spans
+  JOIN kanon_tried AS tried
+    ON spans.part = tried.part
+  JOIN kanon_places_age AS low_place_1
+    ON low_place_1.place = spans.low_1
+  JOIN kanon_places_age AS high_place_1
+    ON high_place_1.place = spans.high_1
+  JOIN kanon_places_zip AS low_place_3
+    ON low_place_3.place = spans.low_3
+  JOIN kanon_places_zip AS high_place_3
+    ON high_place_3.place = spans.high_3
+), ranked AS (
+  SELECT
+    *,
+    GREATEST(width_1, width_2, width_3) AS widest
+  FROM widths
+), chosen AS (
+  SELECT
+    *,
+    CASE
+      WHEN width_1 = widest
+      THEN 1
+      WHEN width_2 = widest
+      THEN 2
+      WHEN width_3 = widest
+      THEN 3
+    END AS column_number
+  FROM ranked
+  WHERE
+    widest > 0
+)
+SELECT
+  part,
+  total,
+  column_number,
+  CASE column_number WHEN 1 THEN low_1 WHEN 2 THEN low_2 WHEN 3 THEN low_3 END AS low,
+  CASE column_number WHEN 1 THEN high_1 WHEN 2 THEN high_2 WHEN 3 THEN high_3 END AS high,
+  CAST(NULL AS INT) AS null_place,
+  CAST(NULL AS INT) AS level
+FROM chosen;
+
+-- parts that cannot be cut are finished
+INSERT INTO kanon_finished
+SELECT
+  kanon_tuples.part,
+  kanon_tuples.place_1,
+  kanon_tuples.place_2,
+  kanon_tuples.place_3,
+  kanon_tuples.n
+FROM kanon_tuples
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM kanon_chosen
+    WHERE
+      kanon_chosen.part = kanon_tuples.part
+  );
+
+-- rows at each place of the chosen column
+CREATE TEMPORARY TABLE kanon_histogram AS
+SELECT
+  kanon_tuples.part,
+  CASE column_number
+    WHEN 1
+    THEN kanon_tuples.place_1
+    WHEN 2
+    THEN kanon_tuples.place_2
+    WHEN 3
+    THEN kanon_tuples.place_3
+  END AS place,
+  CAST(SUM(kanon_tuples.n) AS BIGINT) AS n,
+  CAST(0 AS BIGINT) AS below
+FROM kanon_tuples
+JOIN kanon_chosen
+  ON kanon_chosen.part = kanon_tuples.part
+GROUP BY
+  kanon_tuples.part,
+  CASE column_number
+    WHEN 1
+    THEN kanon_tuples.place_1
+    WHEN 2
+    THEN kanon_tuples.place_2
+    WHEN 3
+    THEN kanon_tuples.place_3
+  END;
+
+-- the median, and the rows on both sides
+CREATE TEMPORARY TABLE kanon_round AS
+/* Where each part is cut in the column that was chosen for it: at its NULLs, or at its median. Low are the places from
+   from_place to to_place; the low side keeps the median, unless that is the highest place of the part. */
+WITH counted AS (
+  SELECT
+    part,
+    place,
+    n,
+    below + SUM(n) OVER (PARTITION BY part ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS up_to
+  FROM kanon_histogram
+), sides AS (
+  SELECT
+    chosen.part,
+    chosen.column_number,
+    chosen.null_place,
+    chosen.total,
+    CASE
+      WHEN chosen.null_place IS NULL
+      THEN MAX(counted.place) FILTER(WHERE
+        2 * (
+          counted.up_to - counted.n
+        ) < chosen.total
+        AND counted.up_to < chosen.total)
+      ELSE chosen.null_place
+    END AS to_place,
+    CASE
+      WHEN chosen.null_place IS NULL
+      THEN MAX(counted.up_to) FILTER(WHERE
+        2 * (
+          counted.up_to - counted.n
+        ) < chosen.total
+        AND counted.up_to < chosen.total)
+      ELSE SUM(counted.n) FILTER(WHERE
+        counted.place = chosen.null_place)
+    END AS low_rows
+  FROM counted
+  JOIN kanon_chosen AS chosen
+    ON chosen.part = counted.part
+  WHERE
+    chosen.level IS NULL OR NOT chosen.null_place IS NULL
+  GROUP BY
+    chosen.part,
+    chosen.column_number,
+    chosen.null_place,
+    chosen.total
+)
+SELECT
+  part,
+  column_number,
+  NOT null_place IS NULL AS at_null,
+  COALESCE(null_place, 0) AS from_place,
+  to_place,
+  CAST(NULL AS BIGINT) AS position,
+  low_rows >= 10 AND total - low_rows >= 10 AS allowed
+FROM sides;
+
+-- numbers of the new parts
+CREATE TEMPORARY TABLE kanon_sides AS
+/* The cuts of a round, both sides with numbers of their own. Where a part has several cuts, each is made in what the one
+   before it left outside, which is its link; rest is what the last one leaves. */
+WITH numbered AS (
+  SELECT
+    *,
+    ROW_NUMBER() OVER (PARTITION BY allowed ORDER BY part, from_place) AS number
+  FROM kanon_round
+), sides AS (
+  SELECT
+    part,
+    column_number,
+    at_null,
+    from_place,
+    to_place,
+    position,
+    allowed,
+    CASE WHEN allowed THEN CAST(2 + 2 * (
+      number - 1
+    ) AS INT) END AS inside,
+    CASE WHEN allowed THEN CAST(2 + 2 * (
+      number - 1
+    ) + 1 AS INT) END AS outside
+  FROM numbered
+)
+SELECT
+  *,
+  COALESCE(LAG(outside) OVER (PARTITION BY part ORDER BY from_place), part) AS link,
+  MAX(outside) OVER (PARTITION BY part) AS rest
+FROM sides;
+
+-- parts that were tried
+SELECT
+  COUNT(*)
+FROM kanon_sides;
+
+-- cut in two
+CREATE TEMPORARY TABLE kanon_next AS
+SELECT
+  CASE
+    WHEN NOT kanon_sides.allowed
+    THEN kanon_tuples.part
+    WHEN CASE column_number
+      WHEN 1
+      THEN kanon_tuples.place_1
+      WHEN 2
+      THEN kanon_tuples.place_2
+      WHEN 3
+      THEN kanon_tuples.place_3
+    END BETWEEN kanon_sides.from_place AND kanon_sides.to_place
+    THEN kanon_sides.inside
+    ELSE kanon_sides.outside
+  END AS part,
+  kanon_tuples.place_1,
+  kanon_tuples.place_2,
+  kanon_tuples.place_3,
+  kanon_tuples.n
+FROM kanon_tuples
+JOIN kanon_sides
+  ON kanon_sides.part = kanon_tuples.part;
+
+-- kanon_tuples is what it is now
+ALTER TABLE kanon_next
+RENAME TO kanon_tuples;
+
+-- what was tried in vain
+CREATE TEMPORARY TABLE kanon_next AS
+SELECT DISTINCT
+  kanon_sides.part,
+  CASE
+    WHEN kanon_sides.column_number = 1
+    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    ELSE kanon_tried.tried_1
+  END AS tried_1,
+  CASE
+    WHEN kanon_sides.column_number = 2
+    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    ELSE kanon_tried.tried_2
+  END AS tried_2,
+  CASE
+    WHEN kanon_sides.column_number = 3
+    THEN CASE WHEN kanon_sides.at_null THEN CAST(1 AS TINYINT) ELSE CAST(2 AS TINYINT) END
+    ELSE kanon_tried.tried_3
+  END AS tried_3
+FROM kanon_sides
+JOIN kanon_tried
+  ON kanon_sides.part = kanon_tried.part
+WHERE
+  NOT kanon_sides.allowed
+UNION ALL
+SELECT DISTINCT
+  inside AS part,
+  CAST(0 AS TINYINT) AS tried_1,
+  CAST(0 AS TINYINT) AS tried_2,
+  CAST(0 AS TINYINT) AS tried_3
+FROM kanon_sides
+WHERE
+  allowed
+UNION ALL
+SELECT DISTINCT
+  rest AS part,
+  CAST(0 AS TINYINT) AS tried_1,
+  CAST(0 AS TINYINT) AS tried_2,
+  CAST(0 AS TINYINT) AS tried_3
+FROM kanon_sides
+WHERE
+  allowed;
+
+-- kanon_tried is what it is now
+ALTER TABLE kanon_next
+RENAME TO kanon_tried;
+
+-- cuts that were made
+INSERT INTO kanon_cuts_made
+SELECT
+  link AS part,
+  column_number,
+  from_place,
+  to_place,
+  position,
+  inside,
+  outside
+FROM kanon_sides
+WHERE
+  allowed;
+
+-- numbers in use
+SELECT
+  COALESCE(MAX(outside), 0)
+FROM kanon_sides;
