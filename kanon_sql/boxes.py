@@ -4,9 +4,10 @@
     kanon_cuts(box, column_name, age, zip_from, zip_to, [position], inside, outside)
     kanon_boxes(box, age_from, age_to, age_null, zip_from, zip_to, age, zip)
 
-The table is box 1. A cut sends rows of its box inside, if their value in its column is no greater than the one that the
-cut has there (NULL is smaller than any), or stands from .._from to .._to in the column's order; all others go outside.
-A box that is not cut has what is published of it, and from which values to which it goes.
+The table is box 1. Boxes that are cut have the lower numbers, those that are published the higher ones. A cut sends rows
+of its box inside, if their value in its column is no greater than the one that the cut has there (NULL is smaller than
+any), or stands from .._from to .._to in the column's order; all others go outside. A box that is not cut has what is
+published of it, and from which values to which it goes.
 """
 
 from __future__ import annotations
@@ -55,14 +56,30 @@ def order_query(column: Places) -> exp.Select:
     return exp.select(VALUE, "place").from_(column.relation.copy())
 
 
-def cuts_query(cuts: exp.Table, places: Sequence[Places], names: BoxColumns, *, relaxed: bool) -> exp.Select:
+def numbers_query(cuts: exp.Table, parts: exp.Table) -> exp.Select:
+    """Return the query of the numbers of all parts: first those that were cut, with part 1 as number 1, then boxes."""
+    cut = exp.select(sql.named(sql.literal(1), "kind"), PART).from_(cuts.copy())
+    boxes = exp.select(sql.named(sql.literal(2), "kind"), PART).from_(parts.copy())
+    order = exp.Order(expressions=[exp.Ordered(this=sql.column(name)) for name in ("kind", PART)])
+    number = sql.cast(exp.Window(this=exp.RowNumber(), order=order), "INTEGER")
+    return exp.select(PART, sql.named(number, "number")).from_(
+        exp.union(cut.distinct(), boxes, distinct=False).subquery("parts")
+    )
+
+
+def cuts_query(
+    cuts: exp.Table, numbers: exp.Table, places: Sequence[Places], names: BoxColumns, *, relaxed: bool
+) -> exp.Select:
     """Return the query of the cuts in terms of values."""
     column_name = exp.Case(this=sql.column("column_number", "cuts"))
     for column in places:
         own = column.hierarchy.column.name
         column_name = column_name.when(sql.literal(column.number + 1), sql.literal(own), copy=False)
-    query = exp.select(sql.named(sql.column(PART, "cuts"), names.box), sql.named(column_name, names.cut_column))
+    query = exp.select(sql.named(sql.column("number", "own"), names.box), sql.named(column_name, names.cut_column))
     query = query.from_(sql.aliased(cuts, "cuts"))
+    for alias, part in (("own", PART), ("inside", "inside"), ("outside", "outside")):
+        same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(part, "cuts"))
+        query = query.join(sql.aliased(numbers, alias), on=same)
     for column in places:
         number, alias = column.number, f"places_{column.number + 1}"
         its_own = exp.EQ(this=sql.column("column_number", "cuts"), expression=sql.literal(number + 1))
@@ -78,12 +95,14 @@ def cuts_query(cuts: exp.Table, places: Sequence[Places], names: BoxColumns, *, 
     if relaxed:
         query = query.select(sql.named(sql.column("position", "cuts"), names.position))
     return query.select(
-        sql.named(sql.column("inside", "cuts"), names.inside), sql.named(sql.column("outside", "cuts"), names.outside)
+        sql.named(sql.column("number", "inside"), names.inside),
+        sql.named(sql.column("number", "outside"), names.outside),
     )
 
 
 def boxes_query(
     parts: exp.Table,
+    numbers: exp.Table,
     cells: Sequence[exp.Table],
     places: Sequence[Places],
     names: BoxColumns,
@@ -93,12 +112,15 @@ def boxes_query(
 
     Args:
         parts: the parts.
+        numbers: of the parts.
         cells: for each column, the labels of the parts.
         places: of the columns.
         names: of the columns of the result.
         types: for each column, the type of its labels; None where every part has one value.
     """
-    query = exp.select(sql.named(sql.column(PART, "parts"), names.box)).from_(sql.aliased(parts, "parts"))
+    query = exp.select(sql.named(sql.column("number", "own"), names.box)).from_(sql.aliased(parts, "parts"))
+    own = exp.EQ(this=sql.column(PART, "own"), expression=sql.column(PART, "parts"))
+    query = query.join(sql.aliased(numbers, "own"), on=own)
     labels = []
     for column, relation in zip(places, cells, strict=True):
         number = column.number

@@ -39,51 +39,75 @@ def step_name(publication: Publication, step: str) -> str:
 
 def walk_query(publication: Publication, recoding: Multidimensional) -> exp.Query:
     """Return the query that leads every combination of values, or every row, from box 1 to where it is published."""
-    walk = step_name(publication, "walk")
-    names = BoxColumns(publication.hierarchies)
-    carried = _carried(publication, recoding)
-    relaxed = recoding.cutting.cut == "relaxed"
-    # 1. Where the walk begins.
-    begin = exp.select(*(sql.column(name, "source") for name in carried))
-    if relaxed:
-        begin = begin.from_(sql.aliased(publication.source, "source"))
-    else:
-        distinct = exp.select(*(sql.column(name) for name in carried)).distinct().from_(publication.source.copy())
-        begin = begin.from_(distinct.subquery("source"))
-    order = []
-    for number, hierarchy in enumerate(publication.hierarchies):
-        value = sql.column(hierarchy.column.name, "source")
-        if (table := recoding.orders[number]) is None:
-            order.append(exp.Ordered(this=value, nulls_first=True))
-            continue
-        alias = f"order_{number + 1}"
-        begin = begin.join(sql.aliased(table, alias), on=sql.same(value, sql.column(VALUE, alias)))
-        begin = begin.select(sql.named(sql.column("place", alias), names.place[number]))
-        order.append(exp.Ordered(this=sql.column("place", alias)))
-    if relaxed:  # rows that are alike stand in an order that says nothing
-        published = [sql.column(column.name, "source") for column in publication.columns]
-        order.append(exp.Ordered(this=shuffled(published, publication.seed)))
-        position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
-        begin = begin.select(sql.named(position, names.position))
-    begin = begin.select(sql.named(sql.literal(1), names.box))
-    # 2. A step.
-    places = [names.place[number] for number, table in enumerate(recoding.orders) if table is not None]
-    kept = [*carried, *places, *([names.position] if relaxed else [])]
+    walk, names = step_name(publication, "walk"), BoxColumns(publication.hierarchies)
+    kept = _kept(publication, recoding, names)
     goes = exp.Case().when(_goes_inside(publication, recoding, names), sql.column(names.inside, _CUT))
     step = (
         exp.select(*(sql.column(name, walk) for name in kept))
         .select(sql.named(goes.else_(sql.column(names.outside, _CUT)), names.box))
-        .from_(walk)
+        .from_(sql.relation(walk))
         .join(
             sql.aliased(recoding.cuts_table, _CUT),
             on=exp.EQ(this=sql.column(names.box, _CUT), expression=sql.column(names.box, walk)),
         )
     )
-    return exp.union(begin, step, distinct=False)
+    return exp.union(_begin(publication, recoding, names), step, distinct=False)
+
+
+def _begin(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Select:
+    """Return the query of what walks, in box 1: combinations of values, texts as their places; or numbered rows."""
+    if recoding.cutting.cut != "relaxed":
+        begin = exp.select(*_keys(publication, recoding, names)).distinct()
+        begin = _with_orders(begin.from_(sql.aliased(publication.source, "source")), publication, recoding)
+        return begin.select(sql.named(sql.literal(1), names.box))
+    published = [sql.column(column.name, "source") for column in publication.columns]
+    begin = exp.select(*published).from_(sql.aliased(publication.source, "source"))
+    begin = _with_orders(begin, publication, recoding)
+    order = []
+    for number, key in enumerate(_keys(publication, recoding, names)):
+        if recoding.orders[number] is not None:
+            begin = begin.select(key)
+        order.append(exp.Ordered(this=key.unalias().copy(), nulls_first=True))
+    # Rows that are alike stand in an order that says nothing.
+    order.append(exp.Ordered(this=shuffled([column.copy() for column in published], publication.seed)))
+    position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
+    return begin.select(sql.named(position, names.position), sql.named(sql.literal(1), names.box))
+
+
+def _keys(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> list[exp.Expr]:
+    """Return what a row is cut by in each quasi-identifier: its value, or the place of a text."""
+    return [
+        sql.column(hierarchy.column.name, "source")
+        if recoding.orders[number] is None
+        else sql.named(sql.column("place", _order(number)), names.place[number])
+        for number, hierarchy in enumerate(publication.hierarchies)
+    ]
+
+
+def _with_orders(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
+    """Join the places of texts to the rows of the source."""
+    for number, hierarchy in enumerate(publication.hierarchies):
+        if (table := recoding.orders[number]) is not None:
+            value = sql.column(hierarchy.column.name, "source")
+            same = sql.same(value, sql.column(VALUE, _order(number)))
+            query = query.join(sql.aliased(table, _order(number)), on=same)
+    return query
+
+
+def _kept(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> list[str]:
+    """Return the columns that the walk carries along."""
+    keys = [
+        hierarchy.column.name if recoding.orders[number] is None else names.place[number]
+        for number, hierarchy in enumerate(publication.hierarchies)
+    ]
+    if recoding.cutting.cut != "relaxed":
+        return keys
+    published = [column.name for column in publication.columns]
+    return [*published, *(key for key in keys if key not in published), names.position]
 
 
 def boxed_query(publication: Publication, recoding: Multidimensional, *, with_entity: bool = True) -> exp.Select:
-    """Return the query of all rows with the labels of their boxes, over the steps of ``walk_steps``."""
+    """Return the query of all rows with the labels of their boxes, over the steps of ``with_walk``."""
     names = BoxColumns(publication.hierarchies)
     relaxed = recoding.cutting.cut == "relaxed"
     arrived = step_name(publication, "arrived")
@@ -101,8 +125,15 @@ def boxed_query(publication: Publication, recoding: Multidimensional, *, with_en
         query = query.select(sql.named(sql.column(entity.name, rows), publication.entity_name))
     if relaxed:
         return query.from_(sql.relation(arrived))
-    same = sql.all_of(sql.same(sql.column(name, "source"), sql.column(name, arrived)) for name in names.labels)
-    return query.from_(sql.aliased(publication.source, "source")).join(sql.relation(arrived), on=same)
+    keys = _keys(publication, recoding, names)
+    same = [
+        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived))
+        if recoding.orders[number] is None
+        else exp.EQ(this=key.unalias(), expression=sql.column(key.alias_or_name, arrived))
+        for number, key in enumerate(keys)
+    ]
+    query = _with_orders(query.from_(sql.aliased(publication.source, "source")), publication, recoding)
+    return query.join(sql.relation(arrived), on=sql.all_of(same))
 
 
 def with_walk(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
@@ -110,18 +141,21 @@ def with_walk(query: exp.Select, publication: Publication, recoding: Multidimens
 
     What has arrived is kept in between: else the engine may join the source to every step of the walk.
     """
-    names = BoxColumns(publication.hierarchies)
-    walk = step_name(publication, "walk")
+    walk, names = step_name(publication, "walk"), BoxColumns(publication.hierarchies)
     labels = [
         sql.named(sql.column(names.labels[number], _BOXES), names.published[number])
         for number, kind in enumerate(recoding.types)
         if kind is not None
     ]
-    in_box = exp.EQ(this=sql.column(names.box, _BOXES), expression=sql.column(names.box, walk))
-    arrived = exp.select(*(sql.column(name, walk) for name in _carried(publication, recoding)), *labels)
-    arrived = arrived.from_(sql.relation(walk)).join(
+    box = sql.column(names.box, walk)
+    in_box = exp.EQ(this=sql.column(names.box, _BOXES), expression=box)
+    kept = [name for name in _kept(publication, recoding, names) if name != names.position]
+    arrived = exp.select(*(sql.column(name, walk) for name in kept), *labels).from_(sql.relation(walk))
+    arrived = arrived.join(
         sql.aliased(recoding.boxes_table, _BOXES), on=sql.all_of([in_box, *_within(publication, recoding, names)])
     )
+    # Boxes have higher numbers than cuts.
+    arrived = arrived.where(exp.GT(this=box.copy(), expression=sql.literal(recoding.cuts)))
     query = query.with_(walk, as_=walk_query(publication, recoding), recursive=True)
     return query.with_(step_name(publication, "arrived"), as_=arrived, materialized=True, recursive=True)
 
@@ -167,11 +201,8 @@ def copies(publication: Publication, of_its_own: Publication) -> list[tuple[exp.
     return [*found, (ours.cuts_table, theirs.cuts_table), (ours.boxes_table, theirs.boxes_table)]
 
 
-def _carried(publication: Publication, recoding: Multidimensional) -> list[str]:
-    """Return the columns of the source that the walk carries along."""
-    if recoding.cutting.cut == "relaxed":
-        return [column.name for column in publication.columns]
-    return publication.quasi_identifiers
+def _order(number: int) -> str:
+    return f"order_{number + 1}"
 
 
 def _goes_inside(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Expr:

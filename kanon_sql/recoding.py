@@ -73,6 +73,7 @@ class Multidimensional:
     Attributes:
         cutting: how the table was cut.
         boxes: how many there are.
+        cuts: how many cuts led to them; they have the numbers from 1 on, and boxes those after them.
         rounds: of cuts.
         cuts_table: the temporary table of cuts.
         boxes_table: that of boxes.
@@ -83,6 +84,7 @@ class Multidimensional:
 
     cutting: Cutting
     boxes: int
+    cuts: int
     rounds: int
     cuts_table: exp.Table
     boxes_table: exp.Table

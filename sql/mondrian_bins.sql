@@ -1,5 +1,5 @@
-/* For each part, the bin that its median is in; the one before it, because the last place of a part is never the cut; and
-   the rows below both. */
+/* For each part, the places of the bin that its median is in, and of the one before it, because the last place of a part
+   is never the cut; and the rows below both. */
 WITH counted AS (
   SELECT
     part,
@@ -12,6 +12,9 @@ WITH counted AS (
 ), halves AS (
   SELECT
     counted.*,
+    chosen.column_number,
+    chosen.low,
+    chosen.high - chosen.low + 1 AS width,
     ROW_NUMBER() OVER (PARTITION BY counted.part ORDER BY counted.bin DESC) AS from_above
   FROM counted
   JOIN kanon_chosen AS chosen
@@ -21,8 +24,9 @@ WITH counted AS (
 )
 SELECT
   part,
-  bin,
-  COALESCE(bin_before, bin) AS bin_before,
+  column_number,
+  low + CAST(CEIL(COALESCE(bin_before, bin) * width / CAST($bins AS DOUBLE)) AS INTEGER) AS from_place,
+  low + CAST(CEIL((bin + 1) * width / CAST($bins AS DOUBLE)) AS INTEGER) - 1 AS to_place,
   CAST(up_to - n - COALESCE(n_before, 0) AS BIGINT) AS below
 FROM halves
 WHERE

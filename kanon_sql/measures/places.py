@@ -8,8 +8,8 @@ fewest rows comes first. (On Adult, cutting at the median of that order loses 8 
 order of siblings: rare values are told apart early.) NULL is a leaf like any other there.
 
 ``number`` is the value as a number, where it has a distance; ``n`` counts the rows of the table with the value and
-``up_to`` those up to its place. ``node_l`` is the first place under the label of level l, ``leaves_l`` and ``rows_l``
-what is under it.
+``up_to`` those up to its place. ``node_l`` is the first place under the label of level l; ``leaves_l`` and ``rows_l``,
+of texts, are what is under it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,11 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     ).from_(sql.aliased(hierarchy.relation, "lookup"))
     at_bottom = exp.EQ(this=sql.column("level", "leaf"), expression=sql.literal(0))
     leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
-    rows = [sql.named(_over(exp.Sum(this=sql.column(N)), node(level)), _rows(level)) for level in inner]
+    # What is under a label is asked of texts only.
+    under = () if column.numeric else inner
+    rows = [
+        sql.named(sql.cast(_over(exp.Sum(this=sql.column(N)), node(level)), "BIGINT"), _rows(level)) for level in under
+    ]
     counted = exp.select("*", *rows).from_("leaves")
     # 2. Their order.
     if column.numeric:
@@ -135,14 +139,8 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
     upwards = exp.Order(expressions=[exp.Ordered(this=sql.column("place"))])
     up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=upwards, spec=frame)
-    above = [
-        item
-        for level in inner
-        for item in (
-            sql.named(_over(exp.Min(this=sql.column("place")), node(level)), node_name(level)),
-            sql.named(_over(exp.Count(this=exp.Star()), node(level)), f"leaves_{level}"),
-        )
-    ]
+    above = [sql.named(_over(exp.Min(this=sql.column("place")), node(level)), node_name(level)) for level in inner]
+    above += [sql.named(_over(exp.Count(this=exp.Star()), node(level)), f"leaves_{level}") for level in under]
     return (
         exp.select("*", sql.named(sql.cast(up_to, "BIGINT"), "up_to"), *above)
         .from_("placed")

@@ -26,9 +26,9 @@ def propose(parts: Parts) -> None:
     bins = 0 if cut == "node" else _bins(parts)
     if bins:
         parts.make("kanon_binned", "rows in each bin of places", lambda: _binned_query(parts), bins=bins)
-        parts.make("kanon_bins", "the bins with the median", lambda: parts.query("mondrian_bins"))
+        parts.make("kanon_bins", "the bins with the median", lambda: parts.query("mondrian_bins"), bins=bins)
         title = "rows at each place of these bins"
-        parts.make("kanon_histogram", title, lambda: _histogram_of_bins_query(parts), bins=bins)
+        parts.make("kanon_histogram", title, lambda: _histogram_of_bins_query(parts))
     else:
         parts.make("kanon_histogram", "rows at each place of the chosen column", lambda: histogram_query(parts))
     if cut == "relaxed":
@@ -94,13 +94,9 @@ def _histogram_of_bins_query(parts: Parts) -> exp.Query:
     bins, chosen = parts["kanon_bins"].name, parts["kanon_chosen"].name
     part, place = parts.of_tuple(PART), parts.place()
     rows = sql.named(sql.sum_of(parts.of_tuple(N)), N)
-    same = exp.EQ(this=sql.column(PART, bins), expression=parts.of_tuple(PART))
-    here = exp.Between(this=_bin(parts), low=sql.column("bin_before", bins), high=sql.column("bin", bins))
     below = sql.column("below", bins)
-    of_bins = parts.tuples_with("kanon_chosen", part, sql.named(place, "place"), rows, below)
-    of_bins = (
-        of_bins.join(parts["kanon_bins"].copy(), on=same).where(here).group_by(part.copy(), place.copy(), below.copy())
-    )
+    of_bins = parts.tuples_with("kanon_bins", part, sql.named(place, "place"), rows, below)
+    of_bins = of_bins.where(parts.is_inside("kanon_bins")).group_by(part.copy(), place.copy(), below.copy())
     if all(column.null is None for column in parts.places):
         return of_bins
     none = sql.named(sql.cast(sql.literal(0), "BIGINT"), "below")

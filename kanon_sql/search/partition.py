@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.boxes import BoxColumns, boxes_query, cuts_query, has_several_values, order_query
+from kanon_sql.boxes import BoxColumns, boxes_query, cuts_query, has_several_values, numbers_query, order_query
 from kanon_sql.errors import UsageError
 from kanon_sql.frequency import N
 from kanon_sql.measures.part_labels import cells_query, label_type
@@ -75,9 +75,12 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
     # 3. In terms of values.
     names = BoxColumns([column.hierarchy for column in places])
     made = {name: engine.temporary_name(f"kanon_{name}") for name in ("cuts", "boxes")}
-    cuts = cuts_query(parts["kanon_cuts_made"], places, names, relaxed=cutting.cut == "relaxed")
+    numbers = engine.temporary_name("kanon_numbers")
+    numbered = numbers_query(parts["kanon_cuts_made"], table)
+    engine.run(sql.create_table(numbers.copy(), numbered, temporary=True), "numbers of cuts and boxes")
+    cuts = cuts_query(parts["kanon_cuts_made"], numbers, places, names, relaxed=cutting.cut == "relaxed")
     engine.run(sql.create_table(made["cuts"].copy(), cuts, temporary=True), "the cuts, in terms of values")
-    boxes = boxes_query(table, cells, places, names, types)
+    boxes = boxes_query(table, numbers, cells, places, names, types)
     engine.run(sql.create_table(made["boxes"].copy(), boxes, temporary=True), "the boxes")
     orders: list[exp.Table | None] = []
     for column in places:
@@ -87,10 +90,12 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
             title = f"the order of {column.hierarchy.column.name}"
             engine.run(sql.create_table(order.copy(), order_query(column), temporary=True), title)
         orders.append(order)
-    (count,) = engine.row(exp.select(sql.count_rows()).from_(table.copy()), "how many parts")
+    (boxes_made,) = engine.row(exp.select(sql.count_rows()).from_(table.copy()), "how many boxes")
+    (cuts_made,) = engine.row(exp.select(sql.count_rows()).from_(made["cuts"].copy()), "how many cuts")
     recoding = Multidimensional(
         cutting,
-        int(count),
+        int(boxes_made),
+        int(cuts_made),
         parts.rounds,
         made["cuts"],
         made["boxes"],
@@ -98,7 +103,8 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
         tuple(types[column.number] for column in places),
         tuple(column.ordered and column.null is not None for column in places),
     )
-    engine.run(sql.drop(parts["kanon_cuts_made"]), "drop the cuts in terms of places")
+    for passing in (parts["kanon_cuts_made"], numbers):
+        engine.run(sql.drop(passing), "drop the cuts in terms of places")
     return recoding, PartTables(table, tuple(cells), finished, _are_disjoint(cutting, places))
 
 

@@ -98,7 +98,7 @@ class Parts:
 
     def query(self, file: str, **values: sql.Value) -> exp.Query:
         """Return the query of a file over these tables, its other placeholders left to be bound."""
-        left = {"next": exp.Placeholder(this="next")}
+        left = {name: exp.Placeholder(this=name) for name in ("next", "bins")}
         return sql.query(file, values={**left, **values}, tables=self.tables)
 
     def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
