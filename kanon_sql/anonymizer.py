@@ -56,6 +56,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     cut: str | None = None,
     labels: str | None = None,
     numbers: str | None = None,
+    pairs: int | None = None,
     seed: int | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     progress: Listener | None = None,
@@ -85,6 +86,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
         labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".
         numbers: how it writes numbers and dates: "range" (default), "mean" or "median".
+        pairs: how often "mondrian-plus" goes through pairs of parts at the end, to cut them anew together.
         seed: of the order of rows, and of random choices; drawn when not given.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         progress: called as the work goes on.
@@ -112,6 +114,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         cut=cut,
         labels=labels,
         numbers=numbers,
+        pairs=pairs,
         seed=seed,
     )
     opened = open_source(source, table)

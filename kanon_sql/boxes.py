@@ -4,10 +4,10 @@
     kanon_cuts(box, column_name, age, zip_from, zip_to, [position], inside, outside)
     kanon_boxes(box, age_from, age_to, age_null, zip_from, zip_to, age, zip)
 
-The table is box 1. Boxes that are cut have the lower numbers, those that are published the higher ones. A cut sends rows
-of its box inside, if their value in its column is no greater than the one that the cut has there (NULL is smaller than
-any), or stands from .._from to .._to in the column's order; all others go outside. A box that is not cut has what is
-published of it, and from which values to which it goes.
+The table is box 1. Boxes that are cut have the lower numbers, those that are published the higher ones. A cut sends
+rows of its box inside, if their value in its column is no greater than the one that the cut has there (NULL is smaller
+than any), or stands from .._from to .._to in the column's order; all others go outside. A box that is not cut has what
+is published of it, and from which values to which it goes.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def compare(
 def _not_for(algorithm: str) -> list[str]:
     """Return the settings that are for other algorithms only."""
     others = [] if algorithm in MONDRIAN else list(OPTIONS)
-    others += ["choose"] if algorithm == "mondrian-plus" else []
+    others += ["choose"] if algorithm == "mondrian-plus" else ["pairs"]
     return others if algorithm == "spolg" else [*others, "sample_rate"]
 
 

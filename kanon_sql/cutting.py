@@ -8,14 +8,18 @@ cut       where: "strict" (at the median; equal values stay together), "relaxed"
           value go to either side) or "node" (columns with a tree: each child of a label is a side)
 labels    how texts of a part are written: "tree" (the lowest label over all of them), "set" or "range"
 numbers   how numbers and dates of a part are written: "range", "mean" or "median"
+pairs     of mondrian-plus: how often pairs of parts are gone through at the end, to cut them anew together
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from kanon_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Choose = Literal["range", "distinct", "loss", "random"]
 Cut = Literal["strict", "relaxed", "node"]
@@ -26,7 +30,7 @@ MONDRIAN = ("mondrian", "mondrian-plus")
 """The algorithms that cut a table into parts."""
 COMPARED = ("loss", "gcp")
 """Measures by which cuts can be compared."""
-OPTIONS = ("choose", "cut", "labels", "numbers")
+OPTIONS = ("choose", "cut", "labels", "numbers", "pairs")
 """Settings of these algorithms."""
 
 
@@ -40,6 +44,7 @@ class Cutting:
         labels: how texts of a part are written.
         numbers: how numbers and dates of a part are written.
         every_cut: whether all places are compared, or only the median of each column.
+        pairs: passes over pairs of parts.
         seed: of random choices.
     """
 
@@ -48,6 +53,7 @@ class Cutting:
     labels: Texts = "tree"
     numbers: Numbers = "range"
     every_cut: bool = False
+    pairs: int = 0
     seed: int = 0
 
 
@@ -59,6 +65,7 @@ def cutting_of(
     cut: str | None,
     labels: str | None,
     numbers: str | None,
+    pairs: int | None,
     seed: int | None,
 ) -> Cutting | None:
     """Return how an algorithm cuts, with what was not said filled in; None for one that does not cut.
@@ -66,15 +73,14 @@ def cutting_of(
     Raises:
         UsageError: a setting is not known, or is not for this algorithm.
     """
-    given = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers}
-    known = {"choose": get_args(Choose), "cut": get_args(Cut), "labels": get_args(Texts), "numbers": get_args(Numbers)}
-    for name, value in given.items():
-        if value is not None and value not in known[name]:
-            raise UsageError(f"{name} is one of {', '.join(known[name])}, not {value!r}.")
+    given = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
+    _require_known(given)
     if algorithm not in MONDRIAN:
         if said := [name for name, value in given.items() if value is not None]:
             raise UsageError(f"{said[0]} is for {' and '.join(MONDRIAN)}; {algorithm} does not cut a table into parts.")
         return None
+    if pairs and algorithm != "mondrian-plus":
+        raise UsageError(f"pairs is for mondrian-plus; {algorithm} does not compare what cuts save.")
     every_cut = algorithm == "mondrian-plus"
     if every_cut and choose is not None:
         raise UsageError("mondrian-plus compares the cuts of all columns and chooses none first: leave choose out.")
@@ -90,8 +96,24 @@ def cutting_of(
         labels=labels or "tree",  # type: ignore[arg-type]
         numbers=numbers or "range",  # type: ignore[arg-type]
         every_cut=every_cut,
+        pairs=pairs or 0,
         seed=seed or 0,
     )
+
+
+def _require_known(given: Mapping[str, str | int | None]) -> None:
+    """Raise unless every setting that is given has one of its values.
+
+    Raises:
+        UsageError: one has not.
+    """
+    known = {"choose": get_args(Choose), "cut": get_args(Cut), "labels": get_args(Texts), "numbers": get_args(Numbers)}
+    for name, values in known.items():
+        if given[name] is not None and given[name] not in values:
+            raise UsageError(f"{name} is one of {', '.join(values)}, not {given[name]!r}.")
+    pairs = given["pairs"]
+    if pairs is not None and (isinstance(pairs, bool | str) or pairs < 0):
+        raise UsageError(f"pairs is a number of passes, 0 or more, not {pairs!r}.")
 
 
 def _require_comparable(measure: str, cut: str, *, every_cut: bool) -> None:

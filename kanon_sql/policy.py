@@ -78,6 +78,7 @@ class Policy:
         cut: where it cuts.
         labels: how it writes the texts of a part.
         numbers: how it writes the numbers and dates of a part.
+        pairs: passes of mondrian-plus over pairs of parts.
         seed: of the order of rows, and of random choices; None draws one.
         directory: where relative paths of hierarchies start from.
     """
@@ -95,6 +96,7 @@ class Policy:
     cut: str | None = None
     labels: str | None = None
     numbers: str | None = None
+    pairs: int | None = None
     seed: int | None = None
     directory: Path = field(default_factory=Path)
 
@@ -262,7 +264,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         measure=search.get("measure", "loss"),
         time_limit=_number(search.get("time_limit"), "search.time_limit"),
         sample_rate=_number(search.get("sample_rate"), "search.sample_rate"),
-        **{name: _checked(search.get(name), str, f"search.{name}") for name in OPTIONS},
+        **{name: _checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
         seed=_checked(release.get("seed"), int, "release.seed"),
         directory=directory,
     )

@@ -100,7 +100,7 @@ class Release:
                 self.publication.hierarchies, recoding.types, recoding.orders, strict=True
             )
         }
-        return {"choose": how.choose, "cut": how.cut, "rounds": recoding.rounds, "written": written}
+        return {"choose": how.choose, "cut": how.cut, "pairs": how.pairs, "rounds": recoding.rounds, "written": written}
 
     @property
     def path_share(self) -> float | None:

@@ -27,6 +27,7 @@ from kanon_sql.cli.options import (
     MaxSuppressedOption,
     MeasureOption,
     NumbersOption,
+    PairsOption,
     PolicyOption,
     QiOption,
     QuietOption,
@@ -105,6 +106,7 @@ def anonymize_command(
     cut: CutOption = None,
     labels: LabelsOption = None,
     numbers: NumbersOption = None,
+    pairs: PairsOption = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Of the order of rows, and of random choices; drawn if not given.")
     ] = None,
@@ -168,6 +170,7 @@ def anonymize_command(
                 "cut": cut,
                 "labels": labels,
                 "numbers": numbers,
+                "pairs": pairs,
                 "seed": seed,
             },
         )

@@ -20,6 +20,7 @@ from kanon_sql.cli.options import (
     LabelsOption,
     MeasureOption,
     NumbersOption,
+    PairsOption,
     PolicyOption,
     QiOption,
     QuietOption,
@@ -69,6 +70,7 @@ def compare_command(
     cut: CutOption = None,
     labels: LabelsOption = None,
     numbers: NumbersOption = None,
+    pairs: PairsOption = None,
     hierarchy: HierarchyOption = None,
     hierarchies: HierarchiesOption = None,
     policy_file: PolicyOption = None,
@@ -108,7 +110,7 @@ def compare_command(
             hierarchies=hierarchies,
             settings={"measure": measure, "time_limit": time_limit},
         )
-        cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers}
+        cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
         said = {name: value for name, value in cutting.items() if value is not None}
         comparison = compare(prepared, algorithms=names, k=sizes, max_suppressed=limits, progress=talk, **said)
         if sql:

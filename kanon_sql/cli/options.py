@@ -118,6 +118,14 @@ NumbersOption = Annotated[
     Numbers | None,
     typer.Option("--numbers", help="How mondrian writes the numbers and dates of a part (default: range)."),
 ]
+PairsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--pairs",
+        metavar="PASSES",
+        help="How often mondrian-plus goes through pairs of parts at the end, to cut them anew together (default: 0).",
+    ),
+]
 EntityOption = Annotated[
     str | None,
     typer.Option("--entity", metavar="COLUMN", help="Names the person: k counts people, not rows."),

@@ -188,7 +188,7 @@ def _best(parts: Parts, costs: SideCosts) -> exp.Select:
     at_null = sql.named(exp.false(), "at_null")
     position = sql.named(sql.cast(exp.null(), "BIGINT"), "position")
     allowed = sql.named(exp.true(), "allowed")
-    best = exp.select(PART, "column_number", at_null, "from_place", "to_place", position, allowed)
+    best = exp.select(PART, "column_number", at_null, "from_place", "to_place", position, allowed, "lost")
     return best.from_(ranked.subquery("ranked")).where(sql.column("rank").eq(1))
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from kanon_sql.engine.base import DeadlineReachedError
 from kanon_sql.search.best_cuts import best_cuts
 from kanon_sql.search.cuts import forbid, make, propose
+from kanon_sql.search.pairs import recut_pairs
 from kanon_sql.search.spans import chosen_query
 
 if TYPE_CHECKING:
@@ -31,6 +32,16 @@ if TYPE_CHECKING:
 
 
 def mondrian(parts: Parts, deadline: float | None = None, progress: SearchProgress | None = None) -> None:
+    """Cut until no part can be cut; then, where it is asked for, cut pairs of parts anew."""
+    _cut(parts, deadline, progress)
+    for number in range(parts.cutting.pairs if parts.costs is not None else 0):
+        more = recut_pairs(parts, number, deadline)
+        _cut(parts, deadline, progress)
+        if not more:
+            return
+
+
+def _cut(parts: Parts, deadline: float | None, progress: SearchProgress | None) -> None:
     """Cut until no part can be cut."""
 
     def chosen() -> exp.Select:
@@ -55,6 +66,7 @@ def mondrian(parts: Parts, deadline: float | None = None, progress: SearchProgre
         if not parts.number_sides():
             return
         # 4. The sides.
-        make(parts)
+        with parts.together():
+            make(parts)
         if progress is not None:
             progress(parts.rounds, None, None)

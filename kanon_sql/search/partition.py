@@ -49,9 +49,10 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
     """
     engine, places, cutting = parts.engine, parts.places, parts.cutting
     finished, tuples = parts["kanon_finished"], parts["kanon_tuples"]
-    done = exp.In(this=sql.column(PART), query=exp.select(PART).from_(finished.copy()).subquery())
-    left = exp.select("*").from_(tuples.copy()).where(exp.Not(this=done))
-    parts.insert("kanon_finished", "what is left is finished", lambda: left)
+    if not parts.all_finished:
+        done = exp.In(this=sql.column(PART), query=exp.select(PART).from_(finished.copy()).subquery())
+        left = exp.select("*").from_(tuples.copy()).where(exp.Not(this=done))
+        parts.insert("kanon_finished", "what is left is finished", lambda: left)
     # 1. The parts, and what the models measure in them.
     table = engine.temporary_name("kanon_parts")
     models = parts.problem.models
@@ -112,9 +113,10 @@ def _are_disjoint(cutting: Cutting, places: Sequence[Places]) -> bool:
     """Tell whether no combination of values is covered by the labels of two parts.
 
     Ranges and sets go no further than the sides of strict cuts; sets no further than those at nodes, whose outside has
-    a gap. The label of a tree covers more than the part has, and rows that are alike may part in a relaxed cut.
+    a gap. The label of a tree covers more than the part has, rows that are alike may part in a relaxed cut, and pairs
+    that were cut anew are no boxes.
     """
-    if cutting.cut == "relaxed":
+    if cutting.cut == "relaxed" or cutting.pairs:
         return False
     texts = [column for column in places if not column.ordered]
     return not texts or cutting.labels == "set" or (cutting.labels == "range" and cutting.cut == "strict")

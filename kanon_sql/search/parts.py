@@ -19,6 +19,7 @@ The statements of a round are the same in every round: they are made once and th
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -29,7 +30,7 @@ from kanon_sql.measures.places import PART, placed_query
 from kanon_sql.search.spans import ALL, NULLS, of_column, tried_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kanon_sql.cutting import Cutting
     from kanon_sql.measures.places import Places
@@ -39,21 +40,9 @@ if TYPE_CHECKING:
 START = "start"
 """Column of tuples whose rows may part: how many rows of the table stand before them."""
 _KEPT = ("kanon_finished", "kanon_cuts_made")
-_NAMES = (
-    *_KEPT,
-    *(
-        "kanon_tuples",
-        "kanon_tried",
-        "kanon_chosen",
-        "kanon_binned",
-        "kanon_bins",
-        "kanon_histogram",
-        "kanon_children",
-        "kanon_round",
-        "kanon_sides",
-    ),
-    "kanon_next",
-)
+_OF_A_ROUND = ("tuples", "tried", "chosen", "binned", "bins", "histogram", "children", "round", "sides", "next")
+_OF_PAIRS = ("leaves", "pairs", "better")
+_NAMES = (*_KEPT, *(f"kanon_{name}" for name in (*_OF_A_ROUND, *_OF_PAIRS)))
 
 
 class Parts:
@@ -75,6 +64,8 @@ class Parts:
         self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
         self.numbers = 1  # that were given to parts
         self.rounds = 0
+        self.all_finished = False  # whether the tuples are of no part that could be cut
+        self.whole = True  # whether tuples and cuts say the same
         self.cuttable = 1  # parts that may be cut in this round, as far as is known
         self._statements: dict[str, exp.Expr] = {}
         self._counted = [N, *([PERSONS, ENTITY] if problem.frequency.counts_people else [])]
@@ -89,8 +80,7 @@ class Parts:
         nothing = exp.select("*").from_(self["kanon_tuples"].copy()).limit(0)
         self._create("kanon_finished", nothing, "no part is finished")
         self._create("kanon_cuts_made", sql.query("mondrian_no_cuts"), "no cut was made")
-        untried = [sql.named(_tiny(0), tried_name(column)) for column in places]
-        self._create("kanon_tried", exp.select(sql.named(sql.literal(1), PART), *untried), "nothing was tried")
+        self._create("kanon_tried", self.untried("kanon_tuples", PART), "nothing was tried")
 
     def __getitem__(self, name: str) -> exp.Table:
         """Return a table by the name that it has above."""
@@ -120,6 +110,23 @@ class Parts:
         """Put rows into one of the tables."""
         self._run(title, lambda: exp.insert(query(), self[name].copy()))
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Run statements that change tuples and cuts all, or none of them if the search is stopped in between.
+
+        In a transaction of the caller's they cannot be taken back: then ``whole`` tells that the parts are of no use.
+        """
+        self.whole = False
+        if self.engine.in_transaction():
+            yield
+        else:
+            try:
+                with self.engine.transaction():
+                    yield
+            finally:
+                self.whole = True
+        self.whole = True
+
     def count(self, title: str, query: Callable[[], exp.Query]) -> int:
         """Return the number that a query counts."""
         ((found,),) = self._run(title, query)
@@ -137,13 +144,23 @@ class Parts:
         """Return a column of the tuples."""
         return sql.column(name, self["kanon_tuples"].name)
 
+    def tuple_names(self) -> list[str]:
+        """Return the names of the columns of the tuples but for the part."""
+        return [*(column.place for column in self.places), *self._counted]
+
     def others(self) -> list[exp.Expr]:
         """Return the columns of the tuples but for the part."""
-        return [self.of_tuple(name) for name in (*(column.place for column in self.places), *self._counted)]
+        return [self.of_tuple(name) for name in self.tuple_names()]
 
-    def place(self) -> exp.Expr:
+    def place(self, relation: str | None = None) -> exp.Expr:
         """Return the place of a tuple in the column that ``column_number`` says."""
-        return of_column({column.number: self.of_tuple(column.place) for column in self.places})
+        own = relation or self["kanon_tuples"].name
+        return of_column({column.number: sql.column(column.place, own) for column in self.places})
+
+    def untried(self, name: str, part: str) -> exp.Select:
+        """Return the query that says of all parts in one of the tables that nothing was tried in them."""
+        zero = [sql.named(_tiny(0), tried_name(column)) for column in self.places]
+        return exp.select(sql.named(sql.column(part), PART), *zero).distinct().from_(self[name].copy())
 
     def tuples_with(self, name: str, *selected: exp.Expr) -> exp.Select:
         """Return a query of tuples joined to what one of the tables says of their part."""

@@ -152,6 +152,8 @@ def _search_parts(
     try:
         mondrian(parts, deadline, progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
+        if not parts.whole:
+            raise
         stopped = _why(reason)
     recoding, tables = recoding_of(parts)
     parts.close()

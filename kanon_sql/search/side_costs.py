@@ -127,6 +127,12 @@ class SideCosts:
             return sql.combined([exp.Coalesce(this=item, expressions=[sql.literal(0)]) for item in own])
         return sql.least(own) if name.startswith("low") else sql.greatest(own)  # of an empty group they are NULL
 
+    def merged(self, name: str, one: exp.Expr, other: exp.Expr) -> exp.Expr:
+        """Return what is known of two groups together, neither of which is empty."""
+        if name.startswith("word"):
+            return exp.BitwiseOr(this=one, expression=other)
+        return sql.least([one, other]) if name.startswith("low") else sql.greatest([one, other])
+
     # What a side costs
 
     def cost(self, query: exp.Select, side: str) -> tuple[exp.Select, exp.Expr]:
@@ -134,7 +140,7 @@ class SideCosts:
 
         Args:
             query: of relation ``cuts``, with what is known of the side under its name.
-            side: "inside" or "outside".
+            side: what the names of the side begin with.
         """
         total: exp.Expr | None = None
         for column in self.places:
