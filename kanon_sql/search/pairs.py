@@ -88,7 +88,7 @@ def recut_pairs(parts: Parts, number: int, deadline: float | None) -> bool:
 
 
 def _leaves_query(parts: Parts, costs: SideCosts) -> exp.Query:
-    """Return the parts with their number in the order of the tree, their rows, what is known of them, what they lose."""
+    """Return the parts with their number in the order of the tree, what is known of them, and what they lose."""
     names = costs.group_names()
     finished = parts["kanon_finished"]
     known = exp.select(PART, sql.named(sql.sum_of(sql.column(N)), N), *costs.summed(grouped=False))
