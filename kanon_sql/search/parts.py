@@ -132,6 +132,10 @@ class Parts:
         ((found,),) = self._run(title, query)
         return int(found)
 
+    def rows_of(self, name: str) -> int:
+        """Return how many rows one of the tables has."""
+        return self.count(f"rows of {name}", lambda: exp.select(sql.count_rows()).from_(self[name].copy()))
+
     def close(self) -> None:
         """Drop what only the search needs."""
         for name in _NAMES:
@@ -183,16 +187,15 @@ class Parts:
             others = exp.Exists(this=exp.select("1").from_(chosen.copy()).where(same)).not_()
             return exp.select(self.of_tuple(PART), *self.others()).from_(self["kanon_tuples"].copy()).where(others)
 
-        self.insert("kanon_finished", "parts that cannot be cut are finished", query)
+        if self.rows_of("kanon_chosen") < self.rows_of("kanon_tried"):  # else there are no others to look for
+            self.insert("kanon_finished", "parts that cannot be cut are finished", query)
 
     def number_sides(self) -> int:
         """Give the sides of all allowed cuts numbers; return how many parts were tried."""
         self.rounds += 1
         title = "numbers of the new parts"
         self.make("kanon_sides", title, lambda: self.query("mondrian_sides"), next=self.numbers + 1)
-        tried = self.count(
-            "parts that were tried", lambda: exp.select(sql.count_rows()).from_(self["kanon_sides"].copy())
-        )
+        tried = self.rows_of("kanon_sides")
         self.cuttable = max(1, 2 * tried)
         return tried
 
