@@ -2,7 +2,8 @@ r"""How the values of a part of a table are written: every text label that is no
 
 one value        as it is: 34, Doctorate; NULL stays NULL
 a range          [20-34] of numbers, [2024-01-31 to 2024-03-02] of dates, [Bachelors to Doctorate] of texts
-several values   {Bachelors, Doctorate}: in the order of the texts; a comma or a backslash in a value gets a backslash
+several values   {Bachelors, Doctorate}: in the order of the texts; a comma or a backslash in a value gets a backslash,
+                 and so does " to " in a text at the end of a range
 NULL and others  {\N, [20-34]} and {\N, Bachelors}: beside other values NULL is \N
 """
 
@@ -37,6 +38,13 @@ def member(value: exp.Expr, column: Column) -> exp.Expr:
     return exp.Coalesce(this=text, expressions=[sql.literal(NULL)])
 
 
+def end_of_range(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a text as it is written at an end of a range: as in a set, and never with what stands between the ends."""
+    between = separator(column)
+    apart = sql.literal(between.replace(" ", " \\", 1))
+    return exp.func("REPLACE", member(value, column), sql.literal(between), apart, dialect="duckdb")
+
+
 def set_of(members: exp.Expr) -> exp.Expr:
     """Return a set, from its members with separators between them."""
     return joined("{", members, "}")
@@ -44,8 +52,7 @@ def set_of(members: exp.Expr) -> exp.Expr:
 
 def range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
     """Return a range, from its ends as text."""
-    numbers = column.family in {"integer", "decimal", "float"}
-    return joined("[", low, "-" if numbers else " to ", high, "]")
+    return joined("[", low, separator(column), high, "]")
 
 
 def with_null(text: exp.Expr) -> exp.Expr:

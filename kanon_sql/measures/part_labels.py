@@ -17,7 +17,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.label_text import NULL, SEPARATOR, member, range_of, set_of, text_of, with_null
+from kanon_sql.label_text import SEPARATOR, end_of_range, member, range_of, set_of, text_of, with_null
 from kanon_sql.measures.places import PART, node_name
 
 if TYPE_CHECKING:
@@ -105,10 +105,7 @@ def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
     value = text_of(sql.column(VALUE, _LOW), own)
     level = _level(column)
     if cutting.labels == "range":
-        low, high = (
-            exp.Coalesce(this=text_of(sql.column(VALUE, end), own), expressions=[sql.literal(NULL)])
-            for end in (_LOW, _HIGH)
-        )
+        low, high = (end_of_range(sql.column(VALUE, end), own) for end in (_LOW, _HIGH))
         label: exp.Expr = exp.Case().when(single, value).else_(range_of(low, high, own))
         places = exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans"))
         leaves: exp.Expr = exp.Add(this=places, expression=sql.literal(1))

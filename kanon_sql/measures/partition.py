@@ -71,9 +71,14 @@ def measure_partition(
         for number, cells in enumerate(tables.cells)
     ]
     labelled = dict(frequency.engine.rows(sql.union_all(written), "how many labels each column has"))
+    classes = frequency.engine.temporary_name("kanon_classes")
+    grouped = _classes_query(tables, models)
+    title = "parts that are written alike are one class"
+    frequency.engine.run(sql.create_table(classes, grouped, temporary=True), title)
     counts = replace(
-        count_classes(frequency, tables.parts, models), labels=tuple(labelled[number] for number in sorted(labelled))
+        count_classes(frequency, classes, models), labels=tuple(labelled[number] for number in sorted(labelled))
     )
+    frequency.engine.run(sql.drop(classes), "drop the classes")
     query = exp.select().from_(sql.aliased(tables.parts, "classes"))
     for column, cells in zip(labels, tables.cells, strict=True):
         same = exp.EQ(this=sql.column(PART, labels_alias(column)), expression=sql.column(PART, "classes"))
@@ -82,6 +87,21 @@ def measure_partition(
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
     boxes = _box_measures(frequency, tables, query, labels)
     return values_of(values, counts, boxes, None, frequency.rows, k), counts
+
+
+def _classes_query(tables: PartTables, models: Sequence[PrivacyModel]) -> exp.Select:
+    """Return the classes that a reader sees: parts with the same labels are one, at least as good as each of them."""
+    query = exp.select().from_(sql.aliased(tables.parts, "parts"))
+    labels: list[exp.Expr] = []
+    for number, cells in enumerate(tables.cells):
+        alias = f"cells_{number + 1}"
+        same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(PART, "parts"))
+        query = query.join(sql.aliased(cells, alias), on=same)
+        labels.append(sql.column("label", alias))
+    measures = [f"measure_{number}" for number in range(len(models))]
+    rows = sql.named(sql.sum_of(sql.column(N, "parts")), N)
+    worst = [sql.named(exp.Min(this=sql.column(measure, "parts")), measure) for measure in measures]
+    return query.select(rows, *worst).group_by(*labels)
 
 
 def _box_measures(

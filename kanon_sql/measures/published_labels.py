@@ -22,9 +22,9 @@ from kanon_sql.cutting import Cutting
 from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.label_text import (
-    NULL,
     SEPARATOR,
     beside_null,
+    end_of_range,
     inside,
     is_range,
     is_set,
@@ -153,10 +153,7 @@ def _is_end(end: exp.Expr, alias: str, places: Places) -> exp.Expr:
     if own.family in {"date", "timestamp"} and places.ordered:  # however the time zone writes them
         kind = exp.DataType.build(own.lookup_type, dialect="duckdb")
         return exp.EQ(this=exp.TryCast(this=end, to=kind), expression=value)
-    text = text_of(value, own)
-    if not places.ordered:
-        text = exp.Coalesce(this=text, expressions=[sql.literal(NULL)])
-    return exp.EQ(this=end, expression=text)
+    return exp.EQ(this=end, expression=text_of(value, own) if places.ordered else end_of_range(value, own))
 
 
 def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
