@@ -3,19 +3,19 @@
 WITH ranked AS (
   SELECT
     *,
-    SUM(n) FILTER(WHERE n < $k) OVER (PARTITION BY part) AS small,
+    SUM(CASE WHEN n < $k THEN n ELSE 0 END) OVER (PARTITION BY part) AS small,
     ROW_NUMBER() OVER (PARTITION BY part ORDER BY n < $k, n, from_place) AS rank
   FROM kanon_children
 ), owned AS (
   SELECT
     *,
-    n >= $k AND NOT (rank = 1 AND COALESCE(small, 0) BETWEEN 1 AND $k - 1) AS own
+    n >= $k AND NOT (rank = 1 AND small BETWEEN 1 AND $k - 1) AS own
   FROM ranked
 ), counted AS (
   SELECT
     *,
-    COUNT(*) FILTER(WHERE own) OVER (PARTITION BY part) AS owns,
-    COUNT(*) FILTER(WHERE NOT own) OVER (PARTITION BY part) AS others,
+    SUM(CASE WHEN own THEN 1 ELSE 0 END) OVER (PARTITION BY part) AS owns,
+    SUM(CASE WHEN own THEN 0 ELSE 1 END) OVER (PARTITION BY part) AS others,
     ROW_NUMBER() OVER (PARTITION BY part ORDER BY NOT own, from_place) AS place_in_order
   FROM owned
 )

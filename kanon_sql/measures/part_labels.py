@@ -18,7 +18,7 @@ from kanon_sql import sql
 from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.label_text import SEPARATOR, end_of_range, member, range_of, set_of, text_of, with_null
-from kanon_sql.measures.places import PART, node_name
+from kanon_sql.measures.places import PART, same_label
 
 if TYPE_CHECKING:
     from kanon_sql.cutting import Cutting
@@ -235,10 +235,9 @@ def _level(column: Places) -> exp.Expr:
         single = exp.or_(only_null, exp.and_(single, exp.Not(this=sql.column("has_null", "spans"))))
     case = exp.Case().when(single, sql.literal(0), copy=False)
     for level in range(1, column.hierarchy.height):
-        name = node_name(level)
-        same: exp.Expr = exp.EQ(this=sql.column(name, _LOW), expression=sql.column(name, _HIGH))
+        same = same_label(column, level, _LOW, _HIGH)
         if with_null:
-            too = exp.EQ(this=sql.column(name, _NULL), expression=sql.column(name, _HIGH))
+            too = same_label(column, level, _NULL, _HIGH)
             same = exp.and_(same, exp.or_(exp.Not(this=sql.column("has_null", "spans")), too))
         case = case.when(same, sql.literal(level), copy=False)
     return case.else_(sql.literal(column.hierarchy.height), copy=False)

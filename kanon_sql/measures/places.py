@@ -8,8 +8,8 @@ fewest rows comes first. (On Adult, cutting at the median of that order loses 8 
 order of siblings: rare values are told apart early.) NULL is a leaf like any other there.
 
 ``number`` is the value as a number, where it has a distance; ``n`` counts the rows of the table with the value and
-``up_to`` those up to its place. ``node_l`` is the first place under the label of level l; ``leaves_l`` and ``rows_l``,
-of texts, are what is under it.
+``up_to`` those up to its place. Of texts, ``node_l`` is the first place under the label of level l, ``leaves_l`` and
+``rows_l`` are what is under it.
 """
 
 from __future__ import annotations
@@ -80,6 +80,16 @@ def node_name(level: int) -> str:
     return f"node_{level}"
 
 
+def same_label(column: Places, level: int, one: str, other: str) -> exp.Expr:
+    """Return the condition that the places under two aliases have the label of a level in common: a prefix."""
+    masks = [(code_name(placement.number), placement.word.mask(level)) for placement in column.labels.placements]
+    return sql.all_of(
+        exp.EQ(this=sql.bits(sql.column(name, one), mask), expression=sql.bits(sql.column(name, other), mask))
+        for name, mask in masks
+        if mask
+    )
+
+
 def make_places(
     frequency: FrequencySet, hierarchies: Sequence[Hierarchy], labels: Sequence[Labels]
 ) -> tuple[Places, ...]:
@@ -119,7 +129,7 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     ).from_(sql.aliased(hierarchy.relation, "lookup"))
     at_bottom = exp.EQ(this=sql.column("level", "leaf"), expression=sql.literal(0))
     leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
-    # What is under a label is asked of texts only.
+    # Where a label begins and what is under it is asked of texts only.
     under = () if column.numeric else inner
     rows = [
         sql.named(sql.cast(_over(exp.Sum(this=sql.column(N)), node(level)), "BIGINT"), _rows(level)) for level in under
@@ -128,8 +138,9 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     # 2. Their order.
     if column.numeric:
         order = [exp.Ordered(this=sql.column(VALUE), nulls_first=True)]
-        nulls = sql.where(sql.count_rows(), sql.column(VALUE).is_(exp.null()))
-        number: exp.Expr = exp.Sub(this=_numbered(order), expression=_over(nulls, []))
+        # Not a filtered count over all rows, which takes DuckDB ten times as long as all else.
+        nulls = exp.select(sql.count_rows()).from_("leaves").where(sql.column(VALUE).is_(exp.null()))
+        number: exp.Expr = exp.Sub(this=_numbered(order), expression=nulls.subquery())
     else:
         order = [exp.Ordered(this=key) for level in reversed(inner) for key in (sql.column(_rows(level)), *node(level))]
         order += [exp.Ordered(this=key) for key in (sql.column(N), *map(sql.column, codes))]
@@ -139,8 +150,14 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
     upwards = exp.Order(expressions=[exp.Ordered(this=sql.column("place"))])
     up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=upwards, spec=frame)
-    above = [sql.named(_over(exp.Min(this=sql.column("place")), node(level)), node_name(level)) for level in inner]
-    above += [sql.named(_over(exp.Count(this=exp.Star()), node(level)), f"leaves_{level}") for level in under]
+    above = [
+        item
+        for level in under
+        for item in (
+            sql.named(_over(exp.Min(this=sql.column("place")), node(level)), node_name(level)),
+            sql.named(_over(exp.Count(this=exp.Star()), node(level)), f"leaves_{level}"),
+        )
+    ]
     return (
         exp.select("*", sql.named(sql.cast(up_to, "BIGINT"), "up_to"), *above)
         .from_("placed")
