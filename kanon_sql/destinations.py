@@ -203,14 +203,14 @@ def require_viewable(publication: Publication) -> None:
         UsageError: the recoding is a local one, or its labels name the values that there are now.
     """
     recoding = publication.recoding
-    if isinstance(recoding, Multidimensional) and (
-        recoding.cutting.labels == "set" or recoding.cutting.cut == "relaxed"
-    ):
-        what = "Sets of values name those" if recoding.cutting.labels == "set" else "Relaxed cuts part the rows"
-        raise UsageError(
-            f"{what} that the table has now, and a view shows what it will have: make a table or a file, or leave "
-            "--labels set and --cut relaxed out."
-        )
+    if isinstance(recoding, Multidimensional):
+        of_now = {"--labels set": recoding.cutting.labels == "set", "--cut relaxed": recoding.cutting.cut == "relaxed"}
+        of_now[f"--numbers {recoding.cutting.numbers}"] = recoding.cutting.numbers != "range"
+        if said := [option for option, is_said in of_now.items() if is_said]:
+            raise UsageError(
+                f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
+                f"have: make a table or a file, or leave {said[0]} out."
+            )
     if isinstance(recoding, Local):
         raise UsageError(
             "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "

@@ -49,7 +49,8 @@ def release(clinic: Path) -> Iterator[kanon.Release]:
 
 # What the statements of a round of Mondrian read: two parts, of which one has NULLs, and a label with three children.
 TABLES = """
-CREATE TABLE kanon_chosen AS FROM (VALUES (1, 10, 1, 1, 5, NULL, NULL), (2, 8, 2, 0, 3, 0, NULL), (3, 12, 3, 1, 9, NULL, 1))
+CREATE TABLE kanon_chosen AS
+    FROM (VALUES (1, 10, 1, 1, 5, NULL, NULL), (2, 8, 2, 0, 3, 0, NULL), (3, 12, 3, 1, 9, NULL, 1))
     chosen(part, total, column_number, low, high, null_place, level);
 CREATE TABLE kanon_histogram AS FROM (VALUES (1, 1, 3, 0), (1, 2, 4, 0), (1, 5, 3, 0), (2, 0, 4, 0), (2, 3, 4, 0))
     histogram(part, place, n, below);
@@ -58,6 +59,7 @@ CREATE TABLE kanon_children AS FROM (VALUES (3, 3, 1, 3, 6), (3, 3, 4, 6, 5), (3
     children(part, column_number, from_place, to_place, n);
 CREATE TABLE kanon_round AS FROM (VALUES (1, 1, false, 0, 2, NULL, true), (2, 2, true, 0, 0, NULL, false))
     round(part, column_number, at_null, from_place, to_place, position, allowed);
+CREATE TABLE kanon_cuts_made AS FROM (VALUES (1, 2, 3), (2, 4, 5), (3, 6, 7)) cuts(part, inside, outside);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
 

@@ -17,6 +17,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.identity import published
 from kanon_sql.label_text import SEPARATOR, end_of_range, member, range_of, set_of, text_of, with_null
 from kanon_sql.measures.places import PART, same_label
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LABEL = "label"
 _LOW, _HIGH, _NULL = "low_end", "high_end", "null_end"
+_LOWEST, _HIGHEST = "lowest_number", "highest_number"
 _MICROSECONDS = 1_000_000
 
 
@@ -69,7 +71,9 @@ def _numbers(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
         middle = _means(tuples, column) if cutting.numbers == "mean" else _medians(tuples, column)
         same = exp.EQ(this=sql.column(PART, "middle"), expression=sql.column(PART, "spans"))
         query = query.join("middle", on=same, join_type="left").with_("middle", as_=middle)
-        label = sql.cast(sql.column("middle", "middle"), label_type(column, cutting))
+        kind = label_type(column, cutting)
+        label = exp.Case().when(single, sql.cast(published(low, own), kind))
+        label = label.else_(sql.cast(sql.column("middle", "middle"), kind))
     # What it stands for.
     places = exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans"))
     rows: exp.Expr = exp.Coalesce(this=_up_to_high(_LOW), expressions=[sql.literal(0)])
@@ -85,8 +89,8 @@ def _numbers(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
         sql.named(sql.cast(rows, "BIGINT"), N),
         sql.named(sql.cast(leaves, "BIGINT"), "leaves"),
         sql.named(exp.false(), "at_root"),
-        sql.named(sql.column("number", _LOW), "lower"),
-        sql.named(sql.column("number", _HIGH), "upper"),
+        sql.named(sql.column("number", _LOW if column.finite is None else _LOWEST), "lower"),
+        sql.named(sql.column("number", _HIGH if column.finite is None else _HIGHEST), "upper"),
         sql.column("low", "spans"),
         sql.column("high", "spans"),
         *([sql.column("has_null", "spans")] if column.null is not None else []),
@@ -220,6 +224,13 @@ def _with_ends(query: exp.Select, column: Places) -> exp.Select:
     for alias, name in ((_LOW, "low"), (_HIGH, "high")):
         condition = exp.EQ(this=sql.column("place", alias), expression=sql.column(name, "spans"))
         query = query.join(sql.aliased(column.relation, alias), on=condition, join_type="left")
+    if column.ordered and column.finite is not None:  # the ends that have a number
+        lowest = sql.greatest([sql.column("low", "spans"), sql.literal(column.finite[0])])
+        highest = sql.least([sql.column("high", "spans"), sql.literal(column.finite[1])])
+        some = exp.LTE(this=lowest, expression=highest)
+        for alias, place in ((_LOWEST, lowest), (_HIGHEST, highest)):
+            there = exp.and_(some.copy(), exp.EQ(this=sql.column("place", alias), expression=place.copy()))
+            query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left")
     if column.ordered and column.null is not None:
         is_null = exp.EQ(this=sql.column("place", _NULL), expression=sql.literal(column.null))
         query = query.join(sql.aliased(column.relation, _NULL), on=is_null, join_type="left")

@@ -46,6 +46,7 @@ class Places:
         relation: the temporary table above.
         null: the place of NULL; None where no row of the table is NULL.
         different: how many different values the table has.
+        finite: the first and the last place with a number, where some value is infinite or not a number; else None.
     """
 
     labels: Labels
@@ -53,6 +54,7 @@ class Places:
     relation: exp.Table
     null: int | None
     different: int
+    finite: tuple[int, int] | None = None
 
     @property
     def number(self) -> int:
@@ -103,9 +105,18 @@ def make_places(
         engine.run(sql.create_table(relation, query, temporary=True), f"places of {name}")
         has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
         of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
-        facts = exp.select(sql.where(exp.Max(this=sql.column("place")), of_null), sql.where(sql.count_rows(), has_rows))
-        null, different = engine.row(facts.from_(relation.copy()), f"NULLs of {name}")
-        found.append(Places(column, hierarchy, relation, null, different))
+        finite = sql.column("number").is_(exp.null()).not_()
+        odd = exp.and_(sql.column("number").is_(exp.null()), sql.column(VALUE).is_(exp.null()).not_())
+        facts = exp.select(
+            sql.where(exp.Max(this=sql.column("place")), of_null),
+            sql.where(sql.count_rows(), has_rows),
+            sql.where(sql.count_rows(), odd),
+            sql.where(exp.Min(this=sql.column("place")), finite),
+            sql.where(exp.Max(this=sql.column("place")), finite.copy()),
+        )
+        null, different, infinite, *ends = engine.row(facts.from_(relation.copy()), f"NULLs of {name}")
+        within = (ends[0], ends[1]) if infinite and column.numeric else None
+        found.append(Places(column, hierarchy, relation, null, different, within))
     return tuple(found)
 
 

@@ -221,7 +221,8 @@ SELECT
   from_place,
   to_place,
   CAST(NULL AS BIGINT) AS "position",
-  TRUE AS allowed
+  TRUE AS allowed,
+  lost
 FROM (
   SELECT
     *,
@@ -423,25 +424,15 @@ SELECT
   allowed
 FROM kanon_chosen;
 
--- parts that cannot be cut are finished
-INSERT INTO kanon_finished
+-- rows of kanon_chosen
 SELECT
-  kanon_tuples.part,
-  kanon_tuples.place_1,
-  kanon_tuples.place_2,
-  kanon_tuples.place_3,
-  kanon_tuples.n,
-  kanon_tuples.word_1,
-  kanon_tuples.point_1
-FROM kanon_tuples
-WHERE
-  NOT EXISTS(
-    SELECT
-      1
-    FROM kanon_chosen
-    WHERE
-      kanon_chosen.part = kanon_tuples.part
-  );
+  COUNT(*)
+FROM kanon_chosen;
+
+-- rows of kanon_tried
+SELECT
+  COUNT(*)
+FROM kanon_tried;
 
 -- numbers of the new parts
 CREATE TEMPORARY TABLE kanon_sides AS
@@ -475,10 +466,14 @@ SELECT
   MAX(outside) OVER (PARTITION BY part) AS rest
 FROM sides;
 
--- parts that were tried
+-- rows of kanon_sides
 SELECT
   COUNT(*)
 FROM kanon_sides;
+
+-- is a transaction open?
+SELECT
+  TXID_CURRENT();
 
 -- cut in two
 CREATE TEMPORARY TABLE kanon_next AS

@@ -56,20 +56,12 @@ FROM (VALUES
 -- 2. The release: generalize, leave out classes that are too small, mix the rows
 CREATE TABLE released AS
 WITH RECURSIVE walk AS (
-  SELECT
+  SELECT DISTINCT
     source.age,
-    source.sex,
-    source.zip,
     order_2.place AS sex_place,
     order_3.place AS zip_place,
     1 AS box
-  FROM (
-    SELECT DISTINCT
-      age,
-      sex,
-      zip
-    FROM patients
-  ) AS source
+  FROM patients AS source
   JOIN kanon_order_sex AS order_2
     ON source.sex IS NOT DISTINCT FROM order_2.value
   JOIN kanon_order_zip AS order_3
@@ -77,8 +69,6 @@ WITH RECURSIVE walk AS (
   UNION ALL
   SELECT
     walk.age,
-    walk.sex,
-    walk.zip,
     walk.sex_place,
     walk.zip_place,
     CASE
@@ -99,8 +89,8 @@ WITH RECURSIVE walk AS (
 ), arrived AS MATERIALIZED (
   SELECT
     walk.age,
-    walk.sex,
-    walk.zip,
+    walk.sex_place,
+    walk.zip_place,
     boxes.age AS age_label,
     boxes.zip AS zip_label
   FROM walk
@@ -109,6 +99,8 @@ WITH RECURSIVE walk AS (
     AND walk.age BETWEEN boxes.age_from AND boxes.age_to
     AND walk.sex_place BETWEEN boxes.sex_from AND boxes.sex_to
     AND walk.zip_place BETWEEN boxes.zip_from AND boxes.zip_to
+  WHERE
+    walk.box > 3
 ), generalized AS (
   SELECT
     arrived.age_label AS age,
@@ -116,10 +108,14 @@ WITH RECURSIVE walk AS (
     arrived.zip_label AS zip,
     source.disease
   FROM patients AS source
+  JOIN kanon_order_sex AS order_2
+    ON source.sex IS NOT DISTINCT FROM order_2.value
+  JOIN kanon_order_zip AS order_3
+    ON source.zip IS NOT DISTINCT FROM order_3.value
   JOIN arrived
     ON source.age IS NOT DISTINCT FROM arrived.age
-    AND source.sex IS NOT DISTINCT FROM arrived.sex
-    AND source.zip IS NOT DISTINCT FROM arrived.zip
+    AND order_2.place = arrived.sex_place
+    AND order_3.place = arrived.zip_place
 )
 SELECT
   generalized.age,

@@ -89,23 +89,15 @@ SELECT
   CAST(NULL AS INT) AS level
 FROM chosen;
 
--- parts that cannot be cut are finished
-INSERT INTO kanon_finished
+-- rows of kanon_chosen
 SELECT
-  kanon_tuples.part,
-  kanon_tuples.place_1,
-  kanon_tuples.place_2,
-  kanon_tuples.place_3,
-  kanon_tuples.n
-FROM kanon_tuples
-WHERE
-  NOT EXISTS(
-    SELECT
-      1
-    FROM kanon_chosen
-    WHERE
-      kanon_chosen.part = kanon_tuples.part
-  );
+  COUNT(*)
+FROM kanon_chosen;
+
+-- rows of kanon_tried
+SELECT
+  COUNT(*)
+FROM kanon_tried;
 
 -- rows at each place of the chosen column
 CREATE TEMPORARY TABLE kanon_histogram AS
@@ -224,10 +216,14 @@ SELECT
   MAX(outside) OVER (PARTITION BY part) AS rest
 FROM sides;
 
--- parts that were tried
+-- rows of kanon_sides
 SELECT
   COUNT(*)
 FROM kanon_sides;
+
+-- is a transaction open?
+SELECT
+  TXID_CURRENT();
 
 -- cut in two
 CREATE TEMPORARY TABLE kanon_next AS
