@@ -167,28 +167,28 @@ def test_into_a_schema(clinic: Path) -> None:
 # When the output is wrong, it is taken back. Each of these breaks the making of a release in another way.
 
 
-def without_suppression(publication: Publication, lookups: Any) -> Any:
+def without_suppression(publication: Publication, lookups: Any, **how: Any) -> Any:
     """Publish small classes too."""
-    query = release_query(publication, lookups)
+    query = release_query(publication, lookups, **how)
     query.set("where", None)
     return query
 
 
-def without_generalization(publication: Publication, lookups: Any) -> Any:
+def without_generalization(publication: Publication, lookups: Any, **how: Any) -> Any:
     """Publish raw values under a recoding that generalizes."""
     node = tuple(0 for _ in publication.recoding.node)
-    return release_query(replace(publication, recoding=replace(publication.recoding, node=node)), lookups)
+    return release_query(replace(publication, recoding=replace(publication.recoding, node=node)), lookups, **how)
 
 
-def with_a_row_less(publication: Publication, lookups: Any) -> Any:
+def with_a_row_less(publication: Publication, lookups: Any, **how: Any) -> Any:
     """Lose a row on the way."""
-    return release_query(publication, lookups).limit(20)
+    return release_query(publication, lookups, **how).limit(20)
 
 
-def with_an_identifier(publication: Publication, lookups: Any) -> Any:
+def with_an_identifier(publication: Publication, lookups: Any, **how: Any) -> Any:
     """Publish an identifying column."""
     columns = (*publication.columns, *publication.roles.identifying[:1])
-    return release_query(replace(publication, columns=columns), lookups)
+    return release_query(replace(publication, columns=columns), lookups, **how)
 
 
 @pytest.mark.parametrize("broken", [without_suppression, without_generalization, with_a_row_less, with_an_identifier])
