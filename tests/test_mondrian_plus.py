@@ -16,6 +16,11 @@ from plain_mondrian import parts_of, plain_rows, released, tables
 from test_scripts import paste
 
 import kanon_sql as kanon
+from kanon_sql.anonymizer import release_of
+from kanon_sql.engine.sources import open_source
+from kanon_sql.preparation import prepare_source
+from kanon_sql.progress import silent
+from kanon_sql.roles import NamedColumns
 from kanon_sql.search import pairs as pairs_module
 
 if TYPE_CHECKING:
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
 
     from conftest import Ended
     from plain_mondrian import Column, Row, Table
+
+    from kanon_sql.engine.base import Logged
 
 _ASKED = st.fixed_dictionaries(
     {"cut": st.sampled_from(["strict", "node"]), "labels": st.sampled_from(["tree", "set", "range"])}
@@ -140,3 +147,37 @@ def test_blocks_give_away_little(monkeypatch: pytest.MonkeyPatch, adult: Path) -
         values.append(table.anonymize(**asked, pairs=1).measures["gcp"] or 0)
     without, in_blocks, of_all = values
     assert without - in_blocks > 2 / 3 * (without - of_all) > 0
+
+
+@pytest.mark.parametrize("asked", [{}, {"cut": "relaxed"}, {"algorithm": "mondrian-plus", "labels": "set", "pairs": 2}])
+def test_stopped_before_any_statement_the_parts_so_far_are_a_release(clinic: Path, asked: dict[str, Any]) -> None:
+    """Ctrl-C is pressed just before the first, the 42nd, the 83rd ... statement of the search."""
+    named = NamedColumns(quasi_identifiers=("age", "sex", "zip"), rest="drop")
+    policy = kanon.Policy(**{"columns": named, "models": (kanon.KAnonymity(3),), "algorithm": "mondrian", **asked})
+    stopped = set()
+    for pressed in range(0, 10_000, 41):
+        source = open_source(clinic, "patients")
+        with source.engine:
+            prepared = prepare_source(source, policy)
+            prepared.places()
+            left = [pressed]
+
+            def press(logged: Logged, left: list[int] = left) -> None:
+                left[0] -= logged.title != "is a transaction open?"
+                if left[0] == -1:
+                    raise KeyboardInterrupt
+
+            source.engine.listener = press
+            try:
+                release = release_of(prepared, policy, silent)
+            except KeyboardInterrupt:  # before the first part, or after the last one
+                continue
+            source.engine.listener = None
+            found = release.verify()
+            assert (found.rows, found.classes_failing) == (60, 0)
+            assert found.smallest_class is not None
+            assert found.smallest_class >= 3
+            stopped.add(release.result.stopped)
+            if left[0] >= 0:
+                break
+    assert stopped == {"interrupt", None}
