@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kanon_sql.comparison import Compared, Comparison
 
 FORMATS = (".svg", ".png", ".html")
-_MARKS = "osD^vPX*"  # a mark for each line, for those who do not see its colour
+_MARKS = "osD^vPX*h"  # a mark for each line, for those who do not see its colour
 
 
 def check_plot(path: Path) -> None:
