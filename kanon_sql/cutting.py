@@ -14,7 +14,7 @@ pairs     of mondrian-plus: how often pairs of parts are gone through at the end
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from kanon_sql.errors import UsageError
 
@@ -91,10 +91,10 @@ def cutting_of(
     if choose == "loss":
         _require_comparable(measure, cut, every_cut=every_cut)
     return Cutting(
-        choose=choose,  # type: ignore[arg-type]  # checked above, like the others
-        cut=cut,  # type: ignore[arg-type]
-        labels=labels or "tree",  # type: ignore[arg-type]
-        numbers=numbers or "range",  # type: ignore[arg-type]
+        choose=cast("Choose", choose),  # the names were checked above
+        cut=cast("Cut", cut),
+        labels=cast("Texts", labels or "tree"),
+        numbers=cast("Numbers", numbers or "range"),
         every_cut=every_cut,
         pairs=pairs or 0,
         seed=seed or 0,

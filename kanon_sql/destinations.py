@@ -18,14 +18,13 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.engine.files import is_among
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded, unused_name
-from kanon_sql.plan import joined_hierarchies
 from kanon_sql.publish import readable_lookups, release_query
-from kanon_sql.publish_boxes import copies, of_view
+from kanon_sql.publish_boxes import of_view
 from kanon_sql.publish_local import recoding_statements
-from kanon_sql.recoding import Local, Multidimensional
+from kanon_sql.publish_view import require_viewable, view_lookups, view_statements, without_dots
+from kanon_sql.recoding import Local
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, Verification, verify
 
@@ -183,7 +182,7 @@ def publish_view(
     target = check_target(source, name, "view", replace=replace)
     staging = _beside(target, engine)
     lookups = view_lookups(publication, name)
-    viewed = of_view(publication, _without_dots(name))
+    viewed = of_view(publication, without_dots(name))
     seconds: dict[str, float] = {}
     with engine.transaction():
         with timed(seconds, "publish"):
@@ -194,57 +193,6 @@ def publish_view(
             verification = _verified(engine, viewed, lookups, staging, expected)
         _take_name(engine, staging, target, "VIEW")
     return Published(name, verification, seconds)
-
-
-def require_viewable(publication: Publication) -> None:
-    """Raise if a release cannot be a view.
-
-    Raises:
-        UsageError: the recoding is a local one, or its labels name the values that there are now.
-    """
-    recoding = publication.recoding
-    if isinstance(recoding, Multidimensional):
-        of_now = {"--labels set": recoding.cutting.labels == "set", "--cut relaxed": recoding.cutting.cut == "relaxed"}
-        of_now[f"--numbers {recoding.cutting.numbers}"] = recoding.cutting.numbers != "range"
-        if said := [option for option, is_said in of_now.items() if is_said]:
-            raise UsageError(
-                f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
-                f"have: make a table or a file, or leave {said[0]} out."
-            )
-    if isinstance(recoding, Local):
-        raise UsageError(
-            "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
-            "--algorithm optimal."
-        )
-
-
-def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
-    """Return the tables that keep the hierarchies of a view."""
-    return {
-        hierarchy.column.name: sql.relation(f"{_without_dots(view)}.{_without_dots(hierarchy.column.name)}", SCHEMA)
-        for hierarchy in publication.hierarchies
-    }
-
-
-def _without_dots(name: str) -> str:
-    """Return a name in which a dot cannot be mistaken for the one between a view and a column."""
-    return name.replace("%", "%25").replace(".", "%2E")
-
-
-def view_statements(
-    publication: Publication, view: str, staging: exp.Table, from_lookups: Mapping[str, exp.Table]
-) -> tuple[exp.Expr, ...]:
-    """Return the statements that make a view, and the tables that it joins from the lookups that there are."""
-    lookups = view_lookups(publication, view)
-    statements: list[exp.Expr] = [exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)]
-    for hierarchy in joined_hierarchies(publication):
-        table = lookups[hierarchy.column.name]
-        rows = exp.select(*levels_columns(hierarchy.height)).from_(from_lookups[hierarchy.column.name].copy())
-        statements += [sql.drop(table), sql.create_table(table, rows)]
-    viewed = of_view(publication, _without_dots(view))
-    for ours, theirs in copies(publication, viewed):
-        statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
-    return (*statements, sql.create_view(staging, release_query(viewed, lookups, live=True)))
 
 
 def publish_file(
@@ -390,7 +338,7 @@ def _relations_behind(engine: Engine, relation: exp.Table) -> list[exp.Table]:
 
 def _drop_lookups(engine: Engine, view: exp.Table) -> None:
     """Drop the hierarchies of a view that is replaced by a table: nothing reads them any more."""
-    prefix = sql.literal(f"{_without_dots(view.name)}.")
+    prefix = sql.literal(f"{without_dots(view.name)}.")
     for (name,) in engine.rows(sql.statement("lookups_of_view", values={"prefix": prefix}), "hierarchies of the view"):
         engine.run(sql.drop(sql.relation(name, SCHEMA)), "drop the hierarchies of the view that is replaced")
 

@@ -18,14 +18,12 @@ from kanon_sql.destinations import (
     publish_table,
     publish_view,
     reading_back,
-    require_viewable,
-    view_lookups,
-    view_statements,
 )
 from kanon_sql.errors import UsageError
 from kanon_sql.plan import Plan, logged_script, release_plan
 from kanon_sql.policy import Destination, Policy
 from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
 from kanon_sql.recoding import Local, Multidimensional, by_name
 from kanon_sql.verify import Expected, ModelResult, Verification
 

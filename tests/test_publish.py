@@ -12,7 +12,7 @@ import pytest
 from conftest import files_in, tables_of
 
 import kanon_sql as kanon
-from kanon_sql import destinations
+from kanon_sql import destinations, publish_view
 from kanon_sql.publish import release_query
 
 if TYPE_CHECKING:
@@ -202,7 +202,8 @@ def test_a_release_that_fails_its_check_leaves_nothing_behind(
     with anonymize(clinic, models=models, max_suppressed=0.5) as release:
         assert release.rows_suppressed > 0
         assert any(level > 0 for level in release.levels.values())
-        monkeypatch.setattr(destinations, "release_query", broken)
+        for module in (destinations, publish_view):
+            monkeypatch.setattr(module, "release_query", broken)
         publish = {
             "table": lambda: release.to_table("released"),
             "view": lambda: release.to_view("released"),

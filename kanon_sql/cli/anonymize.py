@@ -38,7 +38,8 @@ from kanon_sql.cli.options import (
     assignments,
     overridden,
 )
-from kanon_sql.cli.output import counted, figure, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output import print_json, print_prose, print_sql, visible
+from kanon_sql.cli.release_tables import print_release
 from kanon_sql.destinations import check_file, check_target
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import SourceError, UsageError
@@ -66,7 +67,6 @@ _APART = {
     ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
 }
 """Pairs of parameters that do not go together, and why."""
-_STEPS_SHOWN = 12
 
 
 def anonymize_command(
@@ -195,115 +195,6 @@ def summary_of(release: Release, published: Published) -> dict[str, Any]:
     roles = release.prepared.roles
     left_out = [column.name for column in (*roles.identifying, *roles.dropped)]
     return {**release.summary(published), "columns_left_out": left_out}
-
-
-def print_release(summary: dict[str, Any]) -> None:
-    """Print what came out, for people."""
-    if summary["cutting"] is not None:
-        _print_boxes(summary)
-    elif summary["levels"] is None:
-        _print_steps(summary)
-    else:
-        _print_levels(summary)
-    print_pairs(_findings(summary))
-
-
-def _print_levels(summary: dict[str, Any]) -> None:
-    rows = [
-        (column, level, summary["heights"][column], summary["labels"][column], _origin(summary, column))
-        for column, level in summary["levels"].items()
-    ]
-    print_table(["column", "level", "of", "labels", "hierarchy"], rows)
-
-
-def _print_steps(summary: dict[str, Any]) -> None:
-    steps = summary["steps"]
-    print_table(
-        ["column", "levels", "hierarchy"],
-        [(column, height, _origin(summary, column)) for column, height in summary["heights"].items()],
-    )
-    rows = [(number, *step["levels"].values(), step["rows"]) for number, step in enumerate(steps, start=1)]
-    print_table(["step", *summary["heights"], "rows"], rows[:_STEPS_SHOWN])
-    if len(steps) > _STEPS_SHOWN:
-        print_prose(f"{len(steps):,} steps; --format json has all of them.")
-
-
-def _print_boxes(summary: dict[str, Any]) -> None:
-    written = summary["cutting"]["written"]
-    rows = [
-        (column, written[column], summary["labels"][column], _origin(summary, column)) for column in summary["heights"]
-    ]
-    print_table(["column", "written as", "labels", "hierarchy"], rows)
-
-
-def _origin(summary: dict[str, Any], column: str) -> str:
-    hierarchy = summary["hierarchies"][column]
-    return str(hierarchy["origin"]) + (" (chosen)" if hierarchy["chosen"] else "")
-
-
-def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    share = summary["rows_suppressed"] / summary["rows_in"] if summary["rows_in"] else 0.0
-    measures = summary["measures"]
-    suppressed = f"{summary['rows_suppressed']:,} suppressed ({share:.2%})"
-    pairs = [("rows", f"{summary['rows_in']:,} in, {summary['rows_out']:,} out, {suppressed}")]
-    for model in summary["models"]:
-        found = "no rows" if model["measured"] is None else f"smallest class has {_members(model)}"
-        verdict = "holds" if model["holds"] else "DOES NOT HOLD"
-        pairs.append((model["model"], f"k = {model['required']} {verdict} in the output: {found}"))
-    size = measures["average_rows_per_class"]
-    pairs += [
-        (
-            "classes",
-            f"{summary['classes']:,}" + (f", {size:,.1f} rows on average" if size is not None else ""),
-        ),
-        ("loss", f"{measures['loss']:.4f}, {_proof(summary)}"),
-        *(
-            [(summary["measure"], figure(measures[summary["measure"]]))]
-            if summary["measure"] in {"nonuniform_entropy", "average_class_size"}
-            else []
-        ),
-        (
-            "precision",
-            f"{measures['precision']:.4f}   gcp {measures['gcp']:.4f}   discernibility {measures['discernibility']:,}",
-        ),
-        (
-            "seconds",
-            f"{sum(summary['seconds'].values()):.2f}: "
-            + ", ".join(f"{step.replace('_', ' ')} {seconds:.2f}" for step, seconds in summary["seconds"].items()),
-        ),
-    ]
-    if summary["columns_left_out"]:
-        pairs.append(("left out", ", ".join(summary["columns_left_out"])))
-    return pairs
-
-
-def _proof(summary: dict[str, Any]) -> str:
-    """Return what is proven about a release, and by how much work."""
-    tested = f"{summary['nodes_tested']:,} of {summary['lattice_size']:,} nodes tested"
-    by = "" if summary["measure"] == "loss" else f" by {summary['measure']}"
-    if summary["optimal"]:
-        than = "no full-domain release loses less" if not by else f"no full-domain release is better{by}"
-        return f"proven optimal: {than} ({tested})"
-    if summary["stopped"] and summary["gap"] is not None:
-        least = "can lose less than" if not by else f"has better {summary['measure']} than"
-        return (
-            f"stopped by {summary['stopped']}: no release {least} {figure(summary['bound'])} "
-            f"(gap {summary['gap']:.1%}, {tested})"
-        )
-    stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""
-    if summary["cutting"] is not None:
-        return f"by {summary['algorithm']}{stopped}, in {counted(summary['cutting']['rounds'], 'round')} of cuts"
-    if summary["steps"] is not None:
-        path = "" if summary["path_share"] is None else f" (path: {summary['path_share']:.0%} of the search)"
-        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}"
-    return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
-
-
-def _members(model: dict[str, Any]) -> str:
-    """Return the size of a model's worst class, in what the model counts."""
-    if model["entity"] is None:
-        return counted(model["measured"], "row")
-    return f"{counted(model['measured'], 'person', 'people')} ({model['entity']})"
 
 
 def _destination(

@@ -13,11 +13,12 @@ from sqlglot import exp
 
 from kanon_sql import sql as sql_of
 from kanon_sql.anonymizer import make_release
-from kanon_sql.cli.anonymize import SqlOfRelease, print_release, release_script, summary_of
+from kanon_sql.cli.anonymize import SqlOfRelease, release_script, summary_of
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.options import DialectOption, FormatOption, QuietOption, VerboseOption
 from kanon_sql.cli.output import counted, print_json, print_prose, print_sql, print_table, print_text
+from kanon_sql.cli.release_tables import print_release
 from kanon_sql.demo import (
     QUASI_IDENTIFIERS,
     TABLE,

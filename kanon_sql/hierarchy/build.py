@@ -193,11 +193,11 @@ def _interval_label(rule: IntervalRule, level: int, *, dashed: bool) -> exp.Expr
     if rule.bottom is not None:
         below = exp.LT(this=number.copy(), expression=_number(rule.bottom))
         case = case.when(below, sql.literal(f"<{rule.bottom:f}"))
-        lower = exp.func("GREATEST", lower, _number(rule.bottom), dialect="postgres")
+        lower = sql.greatest([lower, _number(rule.bottom)])
     if rule.top is not None:
         above = exp.GTE(this=number.copy(), expression=_number(rule.top))
         case = case.when(above, sql.literal(f">={rule.top:f}"))
-        upper = exp.func("LEAST", upper, _number(rule.top), dialect="postgres")
+        upper = sql.least([upper, _number(rule.top)])
     if dashed:
         last = exp.Paren(this=exp.Sub(this=upper, expression=sql.literal(1)))
         return case.else_(_text(lower, "-", last))

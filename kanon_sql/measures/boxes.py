@@ -68,11 +68,11 @@ def _box_columns(frequency: FrequencySet, labels: Sequence[Labels]) -> list[exp.
     return [
         *(sql.named(sql.combined(parts), mask_name(key)) for key, parts in enumerate(masks)),
         *(sql.named(sql.combined(parts), key_name(key)) for key, parts in enumerate(keys)),
-        sql.named(_volume_of(labels), _VOLUME),
+        sql.named(volume_of(labels), _VOLUME),
     ]
 
 
-def _volume_of(labels: Sequence[Labels]) -> exp.Expr:
+def volume_of(labels: Sequence[Labels]) -> exp.Expr:
     """Return how many combinations of values the labels of a class cover, each under its ``labels_alias``."""
     volume: exp.Expr | None = None
     for column in labels:
@@ -129,7 +129,7 @@ def ambiguity_alone(
     """
     if frequency.rows == 0:
         return BoxMeasures(None, None)
-    possible = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=_volume_of(labels)))
+    possible = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=volume_of(labels)))
     (total,) = frequency.engine.row(labelled.select(possible), "ambiguity")
     return BoxMeasures((float(total or 0) + suppressed * _everywhere(labels)) / frequency.rows, None)
 

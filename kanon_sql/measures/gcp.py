@@ -41,8 +41,8 @@ class GlobalCertaintyPenalty:
         if labels.numeric and labels.lower is not None and labels.upper is not None:
             if labels.lower == labels.upper:
                 return sql.literal(0)
-            upper = exp.func("LEAST", sql.column("upper"), sql.literal(labels.upper), dialect="postgres")
-            lower = exp.func("GREATEST", sql.column("lower"), sql.literal(labels.lower), dialect="postgres")
+            upper = sql.least([sql.column("upper"), sql.literal(labels.upper)])
+            lower = sql.greatest([sql.column("lower"), sql.literal(labels.lower)])
             # Halves, because the difference of two large numbers may be too large for one.
             width = exp.Paren(this=exp.Sub(this=_half(upper), expression=_half(lower)))
             share = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))

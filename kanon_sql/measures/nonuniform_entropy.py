@@ -44,7 +44,7 @@ class NonUniformEntropy:
         bits = sql.log2(sql.cast(sql.column("n"), "DOUBLE"))
         whole = sql.cast(exp.Round(this=exp.Mul(this=bits, expression=sql.literal(_UNIT))), "BIGINT")
         # Rounding must not lift the label of all rows above the root.
-        least = exp.func("LEAST", whole, sql.literal(self.full(labels)), dialect="postgres")
+        least = sql.least([whole, sql.literal(self.full(labels))])
         has_rows = exp.GT(this=sql.column("n"), expression=sql.literal(0))
         return exp.Case().when(has_rows, least).else_(sql.literal(0))
 

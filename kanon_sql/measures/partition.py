@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.frequency import N
-from kanon_sql.measures.boxes import BoxMeasures
+from kanon_sql.measures.boxes import ambiguity_alone, volume_of
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import labels_alias
 from kanon_sql.measures.places import PART, place_name
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.frequency import FrequencySet
+    from kanon_sql.measures.boxes import BoxMeasures
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
@@ -108,22 +109,12 @@ def _box_measures(
     frequency: FrequencySet, tables: PartTables, labelled: exp.Select, labels: Sequence[Labels]
 ) -> BoxMeasures:
     """Return ambiguity, and the KL divergence where the boxes of no two parts overlap: each tuple is in one of them."""
-    if frequency.rows == 0:
-        return BoxMeasures(None, None)
-    engine = frequency.engine
+    measured = ambiguity_alone(frequency, labelled, labels, 0)
+    if frequency.rows == 0 or not tables.disjoint:
+        return measured
     # 1. How many combinations of values each part covers.
-    volume: exp.Expr = sql.literal(1.0)
-    for column in labels:
-        under = sql.column("leaves", labels_alias(column))
-        at_root = sql.column("at_root", labels_alias(column))
-        leaves = sql.cast(exp.Case().when(at_root, sql.literal(column.leaves)).else_(under), "DOUBLE")
-        volume = exp.Mul(this=volume, expression=leaves)
-    boxes = labelled.select(sql.column(PART, "classes"), sql.column(N, "classes"), sql.named(volume, "volume"))
-    possible = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column("volume")))
-    (total,) = engine.row(exp.select(possible).from_(boxes.subquery("boxes")), "ambiguity")
-    ambiguity = float(total) / frequency.rows
-    if not tables.disjoint:
-        return BoxMeasures(ambiguity, None)
+    volume = sql.named(volume_of(labels), "volume")
+    boxes = labelled.select(sql.column(PART, "classes"), sql.column(N, "classes"), volume)
     # 2. Rows of a tuple against those that its box spreads over it.
     own = [PART, *(place_name(column.number) for column in labels)]
     rows = sql.named(sql.sum_of(sql.column(N)), N)
@@ -133,5 +124,5 @@ def _box_measures(
     ratio = exp.Div(this=exp.Mul(this=n, expression=sql.column("volume", "boxes")), expression=spread)
     term = exp.Mul(this=n.copy(), expression=exp.Paren(this=sql.log2(sql.cast(ratio, "DOUBLE"))))
     divergence = exp.select(exp.Sum(this=term)).from_(tuples.subquery("tuples")).join(boxes.subquery("boxes"), on=same)
-    (bits,) = engine.row(divergence, "KL divergence")
-    return BoxMeasures(ambiguity, max(0.0, float(bits) / frequency.rows))
+    (bits,) = frequency.engine.row(divergence, "KL divergence")
+    return replace(measured, kl_divergence=max(0.0, float(bits) / frequency.rows))

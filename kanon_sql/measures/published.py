@@ -28,7 +28,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
-from kanon_sql.identity import published
+from kanon_sql.label_text import text_of
 from kanon_sql.measures.boxes import ambiguity_alone, box_measures
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import labels_alias
@@ -117,7 +117,7 @@ def measure_published(
 
 def classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
     """Return the query of the classes of a published table: labels as text, one column for each, and their rows."""
-    written = [_as_text(sql.column(column.name), column) for column in columns]
+    written = [text_of(sql.column(column.name), column) for column in columns]
     named = [sql.named(label, _label(number)) for number, label in enumerate(written)]
     query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
     return query.group_by(*(label.copy() for label in written))
@@ -136,7 +136,7 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
     # 1. How each label of each level is written.
     written = []
     for level in range(column.height + 1):
-        label = sql.column(level_name(level)) if level else _as_text(sql.column(VALUE), hierarchy.column)
+        label = sql.column(level_name(level)) if level else text_of(sql.column(VALUE), hierarchy.column)
         prefixes = [
             sql.named(sql.bits(sql.column(name), place.word.mask(level)), name)
             for name, place in zip(codes, column.placements, strict=True)
@@ -153,7 +153,7 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
     if hierarchy.column.type != "VARCHAR":
         kind = exp.DataType.build(hierarchy.column.lookup_type, dialect="duckdb")
         value = exp.TryCast(this=sql.column(LABEL), to=kind)
-        as_value = exp.select(sql.column(LABEL), RELEASED, sql.named(_as_text(value, hierarchy.column), "spelled"))
+        as_value = exp.select(sql.column(LABEL), RELEASED, sql.named(text_of(value, hierarchy.column), "spelled"))
         as_value = as_value.select(sql.named(exp.true(), "as_value")).from_(RELEASED)
         as_value = as_value.where(value.copy().is_(exp.null()).not_())
         if hierarchy.column.family == "integer":  # of the mean 33.5 a cast would make 34
@@ -280,10 +280,6 @@ def _never_null(label: exp.Expr) -> exp.Expr:
     """Return a text that is different for every label and for NULL, so that NULL is counted."""
     marked = exp.DPipe(this=sql.literal("="), expression=label, safe=True)
     return exp.Coalesce(this=marked, expressions=[sql.literal("")])
-
-
-def _as_text(value: exp.Expr, column: Column) -> exp.Expr:
-    return value if column.type == "VARCHAR" else sql.cast(published(value, column), "VARCHAR")
 
 
 def _label(number: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.classes import is_published
 from kanon_sql.frequency import N
 from kanon_sql.measures.places import PART, node_name
 from kanon_sql.search.parts import START
@@ -274,9 +275,8 @@ def forbid(parts: Parts) -> None:
         )
 
     def forbidden() -> exp.Select:
-        models = parts.problem.models
-        met = sql.all_of(model.is_met(sql.column(f"measure_{number}")) for number, model in enumerate(models))
-        failing = exp.select(PART).from_(sides().subquery("measured")).where(exp.Not(this=exp.Paren(this=met)))
+        met = exp.Paren(this=is_published(parts.problem.models))
+        failing = exp.select(PART).from_(sides().subquery("measured")).where(exp.Not(this=met))
         fails = exp.In(this=sql.column(PART), query=failing.subquery())
         names = ("part", "column_number", "at_null", "from_place", "to_place", "position")
         holds = exp.and_(sql.column("allowed"), exp.Not(this=fails))

@@ -35,6 +35,7 @@ _BLOCK = 512  # parts among which all pairs are looked at
 _NEAREST = 6  # of them, those that are cut together
 _LEAST_GAIN = 0.002  # of what is lost, below which another pass is not worth its time
 _SMALL = 1e-9
+_CUT = ("column_number", "from_place", "to_place")
 
 
 def recut_pairs(parts: Parts, number: int, deadline: float | None) -> bool:
@@ -160,12 +161,10 @@ def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
 def _pair_tuples_query(parts: Parts) -> exp.Select:
     finished, pairs = parts["kanon_finished"], parts["kanon_pairs"]
     others = [sql.column(name, finished.name) for name in parts.tuple_names()]
-    members = [
-        exp.select("pair", sql.named(sql.column(part), "member")).from_(pairs.copy()) for part in ("one", "other")
-    ]
+    members = _members(pairs, "member", "pair")
     same = exp.EQ(this=sql.column("member", "members"), expression=sql.column(PART, finished.name))
     query = exp.select(sql.named(sql.column("pair", "members"), PART), *others).from_(finished.copy())
-    return query.join(sql.union_all(members).subquery("members"), on=same)
+    return query.join(members.subquery("members"), on=same)
 
 
 def _better_query(parts: Parts) -> exp.Query:
@@ -174,7 +173,7 @@ def _better_query(parts: Parts) -> exp.Query:
     of_pair = exp.EQ(this=sql.column(PART, chosen.name), expression=sql.column("pair", pairs.name))
     still = exp.EQ(this=sql.column(PART, allowed.name), expression=sql.column(PART, chosen.name))
     gain = exp.Sub(this=sql.column("lost", pairs.name), expression=sql.column("lost", chosen.name))
-    cut = [sql.column(name, chosen.name) for name in ("column_number", "from_place", "to_place")]
+    cut = [sql.column(name, chosen.name) for name in _CUT]
     gained = (
         exp.select("one", "other", *cut, sql.named(gain, "gain"))
         .from_(pairs.copy())
@@ -184,14 +183,11 @@ def _better_query(parts: Parts) -> exp.Query:
         .where(exp.GT(this=gain.copy(), expression=sql.literal(_SMALL)))
     )
     # A part is in pairs as the one and as the other: of all of them one is its best.
-    sides = [
-        exp.select(sql.named(sql.column(part), "member"), "one", "other", "gain").from_("gained")
-        for part in ("one", "other")
-    ]
+    sides = _members(sql.relation("gained"), "member", "one", "other", "gain")
     order = [exp.Ordered(this=sql.column("gain"), desc=True)]
     order += [exp.Ordered(this=sql.column(name)) for name in ("one", "other")]
     rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column("member")], order=exp.Order(expressions=order))
-    ranked = exp.select("one", "other", sql.named(rank, "rank")).from_(sql.union_all(sides).subquery("sides"))
+    ranked = exp.select("one", "other", sql.named(rank, "rank")).from_(sides.subquery("sides"))
     first = exp.select("one", "other").from_(ranked.subquery("ranked")).where(sql.column("rank").eq(1))
     mutual = first.group_by("one", "other").having(exp.EQ(this=sql.count_rows(), expression=sql.literal(2)))
     by_pair = exp.Order(expressions=[exp.Ordered(this=sql.column("one", "gained"))])
@@ -212,29 +208,20 @@ def _better_query(parts: Parts) -> exp.Query:
 
 
 def _cuts_query(parts: Parts) -> exp.Query:
-    better = parts["kanon_better"]
-    columns = ("column_number", "from_place", "to_place")
     position = sql.named(sql.cast(exp.null(), "BIGINT"), "position")
-    return sql.union_all(
-        [
-            exp.select(sql.named(sql.column(part), PART), *columns, position.copy(), "inside", "outside").from_(
-                better.copy()
-            )
-            for part in ("one", "other")
-        ]
-    )
+    return _members(parts["kanon_better"], PART, *_CUT, position, "inside", "outside")
+
+
+def _members(pairs: exp.Table, name: str, *columns: str | exp.Expr) -> exp.Query:
+    """Return the query of both parts of every pair under a name, each with columns of the pair."""
+    parts = [exp.select(sql.named(sql.column(part), name), *columns).from_(pairs.copy()) for part in ("one", "other")]
+    return sql.union_all(parts)
 
 
 def _recut_query(parts: Parts) -> exp.Select:
     """Return the finished tuples, those of pairs that were cut anew in their new parts."""
     finished = parts["kanon_finished"].name
-    members = [
-        exp.select(
-            sql.named(sql.column(part), "member"), "column_number", "from_place", "to_place", "inside", "outside"
-        )
-        for part in ("one", "other")
-    ]
-    cuts = sql.union_all([query.from_(parts["kanon_better"].copy()) for query in members])
+    cuts = _members(parts["kanon_better"], "member", *_CUT, "inside", "outside")
     inside = exp.Between(
         this=parts.place(finished), low=sql.column("from_place", "cuts"), high=sql.column("to_place", "cuts")
     )

@@ -120,12 +120,12 @@ class SideCosts:
 
     def together(self, name: str, prefixes: Sequence[str]) -> exp.Expr:
         """Return what is known of groups together, each under its own prefix; some may be empty."""
-        own = [sql.column(f"{prefix}_{name}" if prefix else name) for prefix in prefixes]
+        own: list[exp.Expr] = [sql.column(f"{prefix}_{name}" if prefix else name) for prefix in prefixes]
         if len(own) == 1:
             return own[0]
         if name.startswith("word"):
-            return sql.combined([exp.Coalesce(this=item, expressions=[sql.literal(0)]) for item in own])
-        return sql.least(own) if name.startswith("low") else sql.greatest(own)  # of an empty group they are NULL
+            own = [exp.Coalesce(this=item, expressions=[sql.literal(0)]) for item in own]
+        return self.merged(name, *own)  # the least and the greatest of an empty group are NULL, which is passed over
 
     def merged(self, name: str, one: exp.Expr, other: exp.Expr) -> exp.Expr:
         """Return what is known of two groups together, neither of which is empty."""

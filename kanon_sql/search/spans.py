@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.frequency import N
+from kanon_sql.hierarchy.code import WORD_BITS
 from kanon_sql.measures.places import PART, Places, node_name
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 NULLS, ALL = 1, 2
 """What was tried in a column."""
 _LEAST = 1e-12  # of a span that is not empty
-_FEW = 62  # leaves that are bits of a BIGINT
 _MODULUS, _FACTORS = 2_147_483_647, (1_103_515_245, 12_820_163, 69_069)
 
 
@@ -106,7 +106,7 @@ def _span(column: Places, cutting: Cutting) -> list[exp.Expr]:
         sql.named(exp.Max(this=place.copy()), f"high_{number}"),
     ]
     if _counts_values(column, cutting):
-        if column.labels.leaves <= _FEW:
+        if column.labels.leaves <= WORD_BITS:
             bit = exp.BitwiseLeftShift(this=sql.cast(sql.literal(1), "BIGINT"), expression=place.copy())
             several: exp.Expr = exp.BitwiseCount(this=exp.BitwiseOrAgg(this=bit))
         else:

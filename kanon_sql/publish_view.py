@@ -1,0 +1,72 @@
+"""A release as a view: what can be one, and the tables of its own that it reads in the schema ``kanon``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.plan import joined_hierarchies
+from kanon_sql.publish import release_query
+from kanon_sql.publish_boxes import copies, of_view
+from kanon_sql.recoding import Local, Multidimensional
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kanon_sql.publication import Publication
+
+
+def require_viewable(publication: Publication) -> None:
+    """Raise if a release cannot be a view.
+
+    Raises:
+        UsageError: the recoding is a local one, or its labels name the values that there are now.
+    """
+    recoding = publication.recoding
+    if isinstance(recoding, Multidimensional):
+        of_now = {"--labels set": recoding.cutting.labels == "set", "--cut relaxed": recoding.cutting.cut == "relaxed"}
+        of_now[f"--numbers {recoding.cutting.numbers}"] = recoding.cutting.numbers != "range"
+        if said := [option for option, is_said in of_now.items() if is_said]:
+            raise UsageError(
+                f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
+                f"have: make a table or a file, or leave {said[0]} out."
+            )
+    if isinstance(recoding, Local):
+        raise UsageError(
+            "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
+            "--algorithm optimal."
+        )
+
+
+def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
+    """Return the tables that keep the hierarchies of a view."""
+    return {
+        hierarchy.column.name: sql.relation(f"{without_dots(view)}.{without_dots(hierarchy.column.name)}", SCHEMA)
+        for hierarchy in publication.hierarchies
+    }
+
+
+def without_dots(name: str) -> str:
+    """Return a name in which a dot cannot be mistaken for the one between a view and a column."""
+    return name.replace("%", "%25").replace(".", "%2E")
+
+
+def view_statements(
+    publication: Publication, view: str, staging: exp.Table, from_lookups: Mapping[str, exp.Table]
+) -> tuple[exp.Expr, ...]:
+    """Return the statements that make a view, and the tables that it joins from the lookups that there are."""
+    lookups = view_lookups(publication, view)
+    statements: list[exp.Expr] = [exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)]
+    for hierarchy in joined_hierarchies(publication):
+        table = lookups[hierarchy.column.name]
+        rows = exp.select(*levels_columns(hierarchy.height)).from_(from_lookups[hierarchy.column.name].copy())
+        statements += [sql.drop(table), sql.create_table(table, rows)]
+    viewed = of_view(publication, without_dots(view))
+    for ours, theirs in copies(publication, viewed):
+        statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
+    return (*statements, sql.create_view(staging, release_query(viewed, lookups, live=True)))
