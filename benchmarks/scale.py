@@ -3,6 +3,11 @@
     python benchmarks/scale.py                            # demo tables of 50,000, 1,000,000 and 10,000,000 rows
     python benchmarks/scale.py --rows 1000000 --repeat 5
     python benchmarks/scale.py --algorithm mondrian
+    python benchmarks/scale.py --algorithm mondrian --adult ../shared/data/adult
+
+Demo tables hold nearly every row as a tuple of its own; k = 5. With --adult the tables are rows drawn from Adult with
+replacement, their ages jittered by up to three years, with eight quasi-identifiers and k = 10: rows that are alike, as
+in most tables of people. --k asks for another k.
 
 For each size: the time of CREATE TABLE AS SELECT *, of one GROUP BY over the quasi-identifiers, and of each step of
 kanon's run from hierarchies to verification, each the median of several runs, alternating; their ratio to the copy;
@@ -19,48 +24,91 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.anonymizer import make_release
-from kanon_sql.demo import QUASI_IDENTIFIERS, TABLE, demo_policy, make_demo_file
+from kanon_sql.demo import TABLE as DEMO_TABLE
+from kanon_sql.demo import demo_policy, make_demo_file
 from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.engine.sources import open_source
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy import Policy
 from kanon_sql.progress import silent
+from kanon_sql.roles import NamedColumns
 from kanon_sql.search.run import NAMES
 
 if TYPE_CHECKING:
     from kanon_sql.policy import Algorithm
 
+ADULT_TABLE = "people"
+ADULT_COLUMNS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
+DRAW_ADULT = """
+    CREATE TABLE people AS
+    SELECT adult.* EXCLUDE (row) REPLACE (least(90, greatest(17, age + floor(7 * random())::INTEGER - 3)) AS age)
+    FROM (SELECT floor(30162 * random())::INTEGER + 1 AS drawn FROM range($rows))
+    JOIN (SELECT row_number() OVER () AS row, * FROM read_csv($file, delim = ';')) AS adult ON row = drawn
+"""
 STEPS = ("hierarchies", "frequency_set", "search", "measure", "publish", "verify")
 
 
-def copy_table(path: Path) -> dict[str, float]:
+@dataclass(frozen=True)
+class Subject:
+    """What is measured: tables of the demo, or rows drawn from Adult where the directory of it is given."""
+
+    adult: Path | None
+    k: int | None = None
+
+    @property
+    def table(self) -> str:
+        """Return the table's name."""
+        return DEMO_TABLE if self.adult is None else ADULT_TABLE
+
+    @property
+    def policy(self) -> Policy:
+        """Return what its release must be."""
+        if self.adult is None:
+            return demo_policy(self.k or 5)
+        columns = NamedColumns(quasi_identifiers=ADULT_COLUMNS, rest="keep")
+        return Policy(columns=columns, models=(KAnonymity(self.k or 10),), hierarchy_directory=self.adult, seed=1)
+
+    def make(self, path: Path, rows: int) -> None:
+        """Make a database with the table."""
+        if self.adult is None:
+            make_demo_file(path, rows)
+            return
+        with duckdb.connect(path, config={"threads": 1}) as connection:
+            connection.execute("SELECT setseed(0.5)")
+            connection.execute(DRAW_ADULT, {"rows": rows, "file": str(self.adult / "adult.csv")})
+
+
+def copy_table(path: Path, subject: Subject) -> dict[str, float]:
     """Return the seconds of a plain copy of the table, and of one GROUP BY over its quasi-identifiers."""
     with DuckDBEngine.from_file(path, writable=True) as engine:
         target = sql.relation("plain_copy")
         begin = time.perf_counter()
-        engine.run(sql.create_table(target, exp.select("*").from_(sql.relation(TABLE))))
+        engine.run(sql.create_table(target, exp.select("*").from_(sql.relation(subject.table))))
         copied = time.perf_counter()
-        columns = [sql.column(name) for name in QUASI_IDENTIFIERS]
-        groups = exp.select(sql.named(sql.count_rows(), "n")).from_(TABLE).group_by(*columns).subquery("groups")
+        columns = [sql.column(name) for name in subject.policy.columns.quasi_identifiers]
+        groups = exp.select(sql.named(sql.count_rows(), "n")).from_(subject.table).group_by(*columns).subquery("groups")
         engine.rows(exp.select(sql.count_rows(), exp.Max(this=sql.column("n"))).from_(groups))
         grouped = time.perf_counter()
         engine.run(sql.drop(target))
     return {"copy": copied - begin, "group_by": grouped - copied}
 
 
-def anonymize(path: Path, max_suppressed: float, algorithm: Algorithm) -> dict[str, float]:
+def anonymize(path: Path, subject: Subject, max_suppressed: float, algorithm: Algorithm) -> dict[str, float]:
     """Return the seconds of each step of a run, and what it found."""
     begin = time.perf_counter()
-    source = open_source(str(path), TABLE, writable=True)
+    source = open_source(str(path), subject.table, writable=True)
     with source.engine:
-        policy = replace(demo_policy(5), max_suppressed=max_suppressed, algorithm=algorithm)
+        policy = replace(subject.policy, max_suppressed=max_suppressed, algorithm=algorithm)
         release = make_release(source, policy, silent)
         release.to_table("released", replace=True)
         total = time.perf_counter() - begin
@@ -78,7 +126,7 @@ def anonymize(path: Path, max_suppressed: float, algorithm: Algorithm) -> dict[s
         return found if release.cutting is None else {**found, "rounds": release.cutting["rounds"]}
 
 
-def in_process(what: str, path: Path, max_suppressed: float, algorithm: str) -> dict[str, Any]:
+def in_process(what: str, path: Path, subject: Subject, max_suppressed: float, algorithm: str) -> dict[str, Any]:
     """Return what a process of its own measures, with its peak memory in megabytes."""
     command = [
         sys.executable,
@@ -92,17 +140,19 @@ def in_process(what: str, path: Path, max_suppressed: float, algorithm: str) -> 
         "--algorithm",
         algorithm,
     ]
+    command += [] if subject.k is None else ["--k", str(subject.k)]
+    command += [] if subject.adult is None else ["--adult", str(subject.adult)]
     return dict(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))  # noqa: S603 - this very file
 
 
-def measure(rows: int, repeat: int, max_suppressed: float, algorithm: str, directory: Path) -> None:
+def measure(subject: Subject, rows: int, repeat: int, max_suppressed: float, algorithm: str, directory: Path) -> None:
     """Print the figures of one size."""
-    path = directory / f"demo_{rows}.duckdb"
-    make_demo_file(path, rows)
+    path = directory / f"{subject.table}_{rows}.duckdb"
+    subject.make(path, rows)
     plain, ours = [], []
     for _ in range(repeat):
-        plain.append(in_process("copy", path, max_suppressed, algorithm))
-        ours.append(in_process("anonymize", path, max_suppressed, algorithm))
+        plain.append(in_process("copy", path, subject, max_suppressed, algorithm))
+        ours.append(in_process("anonymize", path, subject, max_suppressed, algorithm))
     copy = median(run["copy"] for run in plain)
     last = ours[-1]
     print(
@@ -130,21 +180,24 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--max-suppressed", type=float, default=0.02)
     parser.add_argument("--algorithm", choices=NAMES, default="optimal")
+    parser.add_argument("--adult", type=Path, help="the directory of adult.csv and its hierarchies")
+    parser.add_argument("--k", type=int)
     parser.add_argument("--only", choices=["copy", "anonymize"], help=argparse.SUPPRESS)
     parser.add_argument("--database", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    subject = Subject(arguments.adult, arguments.k)
     if arguments.only:
         found: dict[str, Any] = (
-            copy_table(arguments.database)
+            copy_table(arguments.database, subject)
             if arguments.only == "copy"
-            else anonymize(arguments.database, arguments.max_suppressed, arguments.algorithm)
+            else anonymize(arguments.database, subject, arguments.max_suppressed, arguments.algorithm)
         )
         found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps(found))
         return
     with tempfile.TemporaryDirectory(prefix="kanon-benchmark-") as directory:
         for rows in arguments.rows:
-            measure(rows, arguments.repeat, arguments.max_suppressed, arguments.algorithm, Path(directory))
+            measure(subject, rows, arguments.repeat, arguments.max_suppressed, arguments.algorithm, Path(directory))
 
 
 if __name__ == "__main__":
