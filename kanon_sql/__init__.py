@@ -34,7 +34,16 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from kanon_sql.measurer import Measured, measure
+    from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
+    from kanon_sql.models.beta_likeness import BasicBetaLikeness, EnhancedBetaLikeness
+    from kanon_sql.models.delta_disclosure import DeltaDisclosure
+    from kanon_sql.models.delta_presence import DeltaPresence
+    from kanon_sql.models.distinct_l_diversity import DistinctLDiversity
+    from kanon_sql.models.entropy_l_diversity import EntropyLDiversity
     from kanon_sql.models.k_anonymity import KAnonymity
+    from kanon_sql.models.k_map import KMap
+    from kanon_sql.models.recursive_cl_diversity import RecursiveCLDiversity
+    from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.policy import Destination, Policy, read_policy, write_policy
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
     from kanon_sql.progress import Progress
@@ -59,6 +68,16 @@ _HOME = {
     "Measured": "measurer",
     "measure": "measurer",
     "KAnonymity": "models.k_anonymity",
+    "AlphaKAnonymity": "models.alpha_k_anonymity",
+    "BasicBetaLikeness": "models.beta_likeness",
+    "EnhancedBetaLikeness": "models.beta_likeness",
+    "DeltaDisclosure": "models.delta_disclosure",
+    "DeltaPresence": "models.delta_presence",
+    "DistinctLDiversity": "models.distinct_l_diversity",
+    "EntropyLDiversity": "models.entropy_l_diversity",
+    "KMap": "models.k_map",
+    "RecursiveCLDiversity": "models.recursive_cl_diversity",
+    "TCloseness": "models.t_closeness",
     "Destination": "policy",
     "Policy": "policy",
     "read_policy": "policy",
@@ -72,12 +91,20 @@ _HOME = {
 }
 
 __all__ = [
+    "AlphaKAnonymity",
+    "BasicBetaLikeness",
     "CheckResult",
     "Compared",
     "Comparison",
+    "DeltaDisclosure",
+    "DeltaPresence",
     "Destination",
+    "DistinctLDiversity",
+    "EnhancedBetaLikeness",
+    "EntropyLDiversity",
     "HierarchyError",
     "KAnonymity",
+    "KMap",
     "KanonError",
     "Measured",
     "NamedColumns",
@@ -87,10 +114,12 @@ __all__ = [
     "PreparedTable",
     "Progress",
     "Published",
+    "RecursiveCLDiversity",
     "Release",
     "SatisfyingNode",
     "SearchInterruptedError",
     "SourceError",
+    "TCloseness",
     "UsageError",
     "VerificationError",
     "__version__",

@@ -140,6 +140,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
         )
     seconds = dict(prepared.seconds)
     policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
+    policy = replace(policy, models=prepared.resolved(policy.models))
     with timed(seconds, "search"):
         result = _search(prepared, policy, progress)
     progress(Progress("Measuring"))
@@ -156,6 +157,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
         models=policy.models,
         seed=policy.seed or 0,
         combinations=source.engine.temporary_name("kanon_combinations"),
+        trees=prepared.sensitive_hierarchies,
     )
     return Release(policy, prepared, result, publication, measures, counts, seconds)
 
@@ -165,7 +167,8 @@ def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple
     frequency, labels = prepared.frequency, prepared.labels
     charges = [prepared.costs_of(name) for name in CELL_MEASURES]
     classes = result.classes
-    found = measure_recoding(frequency, classes, result.recoding, policy.models, labels, charges, policy.k)
+    models = prepared.coded(policy.models)
+    found = measure_recoding(frequency, classes, result.recoding, models, labels, charges, policy.k)
     for table in classes.tables if isinstance(classes, PartTables) else (classes,):
         if table != frequency.relation:
             frequency.engine.run(sql.drop(table), "drop what the release was measured from")
@@ -179,14 +182,16 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
         UsageError: people are to be counted in a table that was prepared to count rows, or the other way round.
     """
     frequency = prepared.frequency
-    if any(model.entity is not None for model in policy.models) != frequency.counts_people:
+    counting = [model for model in policy.models if isinstance(model, KAnonymity)]
+    if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
     limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
     rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
     objective = prepared.objective(policy.measure)
     cutting = policy.cutting
     places = () if cutting is None else prepared.places()
-    return Problem(frequency, prepared.lattice, policy.models, objective, prepared.labels, limit, rate, cutting, places)
+    models = prepared.coded(prepared.resolved(policy.models))
+    return Problem(frequency, prepared.lattice, models, objective, prepared.labels, limit, rate, cutting, places)
 
 
 def _search(prepared: Prepared, policy: Policy, progress: Listener) -> SearchResult:

@@ -10,17 +10,22 @@ from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.identity import require_identity
+from kanon_sql.model_columns import resolve_models
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy import DEFAULT_K, Policy, read_policy
-from kanon_sql.roles import NamedColumns, find_column, names, resolve_quasi_identifiers
+from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
+from kanon_sql.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
 from kanon_sql.verify import ModelResult, class_check_query, read_verification
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlglot import exp
 
+    from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.models.base import PrivacyModel
 
 
@@ -62,7 +67,7 @@ class CheckResult:
             "holds": self.holds,
             "rows": self.rows,
             "classes": self.classes,
-            "k": self.models[0].measured,
+            "k": next((model.measured for model in self.models if model.model == "k-anonymity"), self.smallest_class),
             "smallest_class": self.smallest_class,
             "entity": self.entity,
             "models": [vars(model) for model in self.models],
@@ -78,16 +83,23 @@ def check(
     *,
     quasi_identifiers: Sequence[str] = (),
     identifying: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
     models: Sequence[PrivacyModel] | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
 ) -> CheckResult:
     """Return whether a table satisfies a policy as it is. Nothing is changed.
+
+    Models that compare a class with the whole table compare it with this table: where rows were suppressed, their
+    values are not among those that a class is compared to, as they were when the release was made.
 
     Args:
         source: as for ``anonymize``.
         table: the table in a database.
         quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
         identifying: columns that the table must not have.
+        sensitive: columns that models are about; may be left out where each model names its own.
+        hierarchies: of sensitive columns, for the hierarchical distance of t-closeness.
         models: what every class must satisfy; by default ``KAnonymity(5)``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
 
@@ -96,8 +108,9 @@ def check(
         SourceError: the source cannot be read.
     """
     if policy is None:
-        columns = NamedColumns(names(identifying), names(quasi_identifiers))
-        policy = Policy(columns, tuple(models) if models is not None else (KAnonymity(DEFAULT_K),))
+        columns = NamedColumns(names(identifying), names(quasi_identifiers), names(sensitive))
+        rules = {column: str(rule) for column, rule in (hierarchies or {}).items()}
+        policy = Policy(columns, tuple(models) if models is not None else (KAnonymity(DEFAULT_K),), rules)
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
     opened = open_source(source, table, as_text=True)
@@ -109,8 +122,8 @@ def check(
 
 def check_source(source: Source, policy: Policy) -> CheckResult:
     """Return whether an open source satisfies a policy."""
-    row = source.engine.row(check_query(source, policy), "check the classes of the table")
-    found = read_verification(row, policy.models)
+    models, query = _resolved_query(source, policy)
+    found = read_verification(source.engine.row(query, "check the classes of the table"), models)
     return CheckResult(
         table=source.name,
         rows=found.rows,
@@ -126,6 +139,11 @@ def check_source(source: Source, policy: Policy) -> CheckResult:
 
 def check_query(source: Source, policy: Policy) -> exp.Select:
     """Return the one statement of a check."""
+    return _resolved_query(source, policy)[1]
+
+
+def _resolved_query(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], exp.Select]:
+    """Return the models, each with the column it is about, and the one statement of a check."""
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
@@ -137,7 +155,18 @@ def check_query(source: Source, policy: Policy) -> exp.Select:
             "with --qi and -k, without a policy that has an entity."
         )
     entity = None if person is None else person.name
-    return class_check_query(source.relation, columns, policy.models, entity)
+    models, trees = _models_of(source, policy)
+    return models, class_check_query(source.relation, columns, models, entity, trees=trees)
+
+
+def _models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], dict[str, Hierarchy]]:
+    """Return the models that know their columns, and the hierarchies of columns in which distances count."""
+    about = [model.sensitive for model in policy.models if isinstance(model, SensitiveModel) and model.sensitive]
+    sensitive = resolve_columns(dict.fromkeys((*policy.columns.sensitive, *about)), source.columns, source.name)
+    asked = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
+    in_trees = columns_with_hierarchy(source, sensitive, policy) if asked else []
+    made = {hierarchy.column.name: hierarchy for hierarchy in make_hierarchies(source, in_trees, policy)}
+    return resolve_models(policy.models, sensitive, source.name, list(made)), made
 
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:

@@ -8,14 +8,73 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.frequency import N, key_name
+from kanon_sql.measured import Columns, Members, measured_query
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.models.sensitive import number as number_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.models.population import PopulationModel
+    from kanon_sql.models.sensitive import SensitiveFacts
+    from kanon_sql.models.t_closeness import TCloseness
 
 PROBED = 11
 """A probe counts one class in this many. Bits are spread well by a prime modulo which the powers of two differ."""
+
+
+def measure_name(number: int) -> str:
+    """Return the name of the measure of a model, by its number."""
+    return f"measure_{number}"
+
+
+def coded_columns(
+    models: Sequence[PrivacyModel], *, tuples: bool = False, bounds: bool = False, kept: bool = False
+) -> Columns:
+    """Return how the columns of classes over codes are called."""
+    numbers = range(len(models))
+    return Columns(
+        N,
+        [measure_name(number) for number in numbers],
+        "tuples" if tuples else None,
+        [_bound_name(number) for number in numbers] if bounds else None,
+        kept=kept,
+    )
+
+
+def coded_members(
+    rows: exp.Select, classes: Iterable[exp.Expr], populations: Callable[[PopulationModel], exp.Query] | None = None
+) -> Members:
+    """Return rows of the frequency set as the members of classes.
+
+    Args:
+        rows: the rows: a query that selects nothing yet.
+        classes: what makes a class, each with a name.
+        populations: for a model that compares with a population, the same classes of it.
+    """
+
+    def facts(model: SensitiveModel) -> SensitiveFacts:
+        if model.facts is None:
+            raise TypeError(f"The sensitive column of {model.name} was not coded")
+        return model.facts
+
+    def features(model: TCloseness) -> exp.Table:
+        relation = facts(model).features
+        if relation is None:
+            raise TypeError(f"{model.name} has no features to compare by")
+        return relation
+
+    return Members(
+        rows=rows,
+        classes=tuple(classes),
+        n=sql.column(N),
+        measure=lambda model: model.coded_measure(),
+        value=lambda model: sql.column(facts(model).code),
+        shares=lambda model: facts(model).shares,
+        features=features,
+        populations=populations,
+    )
 
 
 def classes_query(
@@ -24,6 +83,7 @@ def classes_query(
     models: Sequence[PrivacyModel],
     *,
     probe: bool = False,
+    bounds: bool = False,
 ) -> exp.Select:
     """Return the query of the classes of a node: masked keys, rows, and the measure of each privacy model.
 
@@ -32,21 +92,64 @@ def classes_query(
         masks: of each key; a key masked away altogether is left out of the grouping.
         models: measured as ``measure_0``, ``measure_1``, ...
         probe: whether to count one class in ``PROBED`` only.
+        bounds: whether to tell also, as ``bound_0``, ``bound_1``, ..., how many rows of a class could be published at
+            most
+            by models that are not monotone.
     """
     kept = [key for key, mask in enumerate(masks) if mask != 0] or [0]
     masked = [exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(masks[key])) for key in kept]
     named = [sql.named(expression, key_name(key)) for key, expression in zip(kept, masked, strict=True)]
-    measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
-    rows = sql.named(exp.Sum(this=sql.column(N)), N)
-    query = exp.select(*named, rows, *measures, copy=False).from_(relation.copy(), copy=False)
+    rows = exp.select().from_(relation.copy(), copy=False)
     if probe:
-        query.where(_one_class_in_several(masked), copy=False)
-    return query.group_by(*(item.copy() for item in masked), copy=False)
+        rows.where(_one_class_in_several(masked), copy=False)
+
+    def population(model: PopulationModel) -> exp.Query:
+        if model.population is None:
+            raise TypeError(f"The population of {model.name} was not counted")
+        counted = exp.select(*(column.copy() for column in named), sql.named(sql.sum_of(sql.column(N)), N))
+        return counted.from_(model.population.copy()).group_by(*(key.copy() for key in masked))
+
+    return measured_query(coded_members(rows, named, population), models, coded_columns(models, bounds=bounds))
 
 
 def is_published(models: Sequence[PrivacyModel]) -> exp.Expr:
     """Return the condition that a class of ``classes_query`` satisfies all models."""
-    return sql.all_of(model.is_met(sql.column(f"measure_{number}")) for number, model in enumerate(models))
+    return sql.all_of(model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models))
+
+
+def prunes_by_suppression(models: Sequence[PrivacyModel]) -> bool:
+    """Tell whether the rows that a node suppresses are suppressed at every node below it."""
+    return all(model.monotone for model in models)
+
+
+def _most_published(models: Sequence[PrivacyModel]) -> exp.Expr:
+    """Return how many rows of a class of ``classes_query`` any node below can publish at most.
+
+    1. All of them, where the class satisfies the models.
+    2. None, where it does not satisfy a monotone one.
+    3. Else what is published of it below is a union of classes that satisfy every model, and satisfies them too: so it
+       is not all of them, has no more rows than each model that fails leaves, and as many as each model asks for.
+    """
+    n = sql.column(N)
+    met = [model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models)]
+    hopeless = [sql.negated(one) for one, model in zip(met, models, strict=True) if model.monotone]
+    left: list[exp.Expr] = [exp.Sub(this=n, expression=sql.literal(1))]
+    failing = [number for number, model in enumerate(models) if not model.monotone]
+    for number in failing:
+        if not isinstance(models[number], SensitiveModel):
+            continue
+        bound: exp.Expr = sql.column(_bound_name(number))
+        if len(failing) > 1:  # of one alone it is known that it fails
+            bound = exp.Case().when(met[number].copy(), n.copy()).else_(bound)
+        left.append(bound)
+    rounding = number_literal(1e-6)
+    most = sql.least(left)
+    least_rows = max((model.least_rows for model in models), default=1)
+    too_few = exp.LT(this=most.copy(), expression=number_literal(least_rows - 1e-6))
+    case = exp.Case().when(sql.all_of(one.copy() for one in met), n.copy())
+    case = case.when(exp.or_(*hopeless, too_few), sql.literal(0))
+    whole = exp.Floor(this=exp.Add(this=most, expression=rounding))
+    return case.else_(sql.cast(whole, "BIGINT"))
 
 
 def node_query(
@@ -59,15 +162,20 @@ def node_query(
 ) -> exp.Select:
     """Return the test of a node: how many classes it has, and how many rows lie in classes that must go.
 
-    With sizes also: how many classes satisfy the models, and the sum of squared sizes of these and of the others.
+    Where a model is not monotone also: how many rows no node below it publishes. With sizes also: how many classes
+    satisfy the models, and the sum of squared sizes of these and of the others.
 
     A probe counts one class in ``PROBED``. These classes are whole, so that the node suppresses at least what is
     suppressed among them: where most classes are too small, that is proof enough at a fraction of the cost.
     """
-    classes = classes_query(relation, masks, models, probe=probe).subquery("classes", copy=False)
+    bounds = not prunes_by_suppression(models)
+    classes = classes_query(relation, masks, models, probe=probe, bounds=bounds).subquery("classes", copy=False)
     hidden = sql.where(exp.Sum(this=sql.column(N)), sql.negated(is_published(models)))
     suppressed = exp.Coalesce(this=hidden, expressions=[sql.literal(0)])
     query = exp.select(sql.named(sql.count_rows(), "classes"), sql.named(suppressed, "suppressed"))
+    if bounds:
+        lost = exp.Sum(this=exp.Sub(this=sql.column(N), expression=_most_published(models)))
+        query.select(sql.named(exp.Coalesce(this=lost, expressions=[sql.literal(0)]), "suppressed_below"), copy=False)
     if with_sizes:
         square = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(N)))
         squares = [sql.where(square, is_published(models)), sql.where(square.copy(), sql.negated(is_published(models)))]
@@ -80,6 +188,10 @@ def node_query(
             copy=False,
         )
     return query.from_(classes, copy=False)
+
+
+def _bound_name(number: int) -> str:
+    return f"bound_{number}"
 
 
 def _one_class_in_several(masked: Sequence[exp.Expr]) -> exp.Expr:

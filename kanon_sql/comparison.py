@@ -144,6 +144,7 @@ def _not_for(algorithm: str) -> list[str]:
 
 def _compared(release: Release, k: int) -> Compared:
     verification = release.verify()
+    smallest = verification.models[0].measured
     return Compared(
         release.policy.algorithm,
         k,
@@ -152,7 +153,7 @@ def _compared(release: Release, k: int) -> Compared:
         measures=release.measures,
         rows_suppressed=release.rows_suppressed,
         classes=verification.classes,
-        smallest=verification.models[0].measured,
+        smallest=None if smallest is None else int(smallest),
         levels=release.levels,
         optimal=release.optimal,
         nodes_tested=release.result.nodes_tested,

@@ -3,6 +3,9 @@
     kanon_frequency(key_0, [key_1, ...], n)                        members of a class are rows
     kanon_frequency(key_0, [key_1, ...], n, persons, entity)       members of a class are people
 
+and further columns sensitive_0, ... where the privacy models are about sensitive columns (see
+``kanon_sql.sensitive``): then there is a row for each tuple and combination of sensitive values.
+
 Every quasi-identifier has its code in a bit field of its own, so that a lattice node is a mask on the keys: two
 rows are in the same class of the node exactly if their masked keys are equal.
 
@@ -23,6 +26,7 @@ from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.hierarchy.check import missing_message
 from kanon_sql.hierarchy.code import WORD_BITS, CodeWord, code_name
+from kanon_sql.sensitive import SensitiveColumn, code_column, code_sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +78,7 @@ class FrequencySet:
         rows: rows of the table.
         tuples: rows of the frequency set.
         counts_people: whether members of a class are people.
+        sensitive: the sensitive columns that it has codes of.
     """
 
     engine: Engine
@@ -83,6 +88,13 @@ class FrequencySet:
     rows: int
     tuples: int
     counts_people: bool
+    sensitive: tuple[SensitiveColumn, ...] = ()
+
+    @property
+    def counted(self) -> list[str]:
+        """The names of its columns but for the keys."""
+        people = [PERSONS, ENTITY] if self.counts_people else []
+        return [N, *people, *(column.code for column in self.sensitive)]
 
     def masks(self, node: Node) -> tuple[int, ...]:
         """Return the mask of each key that generalizes to a node."""
@@ -121,11 +133,16 @@ def frequency_query(
     hierarchies: Sequence[Hierarchy],
     placements: Sequence[Placement],
     entity: Column | None,
+    sensitive: Sequence[Column] = (),
 ) -> exp.Query:
-    """Return the query that makes the frequency set: all joins to hierarchies, one scan, one grouping."""
+    """Return the query that makes the frequency set: all joins to hierarchies, one scan, one grouping.
+
+    Sensitive columns have their values in it.
+    """
     keys = [sql.named(key, key_name(number)) for number, key in enumerate(_keys(placements))]
-    key_columns = [sql.column(key.alias) for key in keys]
-    coded = exp.select(*keys).from_(sql.aliased(source, "source"))
+    values = [sql.named(sql.column(own.name, "source"), code_column(number)) for number, own in enumerate(sensitive)]
+    key_columns = [sql.column(key.alias) for key in (*keys, *values)]
+    coded = exp.select(*keys, *values).from_(sql.aliased(source, "source"))
     for number, hierarchy in enumerate(hierarchies):
         alias = _alias(number)
         value = sql.column(hierarchy.column.name, "source")
@@ -139,9 +156,20 @@ def frequency_query(
 
 
 def build_frequency(
-    engine: Engine, source: exp.Table, hierarchies: Sequence[Hierarchy], entity: Column | None
+    engine: Engine,
+    source: exp.Table,
+    hierarchies: Sequence[Hierarchy],
+    entity: Column | None,
+    sensitive: Sequence[Column] = (),
 ) -> FrequencySet:
     """Return the frequency set of a table.
+
+    Args:
+        engine: holds the table.
+        source: the table.
+        hierarchies: of the quasi-identifiers.
+        entity: the column that names the person, where people are counted.
+        sensitive: columns that privacy models are about.
 
     Raises:
         HierarchyError: a column has values that its hierarchy lacks.
@@ -149,8 +177,15 @@ def build_frequency(
     placements = place_codes(hierarchies)
     keys = max(placement.key for placement in placements) + 1
     relation = engine.temporary_name("kanon_frequency")
-    query = frequency_query(source, hierarchies, placements, entity)
-    engine.run(sql.create_table(relation, query, temporary=True), "frequency set of the quasi-identifiers")
+    query = frequency_query(source, hierarchies, placements, entity, sensitive)
+    coded: tuple[SensitiveColumn, ...] = ()
+    if sensitive:
+        staged = engine.temporary_name("kanon_staged")
+        engine.run(sql.create_table(staged, query, temporary=True), "frequency set with sensitive values")
+        others = [*map(key_name, range(keys)), N, *([PERSONS, ENTITY] if entity is not None else [])]
+        coded = code_sensitive(engine, staged, relation, list(sensitive), others, N)
+    else:
+        engine.run(sql.create_table(relation, query, temporary=True), "frequency set of the quasi-identifiers")
     any_null = exp.or_(*(sql.column(key_name(key)).is_(exp.null()) for key in range(keys)))
     rows, tuples, missing = engine.row(
         exp.select(
@@ -163,7 +198,7 @@ def build_frequency(
     if missing:
         messages = [missing_message(engine, source, hierarchy) for hierarchy in hierarchies]
         raise HierarchyError(" ".join(message for message in messages if message))
-    return FrequencySet(engine, relation, placements, keys, int(rows), tuples, entity is not None)
+    return FrequencySet(engine, relation, placements, keys, int(rows), tuples, entity is not None, coded)
 
 
 def roll_up_query(frequency: FrequencySet, relation: exp.Table, node: Node) -> exp.Select:
@@ -178,6 +213,9 @@ def roll_up_query(frequency: FrequencySet, relation: exp.Table, node: Node) -> e
     if frequency.counts_people:
         query = query.select(sql.named(sql.sum_of(sql.column(PERSONS)), PERSONS), sql.column(ENTITY))
         groups.append(sql.column(ENTITY))
+    for own in frequency.sensitive:
+        query = query.select(sql.column(own.code))
+        groups.append(sql.column(own.code))
     return query.from_(relation.copy()).group_by(*groups)
 
 

@@ -132,8 +132,8 @@ class Policy:
 
     @property
     def k(self) -> int:
-        """The k of k-anonymity."""
-        return max(model.required for model in self.models)
+        """The k of k-anonymity; 1 where it is not asked for."""
+        return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=1)
 
 
 @dataclass(frozen=True)

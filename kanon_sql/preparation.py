@@ -19,6 +19,8 @@ from kanon_sql.measures.costs import Costs, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.measures.objective import CLASS_MEASURES, Objective
 from kanon_sql.measures.places import Places, make_places
+from kanon_sql.model_columns import coded_models, resolve_models, sensitive_columns
+from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.names import folded
 from kanon_sql.progress import Tell, silent
 from kanon_sql.roles import Roles, assign_roles, find_column
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources import Source
     from kanon_sql.hierarchy.spec import BuiltRule, Rule
+    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
 
 
@@ -46,6 +49,7 @@ class Prepared:
         labels: what the labels of each hierarchy stand for.
         lattice: the generalization lattice.
         seconds: what it took, by step.
+        sensitive_hierarchies: of sensitive columns, where a model asks how far apart their values are in a tree.
     """
 
     source: Source
@@ -55,6 +59,7 @@ class Prepared:
     labels: tuple[Labels, ...]
     lattice: Lattice
     seconds: dict[str, float]
+    sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
     _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
     _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
 
@@ -64,6 +69,22 @@ class Prepared:
             frequency = self.frequency
             self._costs[measure] = level_costs(frequency.engine, self.labels, CELL_MEASURES[measure], frequency.rows)
         return self._costs[measure]
+
+    def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
+        """Return models that know which column they are about.
+
+        Raises:
+            UsageError: a model is about no sensitive column.
+        """
+        return resolve_models(models, self.roles.sensitive, self.source.name, list(self.sensitive_hierarchies))
+
+    def coded(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
+        """Return resolved models that know how their columns are coded in the frequency set.
+
+        Raises:
+            UsageError: the table was prepared without one of the columns.
+        """
+        return coded_models(models, self.frequency, self.sensitive_hierarchies)
 
     def places(self) -> tuple[Places, ...]:
         """Return the values of each quasi-identifier in their order; made when they are first asked for."""
@@ -90,20 +111,43 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         HierarchyError: a hierarchy cannot be read, is no tree, or misses values.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
+    in_trees = _columns_in_trees(policy, roles)
     for name in policy.hierarchies:
-        if (column := find_column(name, source.columns)) is not None and column not in roles.quasi_identifiers:
+        column = find_column(name, source.columns)
+        if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
     require_identity(source.engine, source.relation, roles.quasi_identifiers)
     seconds: dict[str, float] = {}
     tell("Preparing hierarchies")
     with timed(seconds, "hierarchies"):
         hierarchies = make_hierarchies(source, roles.quasi_identifiers, policy)
+        own = make_hierarchies(source, columns_with_hierarchy(source, in_trees, policy), policy)
+        of_sensitive = {hierarchy.column.name: hierarchy for hierarchy in own}
+    models = resolve_models(policy.models, roles.sensitive, source.name, list(of_sensitive))
+    sensitive = sensitive_columns(models, source.columns)
     tell("Counting distinct tuples")
     with timed(seconds, "frequency_set"):
-        frequency = build_frequency(source.engine, source.relation, hierarchies, roles.entity)
+        frequency = build_frequency(source.engine, source.relation, hierarchies, roles.entity, sensitive)
         labels = make_labels(frequency, hierarchies)
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
-    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds)
+    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive)
+
+
+def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:
+    """Return the sensitive columns of which a model asks how far apart values are in a tree."""
+    asked = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
+    if any(model.sensitive is None for model in asked):
+        return list(roles.sensitive)
+    found = [find_column(model.sensitive or "", roles.sensitive) for model in asked]
+    return list(dict.fromkeys(column for column in found if column is not None))
+
+
+def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: Policy) -> list[Column]:
+    """Return those columns of which a hierarchy was given or is stored; none is chosen for a sensitive column."""
+    if not columns:
+        return []
+    given, stored = given_rules(source, columns, policy), stored_hierarchies(source.engine)
+    return [column for column in columns if column.name in given or folded(column.name) in stored]
 
 
 def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) -> tuple[Hierarchy, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import Column
@@ -31,6 +31,7 @@ class Publication:
         models: what every class must satisfy.
         seed: of the order of rows.
         combinations: the temporary table that a local recoding works on.
+        trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
     """
 
     source: exp.Table
@@ -41,6 +42,7 @@ class Publication:
     models: tuple[PrivacyModel, ...]
     seed: int
     combinations: exp.Table
+    trees: dict[str, Hierarchy] = field(default_factory=dict)
 
     @property
     def quasi_identifiers(self) -> list[str]:

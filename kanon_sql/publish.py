@@ -1,6 +1,7 @@
 """The readable form: the query that makes a release from the source, with joins to hierarchies and plain labels.
 
     generalized   every row of the source with the labels that are published
+    [shares_1, counted_1, ...]   what models of sensitive columns compare (see ``references`` and ``measured``)
     too_small     the classes that do not satisfy the privacy models
     the rest      rows of generalized whose class is not among them, in an order that says nothing
 
@@ -17,15 +18,19 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.dialect import shuffled
 from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.measured import Columns, Members, measured_steps
+from kanon_sql.models.base import RowModel
 from kanon_sql.names import unused_name
 from kanon_sql.publish_boxes import boxed_query, with_walk
 from kanon_sql.publish_local import as_published, local_query
 from kanon_sql.recoding import Local, Multidimensional
+from kanon_sql.references import References, with_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.publication import Publication
 
 GENERALIZED = "generalized"
@@ -65,15 +70,16 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table], *,
             )
         )
     )
+    references, measured, too_small = _too_small(publication)
     # Inlined, because the engine reads a few columns twice faster than it keeps all of them in between.
-    return (
+    released = (
         exp.select(*published)
         .from_(GENERALIZED)
         .where(in_small_class.not_())
         .order_by(order)
         .with_(GENERALIZED, as_=generalized_query(publication, lookups), materialized=False)
-        .with_(TOO_SMALL, as_=_too_small(publication))
     )
+    return with_steps(released, references.steps, measured, [(TOO_SMALL, too_small)])
 
 
 def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
@@ -103,38 +109,70 @@ def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]
     )
 
 
-def class_measures(publication: Publication) -> list[exp.Expr]:
-    """Return the measure of each model as an aggregate over the rows of ``generalized``."""
-    entity = sql.column(publication.entity_name)
-    return [model.readable_measure(entity.copy() if model.entity else None) for model in publication.models]
+def measure_of_rows(publication: Publication, model: RowModel) -> exp.Expr:
+    """Return the measure of a model of rows as an aggregate over the rows of ``generalized``."""
+    return model.readable_measure(sql.column(publication.entity_name) if model.entity else None)
 
 
-def _too_small(publication: Publication) -> exp.Select:
+def references_of(publication: Publication) -> References:
+    """Return the steps that the models compare classes to: what is in the source."""
+    taken = [GENERALIZED, TOO_SMALL, publication.source.name]
+    return References(publication.models, publication.source, trees=publication.trees, taken=taken)
+
+
+def generalized_members(publication: Publication, references: References) -> Members:
+    """Return the rows of ``generalized`` as the members of classes."""
+    return Members(
+        rows=exp.select().from_(GENERALIZED),
+        classes=tuple(sql.column(name) for name in publication.quasi_identifiers),
+        n=None,
+        measure=lambda model: measure_of_rows(publication, model),
+        shares=references.shares,
+        features=references.features,
+        null_safe=True,
+        taken=(GENERALIZED, TOO_SMALL, publication.source.name, *references.names),
+    )
+
+
+def _too_small(publication: Publication) -> tuple[References, list[tuple[str, exp.Query]], exp.Select]:
+    """Return the query of the classes that fail some model, with the steps before it."""
     names = [sql.column(name) for name in publication.quasi_identifiers]
-    failed = [
-        sql.negated(model.is_met(measure))
-        for model, measure in zip(publication.models, class_measures(publication), strict=True)
+    references = references_of(publication)
+    if of_rows := [model for model in publication.models if isinstance(model, RowModel)]:
+        failed = [sql.negated(model.is_met(measure_of_rows(publication, model))) for model in of_rows]
+        if len(of_rows) == len(publication.models):
+            grouped = exp.select(*names).from_(GENERALIZED).group_by(*(name.copy() for name in names))
+            return references, [], grouped.having(exp.or_(*failed))
+    columns = Columns(*class_columns(publication.quasi_identifiers, publication.models))
+    members = generalized_members(publication, references)
+    steps, classes = measured_steps(members, publication.models, columns)
+    measured = zip(publication.models, columns.measures, strict=True)
+    failed = [sql.negated(model.is_met(sql.column(name, "classes"))) for model, name in measured]
+    selected = exp.select(*(sql.column(name, "classes") for name in publication.quasi_identifiers))
+    return references, steps, selected.from_(classes.subquery("classes")).where(exp.or_(*failed))
+
+
+def class_columns(quasi_identifiers: Sequence[str], models: Sequence[PrivacyModel]) -> tuple[str, list[str]]:
+    """Return names for the rows of a class and for its measures, which no quasi-identifier has."""
+    return unused_name("n", quasi_identifiers), [
+        unused_name(f"measure_{number}", quasi_identifiers) for number in range(len(models))
     ]
-    grouped = exp.select(*names).from_(GENERALIZED).group_by(*(name.copy() for name in names))
-    return grouped.having(exp.or_(*failed))
 
 
 def readable_node_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
     """Return the test of a node in readable SQL: the same two numbers as the coded ``node_query``."""
-    names = publication.quasi_identifiers
-    n = unused_name("n", names)
-    measured = [unused_name(f"measure_{number}", names) for number in range(len(publication.models))]
-    measures = [sql.named(measure, name) for name, measure in zip(measured, class_measures(publication), strict=True)]
-    grouped = exp.select(sql.named(sql.count_rows(), n), *measures).from_(GENERALIZED)
-    classes = grouped.group_by(*(sql.column(name) for name in names))
+    references = references_of(publication)
+    n, measured = class_columns(publication.quasi_identifiers, publication.models)
+    members = generalized_members(publication, references)
+    steps, classes = measured_steps(members, publication.models, Columns(n, measured))
     met = sql.all_of(model.is_met(sql.column(name)) for name, model in zip(measured, publication.models, strict=True))
     hidden = sql.where(exp.Sum(this=sql.column(n)), sql.negated(met))
-    return (
+    query = (
         exp.select(
             sql.named(sql.count_rows(), "classes"),
             sql.named(exp.Coalesce(this=hidden, expressions=[sql.literal(0)]), "suppressed"),
         )
         .from_("classes")
         .with_(GENERALIZED, as_=generalized_query(publication, lookups))
-        .with_("classes", as_=classes)
     )
+    return with_steps(query, references.steps, steps, [("classes", classes)])

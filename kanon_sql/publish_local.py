@@ -17,8 +17,11 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.identity import published
+from kanon_sql.measured import Columns, Members, measured_steps
+from kanon_sql.models.base import RowModel
 from kanon_sql.names import unused_name
 from kanon_sql.recoding import Local
+from kanon_sql.references import References, with_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +49,11 @@ class CombinationColumns:
             if 0 < level < hierarchy.height
         }
         self.n, self.step, self.entity = name("n"), name("step"), name("entity")
+        self.sensitive = {
+            column: name(column)
+            for column in dict.fromkeys(model.sensitive for model in publication.models)
+            if column is not None
+        }
 
 
 def recoding_statements(publication: Publication, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
@@ -80,6 +88,7 @@ def local_query(publication: Publication, *, with_entity: bool = True) -> exp.Se
         else:
             query = query.select(as_published(column))
     pairs = [(column.name, column.name) for column in publication.roles.quasi_identifiers]
+    pairs += names.sensitive.items()
     entity = publication.roles.entity
     if entity is not None:
         pairs.append((entity.name, names.entity))
@@ -101,7 +110,8 @@ def _combinations_query(
     publication: Publication, lookups: Mapping[str, exp.Table], names: CombinationColumns
 ) -> exp.Select:
     columns = [sql.column(name, "source") for name in publication.quasi_identifiers]
-    # 1. Each combination once, with its rows; where people are counted, once for each of them.
+    # 1. Each combination once, with its rows; where people are counted, once for each of them; and once for each of the
+    #    sensitive values that models are about.
     counted = exp.select(*columns, sql.named(sql.count_rows(), names.n)).from_(
         sql.aliased(publication.source, "source")
     )
@@ -111,6 +121,9 @@ def _combinations_query(
         person = sql.column(entity.name, "source")
         counted = counted.select(sql.named(person, names.entity))
         groups.append(person.copy())
+    for column, name in names.sensitive.items():
+        counted = counted.select(sql.named(sql.column(column, "source"), name))
+        groups.append(sql.column(column, "source"))
     counted = counted.group_by(*groups)
     # 2. Its labels at the levels that some step needs.
     query = exp.select(*(sql.column(name, "combined") for name in publication.quasi_identifiers))
@@ -124,7 +137,7 @@ def _combinations_query(
             joined.add(number)
             condition = sql.same(sql.column(column, "combined"), sql.column(VALUE, lookup.name))
             query = query.join(lookup.copy(), on=condition)
-    others = [names.n, *([names.entity] if entity is not None else [])]
+    others = [names.n, *([names.entity] if entity is not None else []), *names.sensitive.values()]
     nothing = sql.named(sql.cast(exp.null(), "INTEGER"), names.step)
     return query.select(*(sql.column(name, "combined") for name in others), nothing)
 
@@ -138,25 +151,59 @@ def _step_statement(publication: Publication, names: CombinationColumns, number:
         if level < hierarchy.height
     ]
     left = sql.column(names.step).is_(exp.null())
-    person = sql.column(names.entity)
-    measures = [
-        model.combined_measure(sql.column(names.n), person.copy() if model.entity else None)
-        for model in publication.models
-    ]
     # Without copies: there may be a hundred steps, and a builder would copy all it has at every call.
     selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
     large = exp.select(*selected, copy=False).from_(publication.combinations.copy(), copy=False)
     large = large.where(left, copy=False)
     if labels:
         large = large.group_by(*(sql.column(label) for label in labels), copy=False)
-    met = [model.is_met(measure) for model, measure in zip(publication.models, measures, strict=True)]
-    large = large.having(sql.all_of(met), copy=False)
+    of_rows = [model for model in publication.models if isinstance(model, RowModel)]
+    if len(of_rows) == len(publication.models):
+        met = [model.is_met(_measure(model, names)) for model in of_rows]
+        large = large.having(sql.all_of(met), copy=False)
+    else:
+        large = _allowed_classes(publication, names, labels)
     same = [sql.same(sql.column(label, "large"), sql.column(label, place)) for label in labels]
     found = exp.select(sql.literal(1), copy=False).from_(large.subquery("large", copy=False), copy=False)
     in_large = exp.Exists(this=found.where(*same, copy=False) if same else found)
     assigned = exp.EQ(this=sql.column(names.step), expression=sql.literal(number))
     condition = exp.Where(this=exp.and_(left.copy(), in_large, copy=False))
     return exp.Update(this=publication.combinations.copy(), expressions=[assigned], where=condition)
+
+
+def _measure(model: RowModel, names: CombinationColumns) -> exp.Expr:
+    """Return the measure of a model of rows, over combinations."""
+    return model.combined_measure(sql.column(names.n), sql.column(names.entity) if model.entity else None)
+
+
+def _allowed_classes(publication: Publication, names: CombinationColumns, labels: list[str]) -> exp.Select:
+    """Return the classes of what is left that satisfy models of sensitive columns too."""
+    models, table = publication.models, publication.combinations
+    references = References(
+        models,
+        table,
+        value=lambda column: sql.column(names.sensitive[column]),
+        rows=lambda: exp.Sum(this=sql.column(names.n)),
+        trees=publication.trees,
+        taken=[table.name],
+    )
+    members = Members(
+        rows=exp.select().from_(table.copy()).where(sql.column(names.step).is_(exp.null())),
+        classes=tuple(sql.column(label) for label in labels),
+        n=sql.column(names.n),
+        measure=lambda model: _measure(model, names),
+        value=lambda model: sql.column(names.sensitive[model.sensitive or ""]),
+        shares=references.shares,
+        features=references.features,
+        null_safe=True,
+        taken=(table.name, *references.names),
+    )
+    columns = Columns(unused_name("n", labels), [unused_name(f"measure_{i}", labels) for i in range(len(models))])
+    steps, classes = measured_steps(members, models, columns)
+    met = [model.is_met(sql.column(name)) for model, name in zip(models, columns.measures, strict=True)]
+    selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
+    query = exp.select(*selected).from_(classes.subquery("classes")).where(sql.all_of(met))
+    return with_steps(query, references.steps, steps)
 
 
 def _label(publication: Publication, names: CombinationColumns, column: int) -> exp.Expr:

@@ -362,7 +362,7 @@ class Release:
 
     def _models_before(self) -> tuple[ModelResult, ...]:
         return tuple(
-            ModelResult(model.name, model.required, worst, holds=True)
+            ModelResult(model.name, model.required, worst, holds=True, letter=model.letter, sensitive=model.sensitive)
             for model, worst in zip(self.publication.models, self.counts.worst, strict=True)
         )
 

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -18,10 +18,13 @@ from kanon_sql import sql
 from kanon_sql.errors import VerificationError
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.identity import published, written
+from kanon_sql.measured import Columns, Members, measured_steps
+from kanon_sql.models.base import RowModel
 from kanon_sql.names import unused_name
-from kanon_sql.publish import GENERALIZED, class_measures, generalized_query
+from kanon_sql.publish import GENERALIZED, class_columns, generalized_query, measure_of_rows
 from kanon_sql.publish_boxes import labels_of
 from kanon_sql.recoding import Multidimensional
+from kanon_sql.references import References, with_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,12 +44,16 @@ class ModelResult:
         required: the threshold.
         measured: the measure of the worst class of the output; None if the output has no rows.
         holds: whether every class satisfies the model.
+        letter: the name of the threshold.
+        sensitive: the sensitive column that the model is about.
     """
 
     model: str
-    required: int
-    measured: int | None
+    required: int | float
+    measured: int | float | None
     holds: bool
+    letter: str = "k"
+    sensitive: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,9 @@ def class_check_query(
     quasi_identifiers: Sequence[Column],
     models: tuple[PrivacyModel, ...],
     entity: str | None = None,
+    *,
+    whole: exp.Table | None = None,
+    trees: Mapping[str, Hierarchy] | None = None,
 ) -> exp.Select:
     """Return the check of the classes of a table: how many, the smallest, and for each model the worst and the failing.
 
@@ -98,30 +108,49 @@ def class_check_query(
         quasi_identifiers: columns whose values make a class: those that are written alike.
         models: what to measure; those that count people need the entity.
         entity: the column of the table that names the person.
+        whole: the table whose sensitive values those of a class are compared to; the table itself if there is no other.
+        trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
     """
-    n, measured = _count_names([column.name for column in quasi_identifiers], models)
-    person = sql.column(entity) if entity else None
-    measures = [
-        sql.named(model.readable_measure(person.copy() if person and model.entity else None), name)
-        for name, model in zip(measured, models, strict=True)
-    ]
-    classes = (
-        exp.select(sql.named(sql.count_rows(), n), *measures)
-        .from_(output.copy())
-        .group_by(*(written(sql.column(column.name), column) for column in quasi_identifiers))
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+
+    def measure(model: RowModel) -> exp.Expr:
+        return model.readable_measure(sql.column(entity) if entity and model.entity else None)
+
+    grouping = [written(sql.column(column.name), column) for column in quasi_identifiers]
+    of_rows = [model for model in models if isinstance(model, RowModel)]
+    if len(of_rows) == len(models):
+        measures = [sql.named(measure(model), name) for name, model in zip(measured, of_rows, strict=True)]
+        rows = exp.select(sql.named(sql.count_rows(), n), *measures).from_(output.copy()).group_by(*grouping)
+        return _summary(models, n, measured).from_("classes").with_("classes", as_=rows)
+    taken = ["classes", *(table.name for table in output.find_all(exp.Table)), *([whole.name] if whole else [])]
+    compared = whole if whole is not None else exp.select("*").from_(output.copy()).subquery("whole_table")
+    references = References(models, compared, trees=trees, taken=taken)
+    members = Members(
+        rows=exp.select().from_(output.copy()),
+        classes=tuple(sql.named(key, column.name) for key, column in zip(grouping, quasi_identifiers, strict=True)),
+        n=None,
+        measure=measure,
+        shares=references.shares,
+        features=references.features,
+        null_safe=True,
+        taken=(*taken, *references.names),
     )
-    return _summary(models, n, measured).from_("classes").with_("classes", as_=classes)
+    steps, classes = measured_steps(members, models, Columns(n, measured))
+    return with_steps(_summary(models, n, measured).from_("classes"), references.steps, steps, [("classes", classes)])
 
 
 def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Select:
     """Return the check of published classes against the people in the source; also counts classes not whole."""
     names = publication.quasi_identifiers
-    n, measured = _count_names(names, publication.models)
+    models = _counted_in_people(publication)
+    n, measured = class_columns(names, models)
     n_in_source = unused_name("n_in_source", names)
     # A step must not be called like a table that a later step reads.
     tables = {table.name for table in (publication.source, *output.find_all(exp.Table))}
     source_classes, output_classes = (unused_name(f"in_{place}", tables) for place in ("source", "output"))
-    measures = [sql.named(measure, name) for name, measure in zip(measured, class_measures(publication), strict=True)]
+    measures = [
+        sql.named(measure_of_rows(publication, model), name) for name, model in zip(measured, models, strict=True)
+    ]
     rows = sql.named(sql.count_rows(), n)
     grouped = [sql.column(name) for name in names]
     in_source = exp.select(*grouped, rows, *measures).from_(GENERALIZED).group_by(*(name.copy() for name in grouped))
@@ -141,7 +170,7 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
     )
     partial = exp.NullSafeNEQ(this=sql.column(n), expression=sql.column(n_in_source))
     return (
-        _summary(publication.models, n, measured)
+        _summary(models, n, measured)
         .select(sql.named(sql.where(sql.count_rows(), partial), "not_whole"))
         .from_("classes")
         .with_(GENERALIZED, as_=generalized_query(publication, lookups))
@@ -219,7 +248,9 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
     """
     counted = _counted_in_rows(publication)
     return Checks(
-        class_check_query(output, publication.published_quasi_identifiers, counted),
+        class_check_query(
+            output, publication.published_quasi_identifiers, counted, whole=publication.source, trees=publication.trees
+        ),
         label_check_query(publication, lookups, output),
         people_check_query(publication, lookups, output) if len(counted) < len(publication.models) else None,
     )
@@ -250,7 +281,7 @@ def verify(
     # 3. The people.
     if checks.people is not None:
         *found, not_whole = engine.row(checks.people, "verify the people in each class of the release")
-        verification = read_verification(found, publication.models)
+        verification = _together(publication, verification, read_verification(found, _counted_in_people(publication)))
         if not_whole:
             raise _failed(f"{not_whole:,} classes have other rows than in the table")
     # 4. The columns, and that every row and every class is accounted for.
@@ -280,6 +311,23 @@ def _require_counts(verification: Verification, expected: Expected) -> None:
             raise _failed(f"{result.model} asks for {result.required} and its worst class has {result.measured}")
 
 
+def _counted_in_people(publication: Publication) -> tuple[RowModel, ...]:
+    """Return the models whose members are people, whom the release does not name."""
+    return tuple(model for model in publication.models if isinstance(model, RowModel) and model.entity is not None)
+
+
+def _together(publication: Publication, rows: Verification, people: Verification) -> Verification:
+    """Return what was found of all models in their order: of rows in the release, of people in the source."""
+    of_rows, of_people = iter(rows.models), iter(people.models)
+    results = tuple(next(of_rows if model.entity is None else of_people) for model in publication.models)
+    return replace(
+        people,
+        models=results,
+        classes_failing=max(rows.classes_failing, people.classes_failing),
+        rows_failing=max(rows.rows_failing, people.rows_failing),
+    )
+
+
 def _counted_in_rows(publication: Publication) -> tuple[PrivacyModel, ...]:
     """Return the models whose members are rows: the release itself tells whether they hold."""
     return tuple(model for model in publication.models if model.entity is None)
@@ -289,17 +337,10 @@ def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyMod
     """Return what the row of a check says."""
     classes, rows, smallest, classes_failing, rows_failing, *measured = row
     results = tuple(
-        ModelResult(model.name, model.required, worst, holds=failing == 0)
+        ModelResult(model.name, model.required, worst, failing == 0, model.letter, model.sensitive)
         for model, worst, failing in zip(models, measured[::2], measured[1::2], strict=True)
     )
     return Verification(int(rows or 0), classes, smallest, classes_failing, int(rows_failing or 0), results)
-
-
-def _count_names(quasi_identifiers: list[str], models: tuple[PrivacyModel, ...]) -> tuple[str, list[str]]:
-    """Return names for the rows of a class and for its measures, which no quasi-identifier has."""
-    return unused_name("n", quasi_identifiers), [
-        unused_name(f"measure_{number}", quasi_identifiers) for number in range(len(models))
-    ]
 
 
 def _summary(models: tuple[PrivacyModel, ...], n: str, measured: list[str]) -> exp.Select:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.classes import coded_columns, coded_members
 from kanon_sql.frequency import N, key_name, mask_name
+from kanon_sql.measured import measured_query
 from kanon_sql.measures.boxes import BoxMeasures, box_measures
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import label_of_step, labels_alias
@@ -106,19 +108,19 @@ def classes_of_steps(
         exp.BitwiseAnd(this=sql.column(key_name(key), "part"), expression=sql.column(mask_name(key), "steps"))
         for key in keys
     ]
-    measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
     step = sql.column(STEP, "part")
-    levels = [sql.column(_level_name(column), "steps") for column in columns]
-    named = [sql.named(key.copy(), key_name(number)) for number, key in enumerate(masked)]
-    return (
-        exp.select(step, *levels, *named, sql.named(sql.sum_of(sql.column(N)), N), *measures)
+    levels = [sql.named(sql.column(_level_name(column), "steps"), _level_name(column)) for column in columns]
+    named = [sql.named(key, key_name(number)) for number, key in enumerate(masked)]
+    assigned = (
+        exp.select()
         .from_(sql.aliased(relation, "part"))
         .join(
             sql.values("steps", names, rows),
-            on=exp.EQ(this=step.copy(), expression=sql.column(STEP, "steps")),
+            on=exp.EQ(this=step, expression=sql.column(STEP, "steps")),
         )
-        .group_by(step.copy(), *(level.copy() for level in levels), *masked)
     )
+    members = coded_members(assigned, [sql.named(step.copy(), STEP), *levels, *named])
+    return measured_query(members, models, coded_columns(models, kept=True))
 
 
 def rows_by_step(relation: exp.Table) -> exp.Select:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.frequency import ENTITY, PERSONS, N
+from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.measures.labels import code_in_key
@@ -180,7 +180,6 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
 
 def placed_query(frequency: FrequencySet, places: Sequence[Places]) -> exp.Select:
     """Return the query of the tuples of the frequency set with their places, all in part 1."""
-    counted = [N, *([PERSONS, ENTITY] if frequency.counts_people else [])]
     query = exp.select(sql.named(sql.literal(1), PART)).from_(frequency.relation.copy())
     for column in places:
         alias = f"places_{column.number + 1}"
@@ -193,7 +192,7 @@ def placed_query(frequency: FrequencySet, places: Sequence[Places]) -> exp.Selec
         ]
         query = query.select(sql.named(sql.column("place", alias), column.place))
         query = query.join(sql.aliased(column.relation, alias), on=sql.all_of(same))
-    return query.select(*(sql.column(name, frequency.relation.name) for name in counted))
+    return query.select(*(sql.column(name, frequency.relation.name) for name in frequency.counted))
 
 
 def _rows(level: int) -> str:

@@ -48,7 +48,7 @@ class ClassCounts:
     squares: int
     smallest: int | None
     suppressed: int
-    worst: tuple[int | None, ...]
+    worst: tuple[int | float | None, ...]
     labels: tuple[int, ...] | None
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 
 class PrivacyModel(Protocol):
-    """A condition on every equivalence class.
+    """A condition on every equivalence class: a measure of the class, and what it has to be.
 
-    A class is measured by one aggregate, which exists twice: over the rows of the frequency set that fall into
-    the class (``coded_measure``, for the search) and over the rows of the table (``readable_measure``, for what is
-    published and verified). Both must give the same number.
+    ``RowModel`` measures a class from its rows alone, ``SensitiveModel`` from the values of a sensitive column in it,
+    ``PopulationModel`` against the same class of a larger table.
 
-    Only where merging keeps a satisfied class satisfied, also when the other class was not (``monotone``), do
-    suppressed rows become fewer upwards, and only then may a search prune.
+    Whatever is published of a model here has the property of unions: where two classes satisfy it, so does their union.
+    Only where merging keeps a satisfied class satisfied *also when the other class was not* (``monotone``) do
+    suppressed rows become fewer upwards. Where it does not, a model says how many rows of a class could at most be
+    published by any recoding that generalizes less (``SensitiveModel.most``), and the search prunes by that.
     """
 
     @property
@@ -24,19 +25,46 @@ class PrivacyModel(Protocol):
         """As it is called in reports."""
 
     @property
-    def required(self) -> int:
+    def letter(self) -> str:
+        """The name of its threshold, as in ``k = 5``."""
+
+    @property
+    def required(self) -> int | float:
         """The threshold."""
+
+    @property
+    def least_rows(self) -> int:
+        """Rows that a class has at least that satisfies the model."""
 
     @property
     def entity(self) -> str | None:
         """The column that names a person, where the model counts people."""
 
     @property
+    def sensitive(self) -> str | None:
+        """The sensitive column that the model is about; None of a model of rows, and where it was not said yet."""
+
+    @property
     def monotone(self) -> bool:
         """Whether a class that satisfies the model still does after it was merged with any other."""
 
     def counting(self, entity: str) -> PrivacyModel:
-        """Return the model counting people, whom this column names."""
+        """Return the model counting people, whom this column names; the same model if it counts no members."""
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return the condition that a class of this measure satisfies the model."""
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the aggregate that picks the measure of the worst class."""
+
+
+@runtime_checkable
+class RowModel(PrivacyModel, Protocol):
+    """A model whose measure is one aggregate over the rows of a class.
+
+    It exists twice: over the rows of the frequency set that fall into the class (``coded_measure``, for the search) and
+    over the rows of the table (``readable_measure``, for what is published and verified). Both give the same number.
+    """
 
     def coded_measure(self) -> exp.Expr:
         """Return the class's measure as an aggregate over the frequency set."""
@@ -46,9 +74,3 @@ class PrivacyModel(Protocol):
 
     def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
         """Return the class's measure as an aggregate over combinations of values that stand for ``n`` rows each."""
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return the condition that a class of this measure satisfies the model."""
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the aggregate that picks the measure of the worst class."""

@@ -28,6 +28,8 @@ class KAnonymity:
     k: int
     entity: str | None = None
     name: str = field(default="k-anonymity", init=False)
+    letter: str = field(default="k", init=False)
+    sensitive: None = field(default=None, init=False)
     monotone: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -37,6 +39,11 @@ class KAnonymity:
     @property
     def required(self) -> int:
         """The smallest class that may be published."""
+        return self.k
+
+    @property
+    def least_rows(self) -> int:
+        """The smallest class that may be published: a person has one row at least."""
         return self.k
 
     def counting(self, entity: str) -> KAnonymity:

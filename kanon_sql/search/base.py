@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from kanon_sql.errors import UsageError
+from kanon_sql.models.k_anonymity import KAnonymity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,8 +67,13 @@ class Problem:
 
     @property
     def k(self) -> int:
-        """The k of k-anonymity: rows that a published class has at least, whatever the members are that it counts."""
-        return max(model.required for model in self.models)
+        """Rows that a published class has at least, whatever the members are that it counts."""
+        return max((model.least_rows for model in self.models), default=1)
+
+    @property
+    def only_counts_rows(self) -> bool:
+        """Whether the number of a class's rows alone tells if it may be published."""
+        return not self.frequency.counts_people and all(isinstance(model, KAnonymity) for model in self.models)
 
 
 @dataclass(frozen=True)
@@ -110,14 +116,32 @@ class SearchProgress(Protocol):
         """Take note: nodes tested, the best cost so far, the cost that none can be below as far as is proven."""
 
 
-def require_monotone(models: Sequence[PrivacyModel], algorithm: str) -> None:
-    """Raise unless suppression falls upwards under all models, on which an algorithm relies.
+def require_monotone(problem: Problem, algorithm: str) -> None:
+    """Raise unless a node above one that suppresses few enough rows does so too, on which an algorithm relies.
+
+    It does under monotone models; and under all others where nothing may be suppressed, since a union of classes that
+    satisfy a model satisfies it.
 
     Raises:
-        UsageError: a model is not monotone.
+        UsageError: a model is not monotone, and rows may be suppressed.
     """
-    if stubborn := [model.name for model in models if not model.monotone]:
-        raise UsageError(f"Algorithm {algorithm} needs monotone privacy models; {', '.join(stubborn)} is not.")
+    stubborn = [model.name for model in problem.models if not model.monotone]
+    if stubborn and problem.limit:
+        raise UsageError(
+            f"Algorithm {algorithm} relies on rows that are published at a node being published above it, which "
+            f"{', '.join(dict.fromkeys(stubborn))} does not promise where rows may be suppressed: use --algorithm optimal, "
+            "or --max-suppressed 0."
+        )
+
+
+def require_sizes_enough(problem: Problem) -> None:
+    """Raise where a measure of class sizes is to be minimized whose bounds rest on monotone models.
+
+    Raises:
+        UsageError: a model is not monotone, and rows may be suppressed.
+    """
+    if problem.objective.of_classes is not None:
+        require_monotone(problem, f"optimal with measure {problem.objective.name}")
 
 
 def require_cell_measure(objective: Objective, algorithm: str) -> None:

@@ -176,7 +176,7 @@ def _best(parts: Parts, costs: SideCosts) -> exp.Select:
         lost = exp.Mul(this=rows, expression=exp.Paren(this=cost))
         total = lost if total is None else exp.Add(this=total, expression=lost)
     query = query.select(sql.named(total or sql.literal(0), "lost"))
-    if parts.problem.frequency.counts_people:
+    if not parts.problem.only_counts_rows:
         query = _untried(parts, query)
     order = [sql.column(name) for name in ("lost", "column_number", "from_place", "to_place")]
     rank = exp.Window(
@@ -193,7 +193,7 @@ def _best(parts: Parts, costs: SideCosts) -> exp.Select:
 
 
 def _untried(parts: Parts, query: exp.Select) -> exp.Select:
-    """Leave out columns whose best cut left too few people on a side."""
+    """Leave out columns whose best cut left a side that the models refuse."""
     tried = parts["kanon_tried"]
     same = exp.EQ(this=sql.column(PART, tried.name), expression=sql.column(PART, "cuts"))
     what = exp.Case(this=sql.column("column_number", "cuts"))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.classes import is_published
+from kanon_sql.classes import coded_columns, coded_members, is_published
 from kanon_sql.frequency import N
+from kanon_sql.measured import measured_query
 from kanon_sql.measures.places import PART, node_name
 from kanon_sql.search.parts import START
 from kanon_sql.search.spans import of_column
@@ -260,19 +261,15 @@ def forbid(parts: Parts) -> None:
     def sides() -> exp.Select:
         cuts = parts["kanon_round"]
         models = parts.problem.models
-        measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
         there = exp.and_(
             sql.column("allowed", cuts.name),
             exp.EQ(this=sql.column(PART, cuts.name), expression=parts.of_tuple(PART)),
             parts.is_inside("kanon_round"),
         )
-        part, side = parts.of_tuple(PART), sql.column("from_place", cuts.name)
-        return (
-            exp.select(part, side, *measures)
-            .from_(parts["kanon_tuples"].copy())
-            .join(cuts.copy(), on=there, join_type="left")
-            .group_by(part.copy(), side.copy())
-        )
+        rows = exp.select().from_(parts["kanon_tuples"].copy()).join(cuts.copy(), on=there, join_type="left")
+        side = exp.Coalesce(this=sql.column("from_place", cuts.name), expressions=[sql.literal(-1)])
+        members = coded_members(rows, [sql.named(parts.of_tuple(PART), PART), sql.named(side, "side")])
+        return measured_query(members, models, coded_columns(models))
 
     def forbidden() -> exp.Select:
         met = exp.Paren(this=is_published(parts.problem.models))

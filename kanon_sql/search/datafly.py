@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.errors import NoSolutionError
 from kanon_sql.lattice import with_level
 from kanon_sql.measures.labels import code_in_key
 
@@ -36,6 +37,11 @@ def datafly(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     # 1. Too many rows stand out; at the top none does.
     while evidence.test(node) > problem.limit:
         open_columns = [column for column, level in enumerate(node) if level < problem.lattice.heights[column]]
+        if not open_columns:
+            raise NoSolutionError(
+                "Datafly came to the top of the lattice, and still too many rows are in classes that the privacy models "
+                "refuse: use --algorithm optimal, which looks at all nodes, or ask for less."
+            )
         column = max(open_columns, key=lambda i: distinct[i][node[i]])  # max takes the first of equals
         node = with_level(node, column, node[column] + 1)
         if progress is not None:

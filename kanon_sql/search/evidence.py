@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes import node_query
+from kanon_sql import sql
+from kanon_sql.classes import classes_query, measure_name, node_query, prunes_by_suppression
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError
 from kanon_sql.frequency import mask_name
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
@@ -30,8 +31,10 @@ _FEW = 8  # tuples for each class: from there on a table of the classes costs ne
 class Evidence:
     """Node tests and their consequences.
 
-    Suppression only falls upwards, so a node suppresses at least what any tested node above it does: kept as marks that
-    cost one operation each to consult. What is lost on the rest only grows upwards, or the sizes of the classes do.
+    Suppression only falls upwards, so a node suppresses at least what any tested node above it does: kept as marks
+    that cost one operation each to consult. Where a model is not monotone, a mark is what no node below publishes
+    (``kanon_sql.classes``), which may be less. What is lost on the rest only grows upwards, or the sizes of the
+    classes do.
 
     Attributes:
         problem: what is searched.
@@ -57,16 +60,30 @@ class Evidence:
         self._sizes: dict[Node, ClassSizes] = {}
 
     @property
+    def monotone(self) -> bool:
+        """Whether rows that a node suppresses are suppressed at every node below it."""
+        return prunes_by_suppression(self.problem.models)
+
+    @property
     def nodes_tested(self) -> int:
         """How many nodes were tested or probed."""
         return len(self._probed | self.tested.keys())
 
-    def the_best(self) -> tuple[Node, int, Cost]:
-        """Return the best node so far, its suppressed rows and its cost; the top has been tested at least.
+    def the_best(self, *, complete: bool = False) -> tuple[Node, int, Cost]:
+        """Return the best node so far, its suppressed rows and its cost.
+
+        Args:
+            complete: whether no node was left out without a proof.
 
         Raises:
-            SearchInterruptedError: nothing has been tested yet.
+            NoSolutionError: the search is complete, and no node suppresses few enough rows.
+            SearchInterruptedError: it is not, and none has been found yet.
         """
+        if self.best is None and complete:
+            raise NoSolutionError(
+                f"Every full-domain recoding suppresses more than {self.problem.limit:,} rows under these privacy models: ask "
+                "for less, or allow more to be suppressed with --max-suppressed."
+            )
         if self.best is None:
             raise SearchInterruptedError("Stopped before a first release was found; nothing was written.")
         return self.best
@@ -84,13 +101,50 @@ class Evidence:
         """
         problem = self.problem
         suppressed = self.test(problem.lattice.top)
-        if problem.frequency.rows and suppressed:
+        only_k = all(isinstance(model, KAnonymity) for model in problem.models)
+        hopeless = suppressed if self.monotone else self.suppresses_at_least(problem.lattice.top) > problem.limit
+        if problem.frequency.rows and hopeless and not only_k:
+            raise NoSolutionError(self._why_not())
+        if problem.frequency.rows and hopeless:
             required = problem.k
             members = "different people" if problem.frequency.counts_people else "rows"
             raise NoSolutionError(
                 f"The table has fewer than {required:,} {members} (it has {problem.frequency.rows:,} rows), so that no "
                 f"release of it can be {required:,}-anonymous. Lower k, or take a larger table."
             )
+
+    def require_whole_table(self) -> None:
+        """Require that the table as one class satisfies the models: where nothing is suppressed, all classes together do.
+
+        Raises:
+            NoSolutionError: it does not.
+        """
+        if self.problem.frequency.rows and self.test(self.problem.lattice.top):
+            raise NoSolutionError(self._why_not())
+
+    def _why_not(self) -> str:
+        """Return which models the table fails as a whole, and by how much."""
+        problem = self.problem
+        names = [sql.column(measure_name(number)) for number in range(len(problem.models))]
+        classes = classes_query(
+            problem.frequency.relation, problem.frequency.masks(problem.lattice.top), problem.models
+        )
+        met = [model.is_met(name.copy()) for model, name in zip(problem.models, names, strict=True)]
+        found = problem.frequency.engine.row(
+            exp.select(*names, *met).from_(classes.subquery("classes")), "the whole table"
+        )
+        measured, holds = found[: len(names)], found[len(names) :]
+        failing = [
+            f"{model.name} asks for {model.letter} = {model.required:g}"
+            + (f" of {model.sensitive!r}" if model.sensitive else "")
+            + f", and the whole table has {value:,.4g}"
+            for model, value, holding in zip(problem.models, measured, holds, strict=True)
+            if not holding
+        ]
+        return (
+            f"{'; '.join(failing)}: no release of it can satisfy that with so few rows suppressed. Ask for less, or allow "
+            "more to be suppressed with --max-suppressed."
+        )
 
     def satisfies(self, node: Node) -> bool:
         """Tell whether a node suppresses no more than is allowed; without a test where the answer is known."""
@@ -101,9 +155,9 @@ class Evidence:
         """Return how many rows a node suppresses; the node becomes the best so far if it costs least."""
         if node not in self.tested:
             classes = self._roll_up_if_small(node)
-            suppressed = self._count_suppressed(node, classes)
+            suppressed, below = self._count_suppressed(node, classes)
             self.tested[node] = suppressed
-            self._mark(node, suppressed)
+            self._mark(node, below)
             best = self.best
             if suppressed <= self.problem.limit and self._may_be_best(node, suppressed):
                 cost = self._exact_cost(node, suppressed, classes)
@@ -120,7 +174,8 @@ class Evidence:
     def probe(self, node: Node) -> None:
         """Count one class in several of a node: it suppresses at least what is suppressed among these."""
         self._probed.add(node)
-        self._mark(node, self._count_suppressed(node, None, probe=True))
+        _, below = self._count_suppressed(node, None, probe=True)
+        self._mark(node, below)
 
     def cost(self, node: Node) -> Cost | float:
         """Return the exact cost of a node; impossible if it suppresses too much or cannot be measured."""
@@ -132,7 +187,7 @@ class Evidence:
         return self.roll_ups.source(node).relation
 
     def suppresses_at_least(self, node: Node) -> int:
-        """Return the most rows that any tested node at or above this one suppresses."""
+        """Return the most rows that this node is known to suppress, from any tested node at or above it."""
         steps = self.problem.lattice.steps(node)
         for missing, suppressed in self._marks:  # the largest number first
             if not steps & missing:
@@ -162,7 +217,8 @@ class Evidence:
     def _may_be_best(self, node: Node, suppressed: int) -> bool:
         return not self.bounds_are_free or self.least_cost(node, suppressed) < self.best_cost
 
-    def _count_suppressed(self, node: Node, classes: RollUp | None, *, probe: bool = False) -> int:
+    def _count_suppressed(self, node: Node, classes: RollUp | None, *, probe: bool = False) -> tuple[int, int]:
+        """Return the rows that a node suppresses, and those that every node at or below it does."""
         frequency = self.problem.frequency
         relation = (classes or self.roll_ups.source(node)).relation
         masks = frequency.masks(node)
@@ -176,19 +232,17 @@ class Evidence:
             )
         values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
         title = f"{'probe' if probe else 'test'} node {node}"
-        _, suppressed, *sizes = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+        _, suppressed, *more = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+        below, sizes = (suppressed, more) if self.monotone else (more[0], more[1:])
         if sizes:
             self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
-        return int(suppressed)
+        return int(suppressed), int(below)
 
     def _class_sizes(self, suppressed: int, published: int, squares: int, suppressed_squares: int) -> ClassSizes:
         problem = self.problem
         rows, k = problem.frequency.rows, problem.k
         # A class that fails a model may be as large as the table, unless all that is asked of it is k rows.
-        only_rows = (
-            all(isinstance(model, KAnonymity) for model in problem.models) and not problem.frequency.counts_people
-        )
-        too_small = k - 1 if only_rows else rows
+        too_small = k - 1 if problem.only_counts_rows else rows
         return ClassSizes(rows, k, too_small, published, suppressed, squares, suppressed_squares)
 
     def _exact_cost(self, node: Node, suppressed: int, classes: RollUp | None) -> Cost | float:

@@ -47,7 +47,7 @@ def incognito(evidence: Evidence, progress: SearchProgress | None = None) -> Nod
             break
         if evidence.least_cost(node, evidence.suppresses_at_least(node)) < evidence.best_cost:
             evidence.test(node)
-    *_, evidence.proven = evidence.the_best()
+    *_, evidence.proven = evidence.the_best(complete=True)
     return lower_for_free(evidence)
 
 
@@ -58,7 +58,7 @@ def good_nodes(evidence: Evidence, progress: SearchProgress | None = None) -> se
         UsageError: a model is not monotone, or the lattice is too large to be listed.
     """
     problem = evidence.problem
-    require_monotone(problem.models, "incognito")
+    require_monotone(problem, "incognito")
     require_listable(problem.lattice, "incognito")
     everything = tuple(range(len(problem.lattice.heights)))
     good: dict[Columns, set[Node]] = {(): {problem.lattice.top}}

@@ -61,7 +61,7 @@ def _cut(parts: Parts, deadline: float | None, progress: SearchProgress | None) 
             best_cuts(parts, parts.costs)
             parts.finish_others()
         # 3. Which of them are allowed.
-        if parts.problem.frequency.counts_people:
+        if not parts.problem.only_counts_rows:
             forbid(parts)
         if not parts.number_sides():
             return

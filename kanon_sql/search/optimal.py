@@ -18,6 +18,9 @@ what the costliest labels of ``a`` charge for so many rows (``Costs.most_hidden`
    node, so that more intervals are done with.
 6. At the end, undo generalization that costs nothing (a column with one value).
 
+Where a model is not monotone, what is suppressed may grow upwards. Then the upper end counts for the rows that no node
+below it can publish (``kanon_sql.classes``), which only fall upwards; and each node is judged by its own test.
+
 The lattice is never listed: an interval is two nodes. The design's first version of this search used the suppression
 cost at ``b`` for the bound and neither tightened nor split by cost; on Adult it needs about twice as many tests.
 """
@@ -29,7 +32,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from kanon_sql.lattice import with_level
-from kanon_sql.search.base import require_monotone
+from kanon_sql.search.base import require_sizes_enough
 from kanon_sql.search.descent import descend, improve
 
 if TYPE_CHECKING:
@@ -49,9 +52,10 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     """Return the node that costs least; ``evidence.proven`` says at any time what is proven.
 
     Raises:
-        UsageError: a model is not monotone, so that what is pruned here could hold the optimum.
+        UsageError: a model is not monotone, so that the bounds of a measure of class sizes do not hold.
+        NoSolutionError: every node suppresses too much.
     """
-    require_monotone(evidence.problem.models, "optimal")
+    require_sizes_enough(evidence.problem)
     evidence.proven = evidence.problem.objective.least
     # 1. The top, which was tested before; then the whole lattice.
     _prove(evidence, progress)
@@ -92,7 +96,7 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
             best_known = evidence.best_cost
         if progress is not None and evidence.best is not None:
             progress(evidence.nodes_tested, evidence.best[2], bound)
-    *_, evidence.proven = evidence.the_best()
+    *_, evidence.proven = evidence.the_best(complete=True)
 
 
 def _tighten(evidence: Evidence, lower: Node, upper: Node) -> tuple[Node, Node] | None:

@@ -66,7 +66,7 @@ def recut_pairs(parts: Parts, number: int, deadline: float | None) -> bool:
     parts.make("kanon_tuples", "tuples of both parts of a pair", lambda: _pair_tuples_query(parts))
     parts.make("kanon_tried", "nothing was tried with pairs", lambda: parts.untried("kanon_pairs", "pair"))
     best_cuts(parts, costs)
-    if parts.problem.frequency.counts_people:
+    if not parts.problem.only_counts_rows:
         forbid(parts)
     # 4. Those that save something, and are the best for both.
     title = "cuts of pairs that save most"

@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.boxes import BoxColumns, boxes_query, cuts_query, has_several_values, numbers_query, order_query
+from kanon_sql.classes import coded_columns, coded_members
 from kanon_sql.errors import UsageError
-from kanon_sql.frequency import N
+from kanon_sql.measured import measured_query
 from kanon_sql.measures.part_labels import cells_query, label_type
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.places import PART
@@ -29,12 +30,12 @@ def begin(problem: Problem, cutting: Cutting) -> Parts:
     """Return the table as one part.
 
     Raises:
-        UsageError: people are counted, and rows of one tuple were to part.
+        UsageError: rows of one tuple were to part, and it matters which of them.
     """
-    if problem.frequency.counts_people and cutting.cut == "relaxed":
+    if not problem.only_counts_rows and cutting.cut == "relaxed":
         raise UsageError(
-            "Relaxed cuts part rows that are alike, and what is counted does not say whose they are: leave cut relaxed "
-            "out, or the entity."
+            "Relaxed cuts part rows that are alike, and what is counted does not say whose they are, nor their sensitive "
+            "values: leave cut relaxed out, or all models but k."
         )
     costs = None
     if cutting.choose == "loss":
@@ -56,9 +57,8 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
     # 1. The parts, and what the models measure in them.
     table = engine.temporary_name("kanon_parts")
     models = parts.problem.models
-    measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
-    rows = sql.named(sql.sum_of(sql.column(N)), N)
-    query = exp.select(PART, rows, *measures).from_(finished.copy()).group_by(PART)
+    members = coded_members(exp.select().from_(finished.copy()), [sql.named(sql.column(PART), PART)])
+    query = measured_query(members, models, coded_columns(models, kept=True))
     engine.run(sql.create_table(table.copy(), query, temporary=True), "the parts")
     # 2. What is published of them.
     cells = []

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.frequency import ENTITY, PERSONS, N
+from kanon_sql.frequency import N
 from kanon_sql.measures.places import PART, placed_query
 from kanon_sql.search.spans import ALL, NULLS, of_column, tried_name
 
@@ -68,7 +68,7 @@ class Parts:
         self.whole = True  # whether tuples and cuts say the same
         self.cuttable = 1  # parts that may be cut in this round, as far as is known
         self._statements: dict[str, exp.Expr] = {}
-        self._counted = [N, *([PERSONS, ENTITY] if problem.frequency.counts_people else [])]
+        self._counted = list(problem.frequency.counted)
         query: exp.Query = placed_query(problem.frequency, places)
         if costs is not None:
             self._counted += costs.names()

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.classes import PROBED, classes_query, is_published, node_query
-from kanon_sql.frequency import ENTITY, PERSONS, N, key_name, mask_name
+from kanon_sql.classes import PROBED, classes_query, coded_columns, coded_members, is_published, node_query
+from kanon_sql.errors import NoSolutionError
+from kanon_sql.frequency import N, key_name, mask_name
+from kanon_sql.measured import measured_query
 from kanon_sql.measures.local import STEP, local_cost, rows_by_step
 from kanon_sql.recoding import Local
 
@@ -58,10 +60,7 @@ class Remaining:
         self._statements: dict[tuple[int, ...], exp.Update] = {}
         self.tuples = problem.frequency.tuples
         keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
-        counted = [
-            sql.column(N),
-            *([sql.column(PERSONS), sql.column(ENTITY)] if problem.frequency.counts_people else []),
-        ]
+        counted = [sql.column(name) for name in problem.frequency.counted]
         nothing = sql.named(sql.cast(exp.null(), "INTEGER"), STEP)
         everything = exp.select(*keys, *counted, nothing).from_(problem.frequency.relation.copy())
         self.engine.run(sql.create_table(self.relation, everything, temporary=True), "all rows are left")
@@ -131,16 +130,12 @@ class Remaining:
             exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(mask_name(key), "masks"))
             for key in keys
         ]
-        measures = [sql.named(model.coded_measure(), f"measure_{number}") for number, model in enumerate(models)]
         asked = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
         some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=asked.subquery()))
-        classes = (
-            exp.select(sql.column("node", "masks"), sql.named(exp.Sum(this=sql.column(N)), N))
-            .select(sql.named(sql.count_rows(), "tuples"), *measures)
-            .from_(sql.aliased(self._left, "left_over"))
-            .join(some.subquery("masks"), join_type="cross")
-            .group_by(sql.column("node", "masks"), *masked)
-        )
+        rows = exp.select().from_(sql.aliased(self._left, "left_over")).join(some.subquery("masks"), join_type="cross")
+        named = [sql.named(key, key_name(number)) for number, key in enumerate(masked)]
+        members = coded_members(rows, [sql.named(sql.column("node", "masks"), "node"), *named])
+        classes = measured_query(members, models, coded_columns(models, tuples=True))
         totals = [exp.Sum(this=sql.column(N)), exp.Sum(this=sql.column("tuples"))]
         counted = exp.select(sql.column("node"), *totals).from_(classes.subquery("classes"))
         return counted.where(is_published(models)).group_by(sql.column("node"))
@@ -227,6 +222,10 @@ class Remaining:
             self._go([*whole[:kept], top])
             if self.rows <= self.problem.limit:
                 return
+        raise NoSolutionError(
+            "What is left at the end is no class that the privacy models allow, and more than may be suppressed: use "
+            "--algorithm optimal, ask for less, or allow more to be suppressed."
+        )
 
     def cost(self) -> int:
         """Return what the steps cost, and the rows that are left, in units of ``Problem.costs``."""

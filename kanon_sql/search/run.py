@@ -146,7 +146,9 @@ def _search_steps(
 def _search_parts(
     problem: Problem, cutting: Cutting, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
-    Evidence(problem).require_top()
+    evidence = Evidence(problem)
+    evidence.require_top()
+    evidence.require_whole_table()
     stopped: Stopped | None = None
     parts = begin(problem, cutting)
     try:

@@ -74,7 +74,7 @@ def _levels(heights: tuple[int, ...], total: int) -> Iterator[Node]:
 
 def _lowest_height(evidence: Evidence, progress: SearchProgress | None) -> int:
     problem = evidence.problem
-    require_monotone(problem.models, "samarati")
+    require_monotone(problem, "samarati")
     require_listable(problem.lattice, "samarati")
     # 1. The top is good: the lowest height is between 0 and its height.
     low, high = 0, sum(problem.lattice.heights)

@@ -1,0 +1,66 @@
+"""(alpha,k)-anonymity: no sensitive value has more than a share alpha of a class (Wong et al. 2006).
+
+The k part is ``KAnonymity``, which is asked for beside it. A union of classes that satisfy the model satisfies it,
+because a share of the union is between the shares of its parts. Not monotone with suppression.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from kanon_sql.models.sensitive import (
+    TOLERANCE,
+    SensitiveModel,
+    Weighed,
+    as_double,
+    at_most,
+    checked_number,
+    number,
+)
+
+
+@dataclass(frozen=True)
+class AlphaKAnonymity(SensitiveModel):
+    """Every value of the sensitive column has at most a share ``alpha`` of every class.
+
+    Attributes:
+        alpha: above 0, at most 1.
+    """
+
+    alpha: float
+    name: ClassVar[str] = "(alpha,k)-anonymity"
+    letter: ClassVar[str] = "alpha"
+
+    def __post_init__(self) -> None:
+        checked_number(self.alpha, "alpha", least=0, most=1, open_end=True)
+
+    @property
+    def required(self) -> float:
+        """The largest share."""
+        return self.alpha
+
+    @property
+    def least_rows(self) -> int:
+        """A row has a share of 1/n at least."""
+        return max(1, math.ceil(1 / self.alpha - TOLERANCE))
+
+    def measure(self, weighed: Weighed) -> exp.Expr:
+        """Return the share of the most frequent value."""
+        return exp.Div(this=as_double(exp.Max(this=weighed.n)), expression=weighed.rows)
+
+    def most(self, weighed: Weighed) -> exp.Expr:
+        """Return the rows that are left when the most frequent value is cut down to its share: others / (1 - alpha)."""
+        others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
+        return exp.Div(this=as_double(exp.Paren(this=others)), expression=number(max(1 - self.alpha, TOLERANCE)))
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``measure <= alpha``."""
+        return at_most(measure, self.alpha)
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the largest share of a value in a class."""
+        return exp.Max(this=measure)

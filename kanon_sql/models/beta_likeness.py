@@ -1,0 +1,131 @@
+"""Beta-likeness: no sensitive value is much more frequent in a class than in the table (Cao & Karras 2012).
+
+*Basic*: ``(p_i - q_i) / q_i <= beta`` for every value with ``p_i > q_i``, where p is the value's share of the class
+and q its share of the table. *Enhanced*: ``(p_i - q_i) / q_i <= min(beta, -ln q_i)``, so that frequent values gain
+less.
+
+Both are upper bounds on shares, ``p_i <= u_i``, so that a union of classes that satisfy them satisfies them. Not
+monotone with suppression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.models.sensitive import (
+    TOLERANCE,
+    SensitiveModel,
+    Weighed,
+    as_double,
+    at_most,
+    checked_number,
+    infinity,
+    number,
+    total_where,
+)
+
+
+def most_under_caps(weighed: Weighed, cap: exp.Expr) -> exp.Expr:
+    """Return how many rows of a class can be published at most where each value's share has a cap.
+
+    Of the values S that are above their caps in the class, x published rows have at most ``x * (sum of the caps of
+    S)``; so x is at most the rows of the others divided by ``1 - (sum of the caps of S)``; unbounded where that is
+    not positive.
+    """
+    allowed = exp.Mul(this=exp.Paren(this=cap), expression=weighed.class_n)
+    above = exp.GT(this=as_double(weighed.n), expression=allowed)
+    others = exp.Sub(this=weighed.rows, expression=total_where(weighed.n, above))
+    left = exp.Sub(this=number(1), expression=total_where(cap.copy(), above.copy()))
+    bounded = exp.GT(this=left, expression=number(TOLERANCE))
+    bound = exp.Div(this=as_double(exp.Paren(this=others)), expression=exp.Paren(this=left.copy()))
+    return exp.Case().when(bounded, bound).else_(as_double(weighed.rows))
+
+
+@dataclass(frozen=True)
+class BasicBetaLikeness(SensitiveModel):
+    """No sensitive value gains more than ``beta`` times its share of the table in any class.
+
+    Attributes:
+        beta: above 0.
+    """
+
+    beta: float
+    name: ClassVar[str] = "basic beta-likeness"
+    letter: ClassVar[str] = "beta"
+
+    def __post_init__(self) -> None:
+        checked_number(self.beta, "beta", least=0, open_end=True)
+
+    @property
+    def required(self) -> float:
+        """The largest gain."""
+        return self.beta
+
+    def measure(self, weighed: Weighed) -> exp.Expr:
+        """Return the largest gain of a value: at least 0, since shares of a class add up to 1 as those of the table do."""
+        return _largest_gain(weighed)
+
+    def most(self, weighed: Weighed) -> exp.Expr:
+        """Return the rows under the caps ``(1 + beta) q_i``."""
+        return most_under_caps(weighed, exp.Mul(this=number(1 + self.beta), expression=weighed.share))
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``measure <= beta``."""
+        return at_most(measure, self.beta)
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the largest gain in a class."""
+        return exp.Max(this=measure)
+
+
+@dataclass(frozen=True)
+class EnhancedBetaLikeness(SensitiveModel):
+    """No value gains more than ``beta`` times its share, nor more than ``-ln`` of its share, in any class.
+
+    Attributes:
+        beta: above 0.
+    """
+
+    beta: float
+    name: ClassVar[str] = "enhanced beta-likeness"
+    letter: ClassVar[str] = "beta"
+
+    def __post_init__(self) -> None:
+        checked_number(self.beta, "beta", least=0, open_end=True)
+
+    @property
+    def required(self) -> float:
+        """The largest gain."""
+        return self.beta
+
+    def measure(self, weighed: Weighed) -> exp.Expr:
+        """Return the largest gain of a value; infinite where a value gains more than ``-ln q``, whatever beta is."""
+        cap = exp.Sub(this=number(1), expression=exp.Ln(this=weighed.share))
+        allowed = exp.Mul(this=weighed.share, expression=exp.Paren(this=cap))
+        times = exp.Max(this=exp.Div(this=as_double(weighed.n), expression=exp.Paren(this=allowed)))
+        within = exp.LTE(this=exp.Div(this=times, expression=weighed.rows), expression=number(1 + TOLERANCE))
+        return exp.Case().when(within, _largest_gain(weighed)).else_(infinity())
+
+    def most(self, weighed: Weighed) -> exp.Expr:
+        """Return the rows under the caps ``(1 + min(beta, -ln q_i)) q_i``."""
+        gain = sql.least([number(self.beta), exp.Neg(this=exp.Ln(this=weighed.share))])
+        allowed = exp.Paren(this=exp.Add(this=number(1), expression=gain))
+        return most_under_caps(weighed, exp.Mul(this=weighed.share, expression=allowed))
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``measure <= beta``."""
+        return at_most(measure, self.beta)
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the largest gain in a class."""
+        return exp.Max(this=measure)
+
+
+def _largest_gain(weighed: Weighed) -> exp.Expr:
+    """Return ``max (p_i - q_i) / q_i`` over the values of a class: ``max (n_i / q_i) / N - 1``."""
+    times = exp.Max(this=exp.Div(this=as_double(weighed.n), expression=weighed.share))
+    return exp.Sub(this=exp.Div(this=times, expression=weighed.rows), expression=sql.literal(1))

@@ -1,0 +1,73 @@
+"""Delta-disclosure privacy: a class tells little about any sensitive value (Brickell & Shmatikov 2008).
+
+``|ln(p_i / q_i)| < delta`` for every value of the table, where p is the value's share of the class and q its share of
+the table. A value that a class does not have violates it: its p is 0.
+
+These are bounds on shares from both sides, so that a union of classes that satisfy them satisfies them. Not monotone
+with suppression.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.models.beta_likeness import most_under_caps
+from kanon_sql.models.sensitive import (
+    SensitiveModel,
+    Weighed,
+    as_double,
+    below,
+    checked_number,
+    infinity,
+    number,
+)
+
+
+@dataclass(frozen=True)
+class DeltaDisclosure(SensitiveModel):
+    """The logarithm of what a value's share of a class is to its share of the table stays below ``delta``.
+
+    Attributes:
+        delta: above 0.
+    """
+
+    delta: float
+    name: ClassVar[str] = "delta-disclosure privacy"
+    letter: ClassVar[str] = "delta"
+
+    def __post_init__(self) -> None:
+        checked_number(self.delta, "delta", least=0, open_end=True)
+
+    @property
+    def required(self) -> float:
+        """What the logarithm must stay below."""
+        return self.delta
+
+    def measure(self, weighed: Weighed) -> exp.Expr:
+        """Return the largest ``|ln(p / q)|``; infinite where the class lacks a value of the table."""
+        ratio = exp.Div(this=as_double(weighed.n), expression=weighed.share)
+        most = exp.Ln(this=exp.Div(this=exp.Max(this=ratio), expression=weighed.rows))
+        least = exp.Ln(this=exp.Div(this=exp.Min(this=ratio.copy()), expression=weighed.rows))
+        complete = exp.EQ(this=sql.count_rows(), expression=exp.Max(this=weighed.values))
+        return exp.Case().when(complete, sql.greatest([most, exp.Neg(this=least)])).else_(infinity())
+
+    def most(self, weighed: Weighed) -> exp.Expr:
+        """Return the rows under the caps ``q e^delta``, and so few that each value reaches ``q e^-delta``."""
+        capped = most_under_caps(weighed, exp.Mul(this=number(math.exp(self.delta)), expression=weighed.share))
+        floor = exp.Mul(this=number(math.exp(-self.delta)), expression=weighed.share)
+        reached = exp.Min(this=exp.Div(this=as_double(weighed.n), expression=exp.Paren(this=floor)))
+        complete = exp.EQ(this=sql.count_rows(), expression=exp.Max(this=weighed.values))
+        return exp.Case().when(complete, sql.least([capped, reached])).else_(sql.literal(0))
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``measure < delta``."""
+        return below(measure, self.delta)
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the largest logarithm in a class."""
+        return exp.Max(this=measure)

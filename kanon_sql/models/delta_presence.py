@@ -1,0 +1,57 @@
+"""Delta-presence: it cannot be told whether somebody of the population is in the table (Nergiz, Atzori & Clifton 2007).
+
+``delta_min <= |class in the table| / |class in the population| <= delta_max``. The ratio of a union is between the
+ratios of its parts, so that a union of classes that satisfy the model satisfies it. Not monotone with suppression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import UsageError
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.models.sensitive import as_double, at_least, at_most, checked_number, infinity
+
+
+@dataclass(frozen=True)
+class DeltaPresence(PopulationModel):
+    """The share of every class of the population that is in the table lies between two bounds.
+
+    Attributes:
+        delta_min: from 0; a class that is hardly there tells that somebody is not in the table.
+        delta_max: to 1; a class that is there as a whole tells that somebody is.
+    """
+
+    delta_min: float
+    delta_max: float
+    name: ClassVar[str] = "delta-presence"
+    letter: ClassVar[str] = "delta_max"
+    monotone: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checked_number(self.delta_min, "delta_min", least=0, most=1)
+        checked_number(self.delta_max, "delta_max", least=0, most=1)
+        if self.delta_min > self.delta_max:
+            raise UsageError("delta_min must not be above delta_max.")
+
+    @property
+    def required(self) -> float:
+        """The largest share; the smallest is ``delta_min``."""
+        return self.delta_max
+
+    def compared(self, rows: exp.Expr, in_population: exp.Expr) -> exp.Expr:
+        """Return the share of the class of the population that is in the table; infinite if the population lacks it."""
+        there = exp.GT(this=in_population.copy(), expression=sql.literal(0))
+        return exp.Case().when(there, exp.Div(this=as_double(rows), expression=in_population)).else_(infinity())
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``delta_min <= measure <= delta_max``."""
+        return exp.and_(at_least(measure.copy(), self.delta_min), at_most(measure.copy(), self.delta_max))
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the largest share of a class."""
+        return exp.Max(this=measure)
