@@ -12,7 +12,10 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Hierarchy = dict[Any, list[str]]
 Node = tuple[int, ...]
@@ -43,9 +46,17 @@ def root_of(hierarchy: Hierarchy) -> str:
 
 
 def evaluate(
-    rows: list[tuple[Any, ...]], hierarchies: list[Hierarchy], node: Node, k: int, persons: list[Any] | None = None
+    rows: list[tuple[Any, ...]],
+    hierarchies: list[Hierarchy],
+    node: Node,
+    k: int,
+    persons: list[Any] | None = None,
+    satisfies: Callable[[list[int]], bool] = lambda _: True,
 ) -> Outcome:
-    """Return what a node does: classes, suppressed rows, loss, and the published tuples with their counts."""
+    """Return what a node does: classes, suppressed rows, loss, and the published tuples with their counts.
+
+    What the numbers of a class's rows have to satisfy, beside k, may be said.
+    """
     members: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
         members[tuple(labels(h, value)[level] for h, value, level in zip(hierarchies, row, node, strict=True))].append(
@@ -60,7 +71,7 @@ def evaluate(
     leaves = [set(h) - {None} | {row[i] for row in rows if row[i] is None} for i, h in enumerate(hierarchies)]
     cost, suppressed, published = Fraction(0), 0, Counter()
     for label, numbers in members.items():
-        if size(numbers) < k:
+        if size(numbers) < k or not satisfies(numbers):
             suppressed += len(numbers)
             cost += len(numbers) * sum(len(own) > 1 for own in leaves)
             continue
@@ -94,9 +105,10 @@ def best(
     k: int,
     allowed: int,
     persons: list[Any] | None = None,
+    satisfies: Callable[[list[int]], bool] = lambda _: True,
 ) -> Outcome | None:
     """Return the outcome of least loss among all nodes that suppress no more than allowed; None if there is none."""
-    outcomes = [evaluate(rows, hierarchies, node, k, persons) for node in all_nodes(hierarchies)]
+    outcomes = [evaluate(rows, hierarchies, node, k, persons, satisfies) for node in all_nodes(hierarchies)]
     feasible = [outcome for outcome in outcomes if outcome.suppressed <= allowed]
     return min(feasible, key=lambda outcome: outcome.loss, default=None)
 

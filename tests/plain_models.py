@@ -94,7 +94,9 @@ def enhanced_beta(own: Values, whole: Values, beta: float) -> bool:
     """Tell whether the class satisfies enhanced beta-likeness."""
     p, q = shares(own), shares(whole)
     return all(
-        float((p[value] - q[value]) / q[value]) <= min(beta, -math.log(q[value])) + 1e-9 for value in p if p[value] > q[value]
+        float((p[value] - q[value]) / q[value]) <= min(beta, -math.log(q[value])) + 1e-9
+        for value in p
+        if p[value] > q[value]
     )
 
 
