@@ -1,0 +1,95 @@
+"""The slide negative binomial estimator of population uniques (Chen & Keller-McNulty 1998; in Dankar et al. 2012).
+
+The size of a class of the population is taken for 1 plus a negative binomial number: ``P(F = 1 + z) = C(a + z - 1, z)
+b^a (1 - b)^z``. Drawing each member with probability f leaves one of a class with the probability ``f g'(1 - f)`` and
+two with ``f^2/2 g''(1 - f)``, where ``g(s) = s (b/(1 - (1 - b)s))^a`` generates F. With K classes in the population,
+``q = 1 - b``, ``d = (1 - f) q`` and ``w = 1 - d``:
+
+    uniques of the sample = K f (b/w)^a (1 + a d/w)                                        (1)
+    pairs of the sample   = K f^2/2 a q b^a w^-(a+2) (2 - (1 - a) d)                       (2)
+
+and the population has ``K b^a`` uniques. K comes from the sample by Shlosser's estimator as Haas and Stokes (1998)
+modified it. (2)/(1) is, for any b, a quadratic equation in a with one positive root; what is left is one equation
+in b. (ARX's ModelSNB, at its commit 003f9dd, multiplies by ``w^(a+2)/2`` in (2) where (2) divides by ``2 w^(a+2)``, and
+subtracts 1 outside of Shlosser's second sum of products instead of inside: its figures differ from these.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kanon_sql.risks.estimate import estimated, no_estimate
+from kanon_sql.risks.numeric import falls_through_zero, root_between
+
+if TYPE_CHECKING:
+    from kanon_sql.risks.estimate import Estimate, Sample
+
+_LOGITS = [step / 4 for step in range(-120, 121)]  # of b: from 1e-13 to 1 - 1e-13
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The parameters of the distribution, and what both equations make of them; logarithms where b is close to 1."""
+
+    a: float
+    log_b: float
+    log_w: float
+    ratio: float  # d/w
+
+    @property
+    def log_unique(self) -> float:
+        """The logarithm of the share of the population's classes that have one member."""
+        return self.a * self.log_b
+
+
+def snb(sample: Sample) -> Estimate:
+    """Return the slide negative binomial estimate for a sample that has uniques and is not the whole population."""
+    if sample.pairs == 0:
+        return no_estimate("no class has two members, which it needs")
+    classes, fraction = classes_in_population(sample), sample.fraction
+
+    def too_few(logit: float) -> float:
+        return sample.uniques - _expected_uniques(_shape(logit, sample), classes, fraction)
+
+    crossings = falls_through_zero(too_few, _LOGITS)
+    if len(crossings) != 1:
+        return no_estimate("no parameters of the model, or several, give as many uniques and pairs as there are")
+    (ends,) = crossings
+    shape = _shape(root_between(too_few, *ends), sample)
+    return estimated(classes * math.exp(shape.log_unique), sample)
+
+
+def classes_in_population(sample: Sample) -> float:
+    """Return the number of classes in the population by Shlosser's estimator as Haas and Stokes (1998) modified it."""
+    f, log_out = sample.fraction, math.log1p(-sample.fraction)
+    in_twice = out_then_in = out = one = 0.0
+    for size, classes in sample.classes_of.items():
+        none_drawn = math.exp(size * log_out)
+        in_twice += classes * size * f * f * math.exp((size - 1) * math.log1p(-f * f))
+        out_then_in += classes * none_drawn * math.expm1(size * math.log1p(f)) if none_drawn else 0.0
+        out += classes * none_drawn
+        one += classes * size * f * math.exp((size - 1) * log_out)
+    return sample.classes + sample.uniques * (in_twice / out_then_in) * (out / one) ** 2
+
+
+def _shape(logit: float, sample: Sample) -> _Shape:
+    """Return the distribution with b at this logit that gives the sample's ratio of pairs to uniques."""
+    f = sample.fraction
+    q = 1 / (1 + math.exp(logit))
+    b = 1 / (1 + math.exp(-logit))
+    d = (1 - f) * q
+    w = b + f * q
+    wanted = 2 * sample.pairs / sample.uniques
+    # q f a (2 - d + a d) = wanted w (w + a d), from (2)/(1).
+    square, linear, constant = q * f * d, q * f * (2 - d) - wanted * w * d, -wanted * w * w
+    root = math.sqrt(linear * linear - 4 * square * constant)
+    # Of the two forms of the root, the one that subtracts nothing.
+    a = -2 * constant / (linear + root) if linear > 0 else (root - linear) / (2 * square)
+    return _Shape(a, -math.log1p(math.exp(-logit)), math.log1p(-d), d / w)
+
+
+def _expected_uniques(shape: _Shape, classes: float, fraction: float) -> float:
+    """Return the uniques that a sample is expected to have, by (1)."""
+    return classes * fraction * math.exp(shape.a * (shape.log_b - shape.log_w)) * (1 + shape.a * shape.ratio)
