@@ -50,8 +50,6 @@ class PitmanFit:
 
 def pitman(sample: Sample) -> Estimate:
     """Return Pitman's estimate for a sample that has uniques."""
-    if sample.uniques == sample.members:
-        return no_estimate("every row is unique, and no parameters of the model fit that best")
     fit = fitted(sample.classes_of)
     if fit is None:
         return no_estimate("the model does not fit: its best parameters are at the end of their range")
@@ -72,6 +70,8 @@ def fitted(classes_of: dict[int, int]) -> PitmanFit | None:
     or there is hardly anything but uniques.
     """
     classes, members = sum(classes_of.values()), sum(size * count for size, count in classes_of.items())
+    if classes < 2 or classes == members:  # noqa: PLR2004 - the more new classes the better, or the fewer
+        return None
 
     @cache
     def best_theta(alpha: float) -> float:

@@ -30,24 +30,47 @@ _LOGITS = [step / 4 for step in range(-120, 121)]  # of b: from 1e-13 to 1 - 1e-
 
 
 @dataclass(frozen=True)
+class SnbFit:
+    """The classes of a population: how many, and the distribution of their sizes.
+
+    Attributes:
+        classes: K.
+        a: the shape of the negative binomial distribution.
+        log_b: the logarithm of its probability, which may be very close to 1.
+    """
+
+    classes: float
+    a: float
+    log_b: float
+
+    @property
+    def uniques(self) -> float:
+        """The classes that have one member, in expectation."""
+        return self.classes * math.exp(self.a * self.log_b)
+
+
+@dataclass(frozen=True)
 class _Shape:
-    """The parameters of the distribution, and what both equations make of them; logarithms where b is close to 1."""
+    """A distribution, and what both equations make of its parameters."""
 
     a: float
     log_b: float
     log_w: float
     ratio: float  # d/w
 
-    @property
-    def log_unique(self) -> float:
-        """The logarithm of the share of the population's classes that have one member."""
-        return self.a * self.log_b
-
 
 def snb(sample: Sample) -> Estimate:
     """Return the slide negative binomial estimate for a sample that has uniques and is not the whole population."""
     if sample.pairs == 0:
         return no_estimate("no class has two members, which it needs")
+    fit = fitted(sample)
+    if fit is None:
+        return no_estimate("no parameters of the model, or several, give as many uniques and pairs as there are")
+    return estimated(fit.uniques, sample)
+
+
+def fitted(sample: Sample) -> SnbFit | None:
+    """Return the distribution that gives as many uniques and pairs as a sample has; None if none or several do."""
     classes, fraction = classes_in_population(sample), sample.fraction
 
     def too_few(logit: float) -> float:
@@ -55,10 +78,10 @@ def snb(sample: Sample) -> Estimate:
 
     crossings = falls_through_zero(too_few, _LOGITS)
     if len(crossings) != 1:
-        return no_estimate("no parameters of the model, or several, give as many uniques and pairs as there are")
+        return None
     (ends,) = crossings
     shape = _shape(root_between(too_few, *ends), sample)
-    return estimated(classes * math.exp(shape.log_unique), sample)
+    return SnbFit(classes, shape.a, shape.log_b)
 
 
 def classes_in_population(sample: Sample) -> float:
