@@ -113,7 +113,7 @@ def _print_subsets(risks: Sequence[Risk], names: Sequence[str]) -> None:
         text = f"{counted(looked_at, 'subset')} of up to {counted(subsets.largest, 'column')} looked at"
         text += f", {len(shown)} shown"
         if subsets.not_looked_at:
-            text += f"; {subsets.not_looked_at:,} larger ones not looked at (--subsets)"
+            text += f"; {counted(subsets.not_looked_at, 'larger one')} not looked at (--subsets)"
         print_prose(f"{text}.")
 
 

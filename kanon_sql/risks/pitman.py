@@ -52,7 +52,7 @@ def pitman(sample: Sample) -> Estimate:
     """Return Pitman's estimate for a sample that has uniques."""
     fit = fitted(sample.classes_of)
     if fit is None:
-        return no_estimate("the model does not fit: its best parameters are at the end of their range")
+        return no_estimate("the model does not fit: classes are too even for it, or nearly all rows are unique")
     return estimated(expected_uniques(fit, sample.population), sample)
 
 
