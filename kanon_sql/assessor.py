@@ -60,10 +60,24 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
         policy, _ = read_policy(Path(policy))
     opened = open_source(source, table, as_text=True)
     try:
+        require_entity(entity, opened)
         everybody = open_population(opened, source, population, population_table)
         return risk_of(opened, policy, asked, everybody)
     finally:
         opened.engine.close()
+
+
+def require_entity(entity: str | None, *tables: Source) -> None:
+    """Raise unless the column that was named for people is in one of the tables.
+
+    A policy that names one is another matter: its release does not have the column, and is counted in rows.
+
+    Raises:
+        UsageError: it is in none, so that rows would be counted where people were asked for.
+    """
+    if entity is not None and not any(_person(entity, table) for table in tables):
+        names_of_tables = " nor ".join(table.name for table in tables)
+        raise UsageError(f"There is no column {entity!r} to count people by in {names_of_tables}.")
 
 
 def open_population(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.anonymizer import make_policy
-from kanon_sql.assessor import open_population, risk_of
+from kanon_sql.assessor import open_population, require_entity, risk_of
 from kanon_sql.engine.sources import Source, is_database, open_beside, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
@@ -19,7 +19,7 @@ from kanon_sql.preparation import prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.risks.assessment import RiskSettings
 from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, threshold_of
-from kanon_sql.roles import NamedColumns, resolve_quasi_identifiers
+from kanon_sql.roles import NamedColumns, find_column, resolve_quasi_identifiers
 from kanon_sql.verify import class_check_query, read_verification
 
 if TYPE_CHECKING:
@@ -136,12 +136,14 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
             raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
         opened = open_source(source, table, as_text=True)
         try:
+            require_entity(entity, opened)
             return measure_alone(opened, asked, risks, open_population(opened, source, population, population_table))
         finally:
             opened.engine.close()
     opened = open_original(source, original, original_table)
     try:
         release = open_beside(opened, source, table, as_text=True)
+        require_entity(entity, opened, release)
         everybody = open_population(opened, source, population, population_table)
         return measure_against(opened, release, asked, progress or silent, risks, everybody)
     finally:
@@ -223,7 +225,16 @@ def measure_against(
         [prepared.costs_of(name) for name in CELL_MEASURES],
         policy.k,
     )
-    risk_before, risk = _risks(original, release, policy, asked or RiskSettings(), population, progress)
+    progress(Progress("Risk of the original"))
+    settings = asked or RiskSettings()
+    risk_before = risk_of(original, policy, settings)
+    progress(Progress("Risk of the release"))
+    # Both are samples of one population; of as many rows, where the release does not say who is who.
+    of_people = (
+        risk_before.counted == "people" and find_column(policy.columns.entity or "", release.columns) is not None
+    )
+    size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
+    risk = risk_of(release, policy, settings, population, size)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]
     return Measured(
         release.name,
@@ -237,19 +248,3 @@ def measure_against(
         risk,
         risk_before,
     )
-
-
-def _risks(
-    original: Source,
-    release: Source,
-    policy: Policy,
-    asked: RiskSettings,
-    population: Source | None,
-    progress: Listener,
-) -> tuple[Risk, Risk]:
-    """Return the risk of an original and of its release, which are samples of one population."""
-    progress(Progress("Risk of the original"))
-    before = risk_of(original, policy, asked)
-    progress(Progress("Risk of the release"))
-    size = asked.population_of(before.members)
-    return before, risk_of(release, policy, asked, population, size)

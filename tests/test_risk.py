@@ -168,8 +168,10 @@ def test_people_are_counted_where_the_table_has_them() -> None:
     assert (rows.counted, rows.members, rows.prosecutor.uniques) == ("rows", 7, 1)
     people = kanon.risk(frame, quasi_identifiers=["zip"], entity="WHO")
     assert (people.counted, people.members, people.classes, people.prosecutor.uniques) == ("people", 4, 3, 2)
-    absent = kanon.risk(frame[["zip"]], quasi_identifiers=["zip"], entity="who")
-    assert absent == rows
+    with pytest.raises(kanon.UsageError, match="no column 'who' to count people by"):
+        kanon.risk(frame[["zip"]], quasi_identifiers=["zip"], entity="who")
+    policy = kanon.Policy(kanon.NamedColumns(quasi_identifiers=("zip",), entity="who"))
+    assert kanon.risk(frame[["zip"]], policy=policy) == rows  # a release of this policy has no such column
     everybody = pd.DataFrame({"zip": [1, 1, 1, 2, 2, 2, 3], "who": ["a", "a", "d", "b", "c", "c", "e"]})
     found = kanon.risk(frame, quasi_identifiers=["zip"], entity="who", population=everybody)
     assert found.journalist is not None  # classes of 2, 2 and 1 people
@@ -292,6 +294,22 @@ def test_the_sampling_fraction_makes_the_population() -> None:
     expected = 40**2 / (40 * 100 / 3333 + 30 * 2 * 100 / 3333 * 3233 / 3332)
     assert found.zayatz.uniques == pytest.approx(expected)
     assert kanon.risk(frame, quasi_identifiers=["x"], sampling_fraction=1).uniqueness.estimate.uniques == 40
+
+
+def test_people_and_rows_are_samples_of_one_population(tmp_path: Path) -> None:
+    """Ten people of three rows each: half of twenty people, and of sixty rows."""
+    (tmp_path / "age.csv").write_text("30;*\n31;*\n")
+    original = pd.DataFrame({"age": [30, 31, 31] * 10, "who": [row // 3 for row in range(30)]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "hierarchies": tmp_path, "sampling_fraction": 0.5}
+    release = pd.DataFrame({"age": ["*"] * 30})
+    found = kanon.measure(release, original=original, entity="who", **asked)
+    assert found.risk_before is not None
+    assert (found.risk_before.members, found.risk.members) == (20, 30)  # everybody is in both classes
+    assert found.risk_before.uniqueness is not None
+    assert found.risk.uniqueness is not None
+    assert (found.risk_before.uniqueness.population, found.risk.uniqueness.population) == (40, 60)
+    with pytest.raises(kanon.UsageError, match="no column 'whom'"):
+        kanon.measure(release, original=original, entity="whom", **asked)
 
 
 def test_before_and_after(tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def test_sql_is_what_was_run(clinic_release: Path, kanon: Callable[..., Ended]) 
     [
         (("--threshold", "2"), "A threshold is a risk"),
         (("--subsets", "4"), "here 3"),
+        (("--entity", "patient"), "no column 'patient' to count people by in released"),
         (("--sampling-fraction", "0"), "sampling fraction"),
         (("--population", "others"), "others does not contain the table: 1 classes"),
         (("--population", "nobody"), "nobody"),

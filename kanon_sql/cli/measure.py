@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kanon_sql.assessor import open_population
+from kanon_sql.assessor import open_population, require_entity
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import (
@@ -124,6 +124,7 @@ def measure_command(
             k=k,
         )
         release = opened if original is None else open_beside(opened, source, table, as_text=True)
+        require_entity(entity, *([opened] if original is None else [opened, release]))
         everybody = open_population(opened, source, population, population_table)
         if original is None:
             result = measure_alone(opened, policy, asked, everybody)

@@ -126,7 +126,7 @@ def assess(
     found = None if population is None else members_by_population_class(tuples, population)
     subsets = subset_risks(tuples, largest)
     tuples.drop()
-    size = asked.population_of(sizes.members) if population_size is None else population_size
+    size = asked.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
     prosecutor = prosecutor_risk(sizes, asked.threshold)
     return Risk(
         counted="rows" if entity is None else "people",

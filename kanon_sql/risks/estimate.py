@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_ROUNDED = 1e-9
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -60,8 +62,9 @@ class Estimate:
 
 def estimated(uniques: float, sample: Sample) -> Estimate:
     """Return an estimate of so many uniques; none if it is nothing that can be."""
-    if not 0 <= uniques <= sample.population:
+    if not 0 <= uniques <= sample.population * (1 + _ROUNDED):
         return no_estimate("the estimate is not between nobody and everybody")
+    uniques = min(uniques, sample.population)
     return Estimate(uniques, uniques / sample.population)
 
 

@@ -91,7 +91,8 @@ def classes_in_population(sample: Sample) -> float:
     for size, classes in sample.classes_of.items():
         none_drawn = math.exp(size * log_out)
         in_twice += classes * size * f * f * math.exp((size - 1) * math.log1p(-f * f))
-        out_then_in += classes * none_drawn * math.expm1(size * math.log1p(f)) if none_drawn else 0.0
+        # (1 - f)^size ((1 + f)^size - 1), without the power that overflows
+        out_then_in -= classes * math.exp(size * math.log1p(-f * f)) * math.expm1(-size * math.log1p(f))
         out += classes * none_drawn
         one += classes * size * f * math.exp((size - 1) * log_out)
     return sample.classes + sample.uniques * (in_twice / out_then_in) * (out / one) ** 2
