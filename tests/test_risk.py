@@ -45,7 +45,7 @@ def class_sizes(rows: Sequence[tuple[Any, ...]], persons: Sequence[Any] | None) 
 
 
 @given(cases(), st.sampled_from(["0.2", "1/3", "0.09", "1", "0.5"]), st.data())
-@settings(max_examples=120)
+@settings(max_examples=80)
 def test_all_figures_are_what_counting_says(case: Case, threshold: str, data: st.DataObject) -> None:
     connection, person = load(case)
     width = len(case.columns)

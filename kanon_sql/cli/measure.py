@@ -11,7 +11,6 @@ from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import (
     DialectOption,
-    EntityOption,
     FormatOption,
     HierarchiesOption,
     HierarchyOption,
@@ -54,7 +53,10 @@ def measure_command(
     hierarchy: HierarchyOption = None,
     hierarchies: HierarchiesOption = None,
     policy_file: PolicyOption = None,
-    entity: EntityOption = None,
+    entity: Annotated[
+        str | None,
+        typer.Option("--entity", metavar="COLUMN", help="Names the person: the risk is that of people, not of rows."),
+    ] = None,
     threshold: Annotated[
         str,
         typer.Option(
