@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from kanon_sql.anonymizer import anonymize
+    from kanon_sql.assessor import risk
     from kanon_sql.checker import CheckResult, check
     from kanon_sql.comparison import Compared, Comparison
     from kanon_sql.destinations import Published
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
     from kanon_sql.progress import Progress
     from kanon_sql.release import Release
+    from kanon_sql.risks.assessment import Risk
     from kanon_sql.roles import NamedColumns
 
 _HOME = {
@@ -87,6 +89,8 @@ _HOME = {
     "prepare": "prepared_table",
     "Progress": "progress",
     "Release": "release",
+    "risk": "assessor",
+    "Risk": "risks.assessment",
     "NamedColumns": "roles",
 }
 
@@ -116,6 +120,7 @@ __all__ = [
     "Published",
     "RecursiveCLDiversity",
     "Release",
+    "Risk",
     "SatisfyingNode",
     "SearchInterruptedError",
     "SourceError",
@@ -128,6 +133,7 @@ __all__ = [
     "measure",
     "prepare",
     "read_policy",
+    "risk",
     "write_policy",
 ]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.anonymizer import make_policy
+from kanon_sql.assessor import open_population, require_entity, risk_of
 from kanon_sql.engine.sources import Source, is_database, open_beside, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
@@ -16,7 +17,9 @@ from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.preparation import prepare_source
 from kanon_sql.progress import Listener, Progress, silent
-from kanon_sql.roles import NamedColumns, resolve_quasi_identifiers
+from kanon_sql.risks.assessment import RiskSettings
+from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, threshold_of
+from kanon_sql.roles import NamedColumns, find_column, resolve_quasi_identifiers
 from kanon_sql.verify import class_check_query, read_verification
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
+    from kanon_sql.risks.assessment import Risk
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Measured:
         levels: the level of each quasi-identifier; None for one whose labels are on several levels, and without an
             original.
         measures: every measure, by name; None where an original is needed and there is none.
+        risk: who could be found in the table.
+        risk_before: who could be found in its original; None without one.
     """
 
     table: str
@@ -50,6 +56,8 @@ class Measured:
     smallest_class: int | None
     levels: dict[str, int | None] | None
     measures: dict[str, float | None]
+    risk: Risk
+    risk_before: Risk | None = None
 
     @property
     def rows_suppressed(self) -> int | None:
@@ -68,7 +76,12 @@ class Measured:
             "smallest_class": self.smallest_class,
             "levels": self.levels,
             "measures": self.measures,
+            "risk": self._risks(),
         }
+
+    def _risks(self) -> dict[str, Any]:
+        after = self.risk.summary()
+        return after if self.risk_before is None else {"before": self.risk_before.summary(), "after": after}
 
 
 def measure(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -81,9 +94,15 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
+    entity: str | None = None,
+    threshold: str | float = DEFAULT_THRESHOLD,
+    subsets: int | None = None,
+    sampling_fraction: float | None = None,
+    population: Any = None,  # noqa: ANN401 - as for original
+    population_table: str | None = None,
     progress: Listener | None = None,
 ) -> Measured:
-    """Return what a published table is worth: sizes of its classes, and how much of its original it keeps.
+    """Return what a published table is worth: who could be found in it, and how much of its original it keeps.
 
     Nothing is known of how it was made: labels are looked up in the hierarchies as they stand in the table.
 
@@ -95,27 +114,38 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         quasi_identifiers: the columns that were generalized.
         hierarchies: those that it was made with, as for ``anonymize``.
         models: the k in whose units classes are measured.
-        policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
+        entity: the column that names the person: the risk of a table that has it is that of people, not of rows.
+        threshold: the risk above which rows are counted, as for ``risk``.
+        subsets: columns of the largest subsets of quasi-identifiers to look at, as for ``risk``.
+        sampling_fraction: the share of the population that the original has; without an original, the table.
+        population: everybody whom the rows of the published table could be about, as for ``risk``.
+        population_table: the name of the population, where ``population`` is a database.
         progress: called as the work goes on.
 
     Raises:
         UsageError: a column is not there, or the table is no release of the original under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
+    risks = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     asked = make_policy(
-        policy, quasi_identifiers=quasi_identifiers, hierarchies=hierarchies, models=models, rest="drop"
+        policy, quasi_identifiers=quasi_identifiers, hierarchies=hierarchies, models=models, rest="drop", entity=entity
     )
     if original is None:
         if hierarchies is not None or original_table is not None:
             raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
         opened = open_source(source, table, as_text=True)
         try:
-            return measure_alone(opened, asked)
+            require_entity(entity, opened)
+            return measure_alone(opened, asked, risks, open_population(opened, source, population, population_table))
         finally:
             opened.engine.close()
     opened = open_original(source, original, original_table)
     try:
-        return measure_against(opened, open_beside(opened, source, table, as_text=True), asked, progress or silent)
+        release = open_beside(opened, source, table, as_text=True)
+        require_entity(entity, opened, release)
+        everybody = open_population(opened, source, population, population_table)
+        return measure_against(opened, release, asked, progress or silent, risks, everybody)
     finally:
         opened.engine.close()
 
@@ -139,8 +169,17 @@ def open_original(
     return open_source(original, original_table)
 
 
-def measure_alone(source: Source, policy: Policy) -> Measured:
-    """Return what can be said of a published table without its original: the sizes of its classes."""
+def measure_alone(
+    source: Source, policy: Policy, asked: RiskSettings | None = None, population: Source | None = None
+) -> Measured:
+    """Return what can be said of a published table without its original: the sizes of its classes, and its risk.
+
+    Args:
+        source: the table.
+        policy: names its quasi-identifiers.
+        asked: what is asked about its risk.
+        population: everybody whom its rows could be about, in the same engine.
+    """
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     models = (KAnonymity(policy.k),)
     query = class_check_query(source.relation, columns, models)
@@ -149,16 +188,33 @@ def measure_alone(source: Source, policy: Policy) -> Measured:
         "average_class_size": average_class_size(found.rows, found.classes, policy.k),
         "average_rows_per_class": average_rows(found.rows, found.classes),
     }
-    return Measured(source.name, None, None, found.rows, found.classes, found.smallest_class, None, of_classes)
+    risk = risk_of(source, policy, asked or RiskSettings(), population)
+    return Measured(source.name, None, None, found.rows, found.classes, found.smallest_class, None, of_classes, risk)
 
 
-def measure_against(original: Source, release: Source, policy: Policy, progress: Listener = silent) -> Measured:
-    """Return what a published table is worth against its original, both in one engine."""
+def measure_against(
+    original: Source,
+    release: Source,
+    policy: Policy,
+    progress: Listener = silent,
+    asked: RiskSettings | None = None,
+    population: Source | None = None,
+) -> Measured:
+    """Return what a published table is worth against its original, and the risk of both; all in one engine.
+
+    Args:
+        original: the table that it was made from.
+        release: the published table.
+        policy: names the quasi-identifiers and their hierarchies.
+        progress: called as the work goes on.
+        asked: what is asked about the risk.
+        population: everybody whom the rows of the release could be about.
+    """
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
-    # Only quasi-identifiers are looked at, and rows are what is counted.
+    # Only quasi-identifiers are looked at, and rows are what measures count.
     named = NamedColumns(quasi_identifiers=policy.columns.quasi_identifiers, rest="drop")
-    policy = replace(policy, columns=named, models=(KAnonymity(policy.k),))
-    prepared = prepare_source(original, policy, lambda doing: progress(Progress(doing)))
+    in_rows = replace(policy, columns=named, models=(KAnonymity(policy.k),))
+    prepared = prepare_source(original, in_rows, lambda doing: progress(Progress(doing)))
     progress(Progress("Measuring"))
     found = measure_published(
         prepared.frequency,
@@ -169,6 +225,16 @@ def measure_against(original: Source, release: Source, policy: Policy, progress:
         [prepared.costs_of(name) for name in CELL_MEASURES],
         policy.k,
     )
+    progress(Progress("Risk of the original"))
+    settings = asked or RiskSettings()
+    risk_before = risk_of(original, policy, settings)
+    progress(Progress("Risk of the release"))
+    # Both are samples of one population; of as many rows, where the release does not say who is who.
+    of_people = (
+        risk_before.counted == "people" and find_column(policy.columns.entity or "", release.columns) is not None
+    )
+    size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
+    risk = risk_of(release, policy, settings, population, size)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]
     return Measured(
         release.name,
@@ -179,4 +245,6 @@ def measure_against(original: Source, release: Source, policy: Policy, progress:
         found.counts.smallest,
         dict(zip(names, found.levels, strict=True)),
         found.values,
+        risk,
+        risk_before,
     )

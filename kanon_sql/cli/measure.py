@@ -1,4 +1,4 @@
-"""``kanon measure``: what a published table is worth against its original."""
+"""``kanon measure``: what a published table is worth against its original, and who could be found in both."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kanon_sql.assessor import open_population, require_entity
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import (
@@ -24,10 +25,13 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import counted, figure, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.prepared import generalizing_policy, policy_in
+from kanon_sql.cli.risks import print_risks
 from kanon_sql.engine.sources import open_beside, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measurer import Measured, measure_against, measure_alone, open_original
 from kanon_sql.plan import logged_script
+from kanon_sql.risks.assessment import RiskSettings
+from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, PRESETS, threshold_of
 
 
 def measure_command(
@@ -49,13 +53,54 @@ def measure_command(
     hierarchy: HierarchyOption = None,
     hierarchies: HierarchiesOption = None,
     policy_file: PolicyOption = None,
+    entity: Annotated[
+        str | None,
+        typer.Option("--entity", metavar="COLUMN", help="Names the person: the risk is that of people, not of rows."),
+    ] = None,
+    threshold: Annotated[
+        str,
+        typer.Option(
+            "--threshold",
+            metavar="NAME|RISK",
+            help="The risk above which rows are counted: a number such as 0.2 or 1/5, or "
+            f"{', '.join(preset.name for preset in PRESETS)}.",
+        ),
+    ] = DEFAULT_THRESHOLD,
+    subsets: Annotated[
+        int | None,
+        typer.Option(
+            "--subsets",
+            metavar="N",
+            help="Look at all subsets of up to N quasi-identifiers (default: 3, less where that is over 500; 0: none).",
+        ),
+    ] = None,
+    sampling_fraction: Annotated[
+        float | None,
+        typer.Option(
+            "--sampling-fraction",
+            metavar="SHARE",
+            help="The share of the population that the table (its original) has: estimates who is unique there.",
+        ),
+    ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            "--population",
+            metavar="TABLE|FILE",
+            help="A table of everybody whom the rows could be about, with values written like those of the table.",
+        ),
+    ] = None,
+    population_table: Annotated[
+        str | None,
+        typer.Option("--population-table", metavar="TABLE", help="The table, where --population is another database."),
+    ] = None,
     sql: SqlOption = False,
     dialect: DialectOption = "duckdb",
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Measure how much of its original a published table keeps, by its labels as they are written there.
+    """Measure who could be found in a table, and how much of its original it keeps.
 
     [bold]kanon measure clinic.duckdb patients_k5 --original patients --qi age,zip,sex[/bold]
     """
@@ -63,6 +108,7 @@ def measure_command(
     if original is None and (hierarchy or hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     base = policy_in(policy_file)
+    asked = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     opened = (
         open_source(source, table, as_text=True)
         if original is None
@@ -71,12 +117,21 @@ def measure_command(
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
         policy = generalizing_policy(
-            opened, base, quasi_identifiers=quasi_identifiers, hierarchy=hierarchy, hierarchies=hierarchies, k=k
+            opened,
+            base,
+            quasi_identifiers=quasi_identifiers,
+            hierarchy=hierarchy,
+            hierarchies=hierarchies,
+            entity=entity,
+            k=k,
         )
+        release = opened if original is None else open_beside(opened, source, table, as_text=True)
+        require_entity(entity, *([opened] if original is None else [opened, release]))
+        everybody = open_population(opened, source, population, population_table)
         if original is None:
-            result = measure_alone(opened, policy)
+            result = measure_alone(opened, policy, asked, everybody)
         else:
-            result = measure_against(opened, open_beside(opened, source, table, as_text=True), policy, talk)
+            result = measure_against(opened, release, policy, talk, asked, everybody)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -101,3 +156,4 @@ def _print_measured(result: Measured) -> None:
     pairs = [("rows", rows), ("classes", f"{result.classes:,}{smallest}")]
     pairs += [(name, figure(value)) for name, value in result.measures.items() if value is not None]
     print_pairs(pairs)
+    print_risks(result.risk, result.risk_before)

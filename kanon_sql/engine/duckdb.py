@@ -59,7 +59,7 @@ class DuckDBEngine:
         self.listener: Callable[[Logged], None] | None = None
         self._owned = owned
         self._temporary: list[exp.Table] = []
-        self._attached: list[str] = []
+        self._attached: dict[Path, str] = {}
         self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements that are run often, by identity
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
         self._spill_directory: str | None = None
@@ -113,12 +113,15 @@ class DuckDBEngine:
             raise
 
     def attach(self, path: Path) -> str:
-        """Attach a second database file, for reading, and return the name that it has from now on.
+        """Attach another database file, for reading, if it is not yet; return the name that it has from now on.
 
         Raises:
             SourceError: the file is missing, locked by another process or not a DuckDB database.
             UsageError: a transaction is open, in which it could not be detached again.
         """
+        file = path.resolve()
+        if file in self._attached:  # DuckDB does not attach a file twice
+            return self._attached[file]
         if not self._owned and self.in_transaction():
             raise UsageError(
                 "The connection has a transaction open; commit it or roll it back, then read another file."
@@ -126,7 +129,7 @@ class DuckDBEngine:
         taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
         name = unused_name("kanon_attached", taken)
         self._attach_file(path, sql.identifier(name), writable=False)
-        self._attached.append(name)
+        self._attached[file] = name
         return name
 
     def _attach(self, *, writable: bool) -> None:
@@ -271,7 +274,7 @@ class DuckDBEngine:
             else:
                 self.forget()
                 while self._attached:
-                    self._execute(exp.Detach(this=sql.identifier(self._attached.pop())))
+                    self._execute(exp.Detach(this=sql.identifier(self._attached.popitem()[1])))
         finally:
             self._worker.shutdown(wait=False)
             if self._spill_directory is not None:

@@ -1,0 +1,169 @@
+"""What is printed of the risk of a table, and of its original beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kanon_sql.cli.output import counted, figure, print_pairs, print_prose, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kanon_sql.risks.assessment import Risk
+    from kanon_sql.risks.estimate import Estimate
+    from kanon_sql.risks.subsets import SubsetRisk
+    from kanon_sql.risks.uniqueness import Uniqueness
+
+_SHOWN = 12  # subsets; as many of each number of columns
+_ESTIMATORS = ("pitman", "zayatz", "snb")
+
+
+def print_risks(risk: Risk, before: Risk | None) -> None:
+    """Print the risk of a table; with its original, both side by side."""
+    risks = [risk] if before is None else [before, risk]
+    names = ["table"] if before is None else ["original", "release"]
+    _print_figures(risks, names)
+    _print_thresholds(risks, names)
+    _print_histogram(risks, names)
+    _print_subsets(risks, names)
+    if risk.uniqueness is not None:
+        _print_uniqueness(risks, names)
+
+
+def _print_figures(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    """Print the three suppositions about who is looking, each of a member of the table."""
+    above = f"above {risks[0].threshold.risk:.4g}"
+    rows: list[tuple[str, Callable[[Risk], str]]] = [
+        (
+            "counted",
+            lambda risk: counted(risk.members, "row") if risk.counted == "rows" else f"{risk.members:,} people",
+        ),
+        ("prosecutor, highest", lambda risk: figure(risk.prosecutor.highest)),
+        ("prosecutor, average", lambda risk: figure(risk.prosecutor.average)),
+        (
+            f"prosecutor, {above}",
+            lambda risk: _part(risk.prosecutor.above_threshold, risk.prosecutor.share_above_threshold),
+        ),
+        ("unique", lambda risk: _part(risk.prosecutor.uniques, risk.prosecutor.share_unique)),
+        ("marketer", lambda risk: figure(risk.marketer)),
+    ]
+    table = [[label, *(value(risk) for risk in risks)] for label, value in rows]
+    for place, risk in enumerate(risks):
+        if (found := risk.journalist) is not None:
+            empty = [""] * len(risks)
+            for label, text in (
+                ("journalist, highest", figure(found.highest)),
+                ("journalist, average", figure(found.average)),
+                (f"journalist, {above}", _part(found.above_threshold, found.share_above_threshold)),
+            ):
+                table.append([label, *empty[:place], text, *empty[place + 1 :]])
+    print_table(["risk", *names], _right(table))
+
+
+def _print_thresholds(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    rows = [
+        [result.name, result.risk, result.k, *(risk.thresholds[place].met for risk in risks)]
+        for place, result in enumerate(risks[0].thresholds)
+    ]
+    met = [f"{name} meets it" for name in names]
+    print_table(
+        ["threshold", "risk", "k", *met], [[*row[:3], *("yes" if yes else "no" for yes in row[3:])] for row in rows]
+    )
+
+
+def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    labels = [f"{what}, {name}" for name in names for what in ("classes", "members")]
+    if len(names) == 1:
+        labels = ["classes", "members"]
+    rows = [
+        [found.name, *(number for risk in risks for number in _of_bin(risk, place))]
+        for place, found in enumerate(risks[0].histogram)
+    ]
+    print_table(["size of class", *labels], rows)
+
+
+def _of_bin(risk: Risk, place: int) -> tuple[int, int]:
+    return risk.histogram[place].classes, risk.histogram[place].members
+
+
+def _print_subsets(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    """Print the subsets that single out most in the table, as many of each number of columns; then in the original."""
+    subsets = risks[-1].subsets
+    if not subsets.found:
+        return
+    before = {found.columns: found for found in risks[0].subsets.found}
+    each = max(1, _SHOWN // subsets.largest)
+
+    def rank(found: SubsetRisk) -> int:
+        return -before[found.columns].uniques
+
+    shown: list[SubsetRisk] = []
+    for size in range(subsets.largest, 0, -1):
+        of_size = [found for found in subsets.found if len(found.columns) == size]
+        shown += sorted(of_size, key=lambda found: (-found.uniques, rank(found)))[:each]
+    suffixes = [f", {name}" for name in names] if len(names) > 1 else [""]
+    labels = [f"{what}{suffix}" for suffix in suffixes for what in ("smallest class", "unique")]
+    rows = []
+    for found in shown:
+        sides = [before[found.columns], found][-len(risks) :]
+        rows.append([" + ".join(found.columns), *(cell for side in sides for cell in _of_subset(side))])
+    print_table(["known", *labels], _right(rows))
+    looked_at = len(subsets.found)
+    if subsets.not_looked_at or looked_at > len(shown):
+        text = f"{counted(looked_at, 'subset')} of up to {counted(subsets.largest, 'column')} looked at"
+        text += f", {len(shown)} shown"
+        if subsets.not_looked_at:
+            text += f"; {counted(subsets.not_looked_at, 'larger one')} not looked at (--subsets)"
+        print_prose(f"{text}.")
+
+
+def _of_subset(found: SubsetRisk) -> tuple[str, str]:
+    smallest = "" if found.smallest_class is None else f"{found.smallest_class:,}"
+    return smallest, _part(found.uniques, found.share_unique)
+
+
+def _print_uniqueness(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    """Print the estimates of how many are unique in the population, and why one is missing."""
+    found = [risk.uniqueness for risk in risks if risk.uniqueness is not None]
+    rows = [
+        ["people in the population", *(f"{uniqueness.population:,}" for uniqueness in found)],
+        ["share of them in the table", *(f"{uniqueness.sampling_fraction:.4g}" for uniqueness in found)],
+    ]
+    for name in _ESTIMATORS:
+        marks = ("*" if uniqueness.chosen == name else "" for uniqueness in found)
+        texts = [_estimate(getattr(uniqueness, name)) for uniqueness in found]
+        rows.append([f"unique, {name}", *(f"{text}{mark}" for text, mark in zip(texts, marks, strict=True))])
+    print_table(["population", *names], _right(rows))
+    print_pairs(_reasons(found, names))
+    if any(uniqueness.chosen for uniqueness in found):
+        print_prose("* the estimate to go by, by the rule of Dankar et al. 2012")
+
+
+def _reasons(found: Sequence[Uniqueness], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return why there is no estimate: which, of which table, and why; once, where that is the same for all."""
+    lines = []
+    for label, uniqueness in zip(names, found, strict=True):
+        of = f", {label}" if len(names) > 1 else ""
+        reasons = {name: getattr(uniqueness, name).reason for name in _ESTIMATORS}
+        if len(set(reasons.values())) == 1:
+            reasons = {"any": next(iter(reasons.values()))}
+        lines += [(f"none by {name}{of}", reason) for name, reason in reasons.items() if reason is not None]
+    return lines
+
+
+def _estimate(estimate: Estimate) -> str:
+    if estimate.uniques is None or estimate.share is None:
+        return "none"
+    return f"{estimate.uniques:,.0f} ({estimate.share:.2%})"
+
+
+def _part(members: int, share: float | None) -> str:
+    return f"{members:,}" if share is None else f"{members:,} ({share:.2%})"
+
+
+def _right(rows: list[list[str]]) -> list[list[str]]:
+    """Return rows whose cells, but for the first, end below each other."""
+    if not rows:
+        return rows
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [[row[0], *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))] for row in rows]
