@@ -59,7 +59,7 @@ class DuckDBEngine:
         self.listener: Callable[[Logged], None] | None = None
         self._owned = owned
         self._temporary: list[exp.Table] = []
-        self._attached: list[str] = []
+        self._attached: dict[str, Path] = {}
         self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements that are run often, by identity
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
         self._spill_directory: str | None = None
@@ -123,10 +123,13 @@ class DuckDBEngine:
             raise UsageError(
                 "The connection has a transaction open; commit it or roll it back, then read another file."
             )
+        for name, file in self._attached.items():
+            if path.exists() and path.samefile(file):  # a file is attached once
+                return name
         taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
         name = unused_name("kanon_attached", taken)
         self._attach_file(path, sql.identifier(name), writable=False)
-        self._attached.append(name)
+        self._attached[name] = path
         return name
 
     def _attach(self, *, writable: bool) -> None:
@@ -271,7 +274,7 @@ class DuckDBEngine:
             else:
                 self.forget()
                 while self._attached:
-                    self._execute(exp.Detach(this=sql.identifier(self._attached.pop())))
+                    self._execute(exp.Detach(this=sql.identifier(self._attached.popitem()[0])))
         finally:
             self._worker.shutdown(wait=False)
             if self._spill_directory is not None:
