@@ -1,12 +1,12 @@
 """``attack``: what a release gives away to someone who knows people in its original.
 
 The attacker knows the quasi-identifier values of a person, which are a row of the original, and that the person is in
-the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is not used.
+the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is not
+used.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +34,7 @@ from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.roles import NamedColumns, find_column, resolve_columns, resolve_quasi_identifiers
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.attacks.candidates import Candidates

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 
-
 class Attack(Protocol):
     """The outcome of an attack: counts and column names, never a value."""
 

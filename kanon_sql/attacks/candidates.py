@@ -89,7 +89,8 @@ def find_candidates(
     covers = [make_covers(engine, written, own) for own in places]
     exact = [own for own in covers if own.functional]
     wide = sorted(
-        (own for own in covers if not own.functional), key=lambda own: (_spread(engine, people, written, own), own.number)
+        (own for own in covers if not own.functional),
+        key=lambda own: (_spread(engine, people, written, own), own.number),
     )
     classes = engine.temporary_name("kanon_classes")
     query = _classes_query(written, covers, [*exact, *wide])
@@ -211,9 +212,7 @@ def _looked_up(
     return query.join(inner, on=sql.all_of(same))
 
 
-def _narrowed(
-    engine: Engine, people: People, classes: exp.Table, own: Covers, words: exp.Table | None
-) -> exp.Table:
+def _narrowed(engine: Engine, people: People, classes: exp.Table, own: Covers, words: exp.Table | None) -> exp.Table:
     """Return the words of classes of each tuple that are left after one more column; the words before are dropped."""
     # 1. The classes that cover each value, as bits.
     mask = engine.temporary_name("kanon_mask")

@@ -1,7 +1,7 @@
 """What the candidates of a person say of a sensitive column.
 
-    kanon_values(found, value, n)                       values among the candidate rows (see ``candidates``)
-    kanon_guesses(found, different, size, most, guess)  how many they are; the most frequent one, and its rows
+kanon_values(found, value, n)                       values among the candidate rows (see ``candidates``)
+kanon_guesses(found, different, size, most, guess)  how many they are; the most frequent one, and its rows
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ def _counts_query(truths: exp.Select, guesses: exp.Table, confidence: Fraction) 
     confident = exp.GTE(this=most, expression=needed)
     right = exp.EQ(this=sql.column(_GUESS, "guesses"), expression=sql.column(TOLD, "truths"))
     same = exp.EQ(this=sql.column(FOUND, "guesses"), expression=sql.column(FOUND, "truths"))
-    each = exp.select(sql.column(_DIFFERENT, "guesses"), sql.named(confident, "confident"), sql.named(right, "is_right"))
+    each = exp.select(
+        sql.column(_DIFFERENT, "guesses"), sql.named(confident, "confident"), sql.named(right, "is_right")
+    )
     each = each.select(sql.column(N, "truths")).from_(truths.subquery("truths"))
     each = each.join(sql.aliased(guesses, "guesses"), on=same)
     names = (_DIFFERENT, "confident", "is_right")

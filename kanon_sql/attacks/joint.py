@@ -1,9 +1,9 @@
-"""Joint release: two releases of one table, each k-anonymous, leave a person the rows that are in both of their classes.
+"""Joint release: two releases of one table leave a person the rows that are in both of their classes.
 
-Who is in one class of 5 in the one release and in one class of 5 in the other is among those who are in both, and they may
-be fewer: "homogeneity" across releases is the same with sensitive values. The groups are counted among the people of the
-original. Of two full-domain releases they are the pairs of classes (``joint_classes``); where labels overlap, a person is
-left with everyone who shares a candidate class with her in each of the releases.
+Who is in one class of 5 in the one release and in one class of 5 in the other is among those who are in both, and
+they may be fewer; likewise with the sensitive values of the two classes. The groups are counted among the people of
+the original. Of two full-domain releases they are the pairs of classes (``joint_classes``); where labels overlap, a
+person is left with everyone who shares a candidate class with her in each of the releases.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Joint:
     def stopped_by(self) -> str:
         """What stops it."""
         return (
-            "publishing one of the two only, or both with the same labels: the second is made by generalizing the first one "
-            "further, never by another choice of levels"
+            "publishing one of the two only; or making the second one by generalizing the first one further, never by "
+            "another choice of levels"
         )
 
     def figures(self) -> dict[str, Any]:
@@ -177,7 +177,9 @@ def join(
     """
     both = _both_query(first, second)
     (rows,) = engine.row(
-        exp.select(exp.Coalesce(this=sql.sum_of(sql.column(N)), expressions=[sql.literal(0)])).from_(both.subquery("both")),
+        exp.select(exp.Coalesce(this=sql.sum_of(sql.column(N)), expressions=[sql.literal(0)])).from_(
+            both.subquery("both")
+        ),
         "people who are in both releases",
     )
     if first.full_domain and second.full_domain:

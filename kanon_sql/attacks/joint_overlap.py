@@ -4,9 +4,10 @@
     kanon_reach(profile, word, bits)                                   the profiles that share a class with each
 
 A person is left with all profiles that share a candidate class with hers in the one release and in the other. A bit
-stands for each profile, 62 of them in a word, so that the profiles that share a class are the classes' words put together,
-and those in both are what the words have in common. Only groups of few profiles are counted out: one of k profiles or
-more has k people or more. The work is bounded by profiles times words: n squared by 62 where one class covers everybody.
+stands for each profile, 62 of them in a word, so that the profiles that share a class are the classes' words put
+together, and those in both are what the words have in common. Only groups of few profiles are counted out: one of k
+profiles or more has k people or more. The work is bounded by profiles times words: n squared by 62 where one class
+covers everybody.
 """
 
 from __future__ import annotations

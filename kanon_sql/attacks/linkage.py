@@ -53,8 +53,8 @@ class Linkage:
     def stopped_by(self) -> str:
         """What stops it."""
         return (
-            f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {self.k} or more and every such "
-            "column in --qi; --entity, where one person has many rows"
+            f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {self.k} or more and every "
+            "such column in --qi; --entity, where one person has many rows"
         )
 
     def figures(self) -> dict[str, Any]:

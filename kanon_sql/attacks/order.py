@@ -4,22 +4,26 @@ Rows of a class are alike in their quasi-identifiers and may differ in other col
 original, or sorted by a value that was generalized or left out, then who knows that order knows which of them is whose
 (Sweeney's unsorted matching attack).
 
-What is tested. Rows of the release that are alike in every column are one item. An item's place is the mean place of its
-rows; its score is the mean rank of those rows of the original that could be it, by position or by a column of the
-original. If the order says nothing, then which of the places goes to which of several items of equally many rows is
-a matter of chance: so it is when rows are in random order, and when they are sorted by a hash of what they show. Within
-groups of items of one size, of n items, the sum of products of the deviations of score and place has the mean 0 and the variance
-SS(score) SS(place) / (n - 1), whatever the scores are; summed over all groups and divided by its standard deviation it
-is z, normal in good approximation where there are many items.
+What is tested. Rows of the release that are alike in every column are one item. An item's place is the mean place of
+its rows; its score is the mean rank of those rows of the original that could be it, by position or by a column of the
+original. If the order says nothing, then which of the places goes to which of several items of equally many rows is a
+matter of chance: so it is when rows are in random order, and when they are sorted by a hash of what they show. Within
+groups of items of one size, of n items, the sum of products of the deviations of score and place has the mean 0 and
+the variance SS(score) SS(place) / (n - 1), whatever the scores are; summed over all groups and divided by its
+standard deviation it is z, normal in good approximation where there are many items.
 
 - ``position``: items of the whole release, in the order of the original;
-- ``position within classes``, and each column of the original: items of one class only. (Classes in the order of their labels
-  say nothing that the labels do not say.)
-- neighbours: pairs of items that follow each other in the original and in the release. By chance there is about one in a
-  group, and their number has no longer tail than Poisson's distribution. It finds an order that was cut and shuffled in pieces.
+- ``position within classes``, and each column of the original: items of one class only. (Classes in the order of
+  their labels say nothing that the labels do not say.) Classes in which all items are of different sizes have nothing
+  to exchange; so the correlations of the classes are also added up as they are. Turning the order of a class round is
+  as likely as not, so that the sum divided by the root of the sum of squares exceeds t with a probability of 2
+  exp(-t^2/2) at most (Hoeffding): that is ``turned``.
+- neighbours: pairs of items that follow each other in the original and in the release. By chance there is about one
+  in a group, and their number has no longer tail than Poisson's distribution. It finds an order that was cut and
+  shuffled in pieces.
 
-A release that is sorted by columns that it shows is tested among rows that are alike in these: to be sorted by what everybody
-sees gives nothing away. All tests together raise a false alarm with a probability of 1 in a million.
+A release that is sorted by columns that it shows is tested among rows that are alike in these: to be sorted by what
+everybody sees gives nothing away. All tests together raise a false alarm with a probability of 1 in a million.
 """
 
 from __future__ import annotations
@@ -43,10 +47,12 @@ class Follows:
     Attributes:
         correlation: of score and place among items that chance could exchange; None where there are none.
         z: how many standard deviations that is from what chance gives.
+        turned: the sum of the correlations of the classes over the root of the sum of their squares; 0 for ``position``.
     """
 
     correlation: float | None
     z: float
+    turned: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,7 @@ class Order:
         neighbours: pairs of items that follow each other in both tables.
         neighbours_by_chance: how many of them chance gives.
         z_limit: what a z must exceed.
+        turned_limit: what ``turned`` must exceed.
         neighbours_limit: what the pairs must exceed.
     """
 
@@ -73,13 +80,18 @@ class Order:
     neighbours: int
     neighbours_by_chance: float
     z_limit: float
+    turned_limit: float
     neighbours_limit: int
     name: str = "order"
 
     @property
     def followed(self) -> tuple[str, ...]:
         """The orders that the release follows."""
-        found = [name for name, order in self.orders.items() if abs(order.z) > self.z_limit]
+        found = [
+            name
+            for name, order in self.orders.items()
+            if abs(order.z) > self.z_limit or abs(order.turned) > self.turned_limit
+        ]
         if self.reason is None and self.neighbours > self.neighbours_limit:
             found.append("neighbours")
         return tuple(found)
@@ -102,8 +114,12 @@ class Order:
             "rows": self.rows,
             "rows_distinct": self.rows_distinct,
             "sorted_by": list(self.sorted_by),
-            "orders": {name: {"correlation": order.correlation, "z": order.z} for name, order in self.orders.items()},
+            "orders": {
+                name: {"correlation": order.correlation, "z": order.z, "turned": order.turned}
+                for name, order in self.orders.items()
+            },
             "z_limit": self.z_limit,
+            "turned_limit": self.turned_limit,
             "neighbours": self.neighbours,
             "neighbours_by_chance": self.neighbours_by_chance,
             "neighbours_limit": self.neighbours_limit,
@@ -113,7 +129,7 @@ class Order:
 
 def not_tested(reason: str, rows: int) -> Order:
     """Return that there is no order to test."""
-    return Order(reason, rows, 0, (), {}, 0, 0.0, 0.0, 0)
+    return Order(reason, rows, 0, (), {}, 0, 0.0, 0.0, 0.0, 0)
 
 
 def follows(covariation: float, variance: float, of_scores: float, of_places: float) -> Follows:
@@ -130,10 +146,11 @@ def follows(covariation: float, variance: float, of_scores: float, of_places: fl
     return Follows(covariation / sqrt(of_scores * of_places), covariation / sqrt(variance))
 
 
-def limits(tests: int, neighbours_by_chance: float) -> tuple[float, int]:
-    """Return what z and the number of neighbours must exceed so that all tests together keep the error probability."""
-    each = ERROR_PROBABILITY / (tests + 1)
-    return NormalDist().inv_cdf(1 - each / 2), _poisson_limit(neighbours_by_chance, each)
+def limits(orders: int, neighbours_by_chance: float) -> tuple[float, float, int]:
+    """Return what z, ``turned`` and neighbours must exceed so that all tests together keep the error probability."""
+    each = ERROR_PROBABILITY / (2 * orders)  # one of them has no classes to turn round; the neighbours take its place
+    z_limit = NormalDist().inv_cdf(1 - each / 2)
+    return z_limit, sqrt(2 * log(2 / each)), _poisson_limit(neighbours_by_chance, each)
 
 
 def _poisson_limit(mean: float, error: float) -> int:

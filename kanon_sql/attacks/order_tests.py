@@ -1,13 +1,15 @@
 """The tests of ``order``, in SQL.
 
-    kanon_ranks(position, rank_1, ...)                       the rank of each row of the original by each column
-    kanon_items(item, class, told_1, ..., size, place)       rows of the release that are alike in every column
-    kanon_scores(item, class, ..., size, place, score_0, score_1, ...)
+kanon_ranks(position, rank_1, ...)                       the rank of each row of the original by each column
+kanon_items(item, class, told_1, ..., size, place)       rows of the release that are alike in every column
+kanon_scores(item, class, ..., size, place, score_0, score_1, ...)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from math import sqrt
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -30,6 +32,8 @@ _ITEM, _PLACE = "item", "place"
 _OF_POSITION = 0
 POSITION_TEST = "position"
 WITHIN_CLASSES = "position within classes"
+_NOTHING = 1e-9
+"""What is left of no variance at all when it is computed in floating point; that of ranks is greater."""
 
 
 def order_of(
@@ -67,10 +71,13 @@ def order_of(
     # 2. The tests.
     strata = [own.name for own in sorted_first]
     (whole,) = _follows(engine, scores, [*strata, SIZE], [_OF_POSITION])
-    within = _follows(engine, scores, [CLASS, *strata, SIZE], range(len(columns) + 1))
+    numbers = range(len(columns) + 1)
+    within = _follows(engine, scores, [CLASS, *strata, SIZE], numbers)
+    turned = _turned(engine, scores, released, [CLASS, *strata], numbers)
+    within = [replace(order, **own) for order, own in zip(within, turned, strict=True)]
     orders = {POSITION_TEST: whole, WITHIN_CLASSES: within[0]}
     orders |= {column.name: found for column, found in zip(columns, within[1:], strict=True)}
-    query = _neighbours_query(scores, released, [*strata, SIZE])
+    query = _neighbours_query(scores, [*strata, SIZE])
     neighbours, by_chance = engine.row(query, "rows that follow each other in both tables")
     distinct = exp.select(sql.count_rows()).from_(items.copy())
     distinct = distinct.where(exp.EQ(this=sql.column(SIZE), expression=sql.literal(1)))
@@ -78,9 +85,8 @@ def order_of(
     for table in (scores, items, ranks):
         engine.run(sql.drop(table), "drop what the order was tested with")
     by_chance = float(by_chance or 0)
-    z_limit, neighbours_limit = limits(len(orders), by_chance)
     named = tuple(own.column.name for own in sorted_first)
-    return Order(None, rows, alone, named, orders, neighbours or 0, by_chance, z_limit, neighbours_limit)
+    return Order(None, rows, alone, named, orders, neighbours or 0, by_chance, *limits(len(orders), by_chance))
 
 
 def _score(number: int) -> str:
@@ -177,8 +183,57 @@ def _follows(engine: Engine, scores: exp.Table, groups: Sequence[str], numbers: 
     ]
 
 
-def _neighbours_query(scores: exp.Table, released: Released, groups: Sequence[str]) -> exp.Select:
-    """Return the query of pairs of items of a group that follow each other in both tables, and how many chance gives."""
+def _turned(
+    engine: Engine, scores: exp.Table, released: Released, groups: Sequence[str], numbers: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return the correlations of rows within groups, added up, and over all: what turning groups round would change."""
+    shown = [CLASS, *(told_name(number) for number in range(len(released.shared)))]
+    same = sql.all_of(exp.EQ(this=sql.column(name, "scores"), expression=sql.column(name, "rows")) for name in shown)
+    place = sql.column(POSITION, "rows")
+    moments = [
+        sql.named(sql.count_rows(), "n"),
+        sql.named(sql.count_distinct(sql.column(_ITEM, "scores")), "items"),
+        sql.named(exp.Variance(this=place), "of_places"),
+    ]
+    for number in numbers:
+        score = sql.column(_score(number), "scores")
+        moments.append(sql.named(exp.CovarSamp(this=score, expression=place.copy()), f"both_{number}"))
+        moments.append(sql.named(exp.Variance(this=score.copy()), f"own_{number}"))
+    grouped = exp.select(*moments).from_(sql.aliased(released.relation, "rows"))
+    grouped = grouped.join(sql.aliased(scores, "scores"), on=same)
+    grouped = grouped.group_by(*(sql.column(name, "scores") for name in groups))
+    several = exp.GT(this=sql.count_distinct(sql.column(_ITEM, "scores")), expression=sql.literal(1))
+    query = exp.select().from_(grouped.having(several).subquery("groups"))
+    for number in numbers:
+        query = query.select(*_turned_sums(f"both_{number}", f"own_{number}"))
+    found = engine.row(query, "how far classes follow an order")
+    return [_turned_of(*(float(total or 0) for total in found[place : place + 5])) for place in range(0, len(found), 5)]
+
+
+def _turned_sums(both: str, own: str) -> list[exp.Expr]:
+    """Return sums over groups: of correlations and of their squares, weighted; of covariations and variations."""
+    there = exp.GT(this=sql.column(own), expression=sql.literal(_NOTHING))
+    product = exp.Paren(this=exp.Mul(this=sql.column(own), expression=sql.column("of_places")))
+    square = exp.Div(this=exp.Mul(this=sql.column(both), expression=sql.column(both)), expression=product)
+    correlation = exp.Div(this=sql.column(both), expression=exp.Sqrt(this=product.copy()))
+    freedom = exp.Paren(this=exp.Sub(this=sql.column("items"), expression=sql.literal(1)))
+    rows = exp.Paren(this=exp.Sub(this=sql.column("n"), expression=sql.literal(1)))
+    terms = [
+        exp.Mul(this=correlation, expression=exp.Sqrt(this=freedom)),
+        exp.Mul(this=square, expression=freedom.copy()),
+        *(exp.Mul(this=rows.copy(), expression=sql.column(name)) for name in (both, own, "of_places")),
+    ]
+    return [sql.where(exp.Sum(this=term), there.copy()) for term in terms]
+
+
+def _turned_of(correlations: float, squares: float, both: float, of_scores: float, of_places: float) -> dict[str, Any]:
+    if squares <= 0:
+        return {"correlation": None, "turned": 0.0}
+    return {"correlation": both / sqrt(of_scores * of_places), "turned": correlations / sqrt(squares)}
+
+
+def _neighbours_query(scores: exp.Table, groups: Sequence[str]) -> exp.Select:
+    """Return the query of pairs of items that follow each other in both tables, and how many chance gives."""
     keys = [sql.column(name) for name in groups]
 
     def numbered(by: str) -> exp.Expr:

@@ -192,7 +192,7 @@ def spellings_query(column: Column) -> exp.Query:
 def read_as(text: exp.Expr, column: Column) -> tuple[exp.Expr, exp.Expr]:
     """Return a text as a value of a column, and the condition that it is one."""
     value = exp.TryCast(this=text, to=exp.DataType.build(column.lookup_type, dialect="duckdb"))
-    is_value = value.copy().is_(exp.null()).not_()
+    is_value: exp.Expr = value.copy().is_(exp.null()).not_()
     if column.family == "integer":  # of the mean 33.5 a cast would make 34
         exactly = exp.TryCast(this=text.copy(), to=exp.DataType.build("DOUBLE", dialect="duckdb"))
         is_value = exp.and_(is_value, exp.EQ(this=exactly, expression=exp.Round(this=exactly.copy())))

@@ -70,10 +70,10 @@ def read_labels(
     # 2. Their places.
     (places,) = make_places(frequency, [hierarchy], [column])
     # 3. What is there.
-    for query, cutting in readings_of(unread, places):
+    for reading, cutting in readings_of(unread, places):
         read = engine.temporary_name(f"kanon_read_{name}")
         title = f"labels of {name} as {cutting.labels}s"
-        engine.run(sql.create_table(read, query, temporary=True), title)
+        engine.run(sql.create_table(read, reading, temporary=True), title)
         columns = [LABEL, RELEASED, "enough", *_MEANING]
         meant = _meant_query(unread, read, places, cutting)
         engine.run(exp.insert(meant, possible.copy(), columns=columns), f"what {title} can stand for")
