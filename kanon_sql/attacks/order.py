@@ -47,7 +47,7 @@ class Follows:
     Attributes:
         correlation: of score and place among items that chance could exchange; None where there are none.
         z: how many standard deviations that is from what chance gives.
-        turned: the sum of the correlations of the classes over the root of the sum of their squares; 0 for ``position``.
+        turned: the sum of the classes' correlations over the root of the sum of their squares; 0 for ``position``.
     """
 
     correlation: float | None

@@ -38,8 +38,8 @@ class Shown:
 def sorted_by(engine: Engine, copy: exp.Table, labels: int, shown: Sequence[Shown]) -> list[Shown]:
     """Return the columns that a release is sorted by: all of it by the first one, rows alike in that by the next.
 
-    Upwards or downwards, as text or, where all are numbers, as numbers; NULLs first or last. A column that is the same in
-    all rows is none.
+    Upwards or downwards, as text or, where all are numbers, as numbers; NULLs first or last. A column that is the same
+    in all rows is none.
 
     Args:
         engine: holds the copy.
