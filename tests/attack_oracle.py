@@ -1,8 +1,8 @@
-"""An oracle for attacks that shares nothing with the package: loops over rows, definitions to the letter of docs/attacks.md.
+"""An oracle for attacks that shares nothing with the package: loops over rows, by the definitions of docs/attacks.md.
 
-The original is a list of tuples of quasi-identifier values and a list of sensitive values; a release is a list of tuples of
-labels and a list of sensitive values. A value's labels upwards come from ``brute_force.labels``; numbers have themselves
-and the root.
+The original is a list of tuples of quasi-identifier values and a list of sensitive values; a release is a list of tuples
+of labels and a list of sensitive values. A value's labels upwards come from ``brute_force.labels``; numbers have
+themselves and the root.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Upwards = "Callable[[Any], list[Any]]"
 Row = tuple[Any, ...]
 
 
@@ -36,9 +35,7 @@ def covered(values: list[Any], labels: list[Any], upwards: Callable[[Any], list[
         for label in released
         for level in heights
     }
-    enough = {
-        key for key, own in under.items() if own and sum(rows[value] for value in own) >= released[key[0]]
-    }
+    enough = {key for key, own in under.items() if own and sum(rows[value] for value in own) >= released[key[0]]}
     common = [level for level in heights if all((label, level) in enough for label in released)]
     found = {}
     for label in released:
@@ -75,7 +72,7 @@ def read(label: Any) -> Any:
 
 
 def _members(text: str) -> list[str]:
-    return re.findall(r"((?:[^\\,]|\\.)*)(?:, |$)", text)[:-1] if text else [""]
+    return re.split(r"(?<!\\), ", text)  # no value of a test ends with a backslash
 
 
 def candidates(original: list[Row], release: Release, upwards: list[Callable[[Any], list[Any]]]) -> list[list[int]]:

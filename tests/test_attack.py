@@ -43,9 +43,7 @@ class Drawn:
     def __init__(self, case: Case, name: str, sensitive: list[Any], numbers: list[Any] | None) -> None:
         self.case, self.name, self.sensitive, self.numbers = case, name, sensitive, numbers
         self.columns = [*case.columns, *([NUMBER] if numbers is not None else [])]
-        self.original = [
-            (*row, *([] if numbers is None else [numbers[place]])) for place, row in enumerate(case.rows)
-        ]
+        self.original = [(*row, *([] if numbers is None else [numbers[place]])) for place, row in enumerate(case.rows)]
         self.upwards: list[Callable[[Any], list[Any]]] = [
             lambda value, tree=tree: brute_force.labels(tree, value)  # type: ignore[misc]
             for tree in case.hierarchies
@@ -75,11 +73,15 @@ class Drawn:
 @st.composite
 def drawn(draw: st.DrawFn) -> Drawn:
     case = draw(cases(max_rows=20))
-    name = draw(st.sampled_from([name for name in HOSTILE_NAMES if name.casefold() not in map(str.casefold, case.columns)]))
+    name = draw(
+        st.sampled_from([name for name in HOSTILE_NAMES if name.casefold() not in map(str.casefold, case.columns)])
+    )
     length = len(case.rows)
     sensitive = draw(st.lists(st.sampled_from(SENSITIVE), min_size=length, max_size=length))
     several = draw(st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=4, unique=True))
-    numbers = draw(st.lists(st.sampled_from(several), min_size=length, max_size=length)) if draw(st.booleans()) else None
+    numbers = (
+        draw(st.lists(st.sampled_from(several), min_size=length, max_size=length)) if draw(st.booleans()) else None
+    )
     return Drawn(case, name, sensitive, numbers)
 
 
@@ -336,7 +338,7 @@ def test_adult_is_found_in_no_class_below_k(adult: Path, way: dict[str, str]) ->
     assert not found["order"]["succeeded"]
     if way["algorithm"] == "optimal":  # one class for each person: count the release alone
         columns = ", ".join(f'"{column}"' for column in ADULT_QI)
-        alike = duckdb.sql(f'SELECT count(*) AS n, count(DISTINCT "salary-class") AS d FROM frame GROUP BY {columns}')
+        alike = duckdb.from_df(frame).aggregate('count(*) AS n, count(DISTINCT "salary-class") AS d', columns)
         certain = alike.filter("d = 1").aggregate("sum(n)").fetchall()
         assert [(found["homogeneity"]["rows_certain"],)] == certain
         assert found["linkage"]["rows_with_one_class"] == len(frame)

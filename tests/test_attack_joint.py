@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-CORNERS = pd.DataFrame(
-    {"a": ["1", "1", "2", "2"], "b": ["1", "2", "1", "2"], "s": ["flu", "cold", "cough", "flu"]}
-)
+CORNERS = pd.DataFrame({"a": ["1", "1", "2", "2"], "b": ["1", "2", "1", "2"], "s": ["flu", "cold", "cough", "flu"]})
 """One row at each corner of a square."""
 BY_A = pd.DataFrame({"a": ["2", "1", "1", "2"], "b": "*", "s": ["flu", "flu", "cold", "cough"]})
 BY_B = pd.DataFrame({"a": "*", "b": ["1", "2", "1", "2"], "s": ["cough", "cold", "flu", "flu"]})
@@ -39,10 +37,8 @@ def joint_of(found: kanon.Attacked) -> list[dict[str, Any]]:
 
 
 def test_two_releases_that_leave_single_rows_by_hand() -> None:
-    """Each is 2-anonymous and has two values in each class; (1, 1) is in {flu, cold} and in {cough, flu}: it has flu."""
-    found = kanon.attack(
-        BY_A, original=CORNERS, others=[BY_B], sensitive=["s"], models=[kanon.KAnonymity(2)], **ASKED
-    )
+    """Each is 2-anonymous, with two values in each class; (1, 1) is in {flu, cold} and in {cough, flu}: it has flu."""
+    found = kanon.attack(BY_A, original=CORNERS, others=[BY_B], sensitive=["s"], models=[kanon.KAnonymity(2)], **ASKED)
     assert [attack.succeeded for attack in found.attacks[:2]] == [False, False]  # linkage and homogeneity of the first
     (joint,) = joint_of(found)
     assert joint["succeeded"]
@@ -149,7 +145,10 @@ def test_releases_in_a_database_and_in_files(in_tmp: Path, kanon: Callable[..., 
         (("--original", "original"), ("--other", "by_b")),
         (("--original", "original"), ("--other", "by_b.csv")),
         (("--original", in_tmp / "original.csv"), ("--other", "by_b")),
-        (("--original", in_tmp / "square.duckdb", "--original-table", "original"), ("--other", "by_b", "--other", "by_a")),
+        (
+            ("--original", in_tmp / "square.duckdb", "--original-table", "original"),
+            ("--other", "by_b", "--other", "by_a"),
+        ),
     ):
         ended = kanon("attack", "square.duckdb", "by_a", *original, *others, *asked, "--format", "json")
         assert ended.code == 1, ended.out + ended.err

@@ -47,7 +47,7 @@ def patients(rows: int = 600, seed: int = 1) -> pd.DataFrame:
 def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     """Return rows with ages in steps of twenty, without names: as a release shows them, in the order that they have."""
     shown = frame.drop(columns="name")
-    shown["age"] = [f"[{age // 20 * 20}, {age // 20 * 20 + 20})" for age in frame["age"]]
+    shown["age"] = [f"{age // 20 * 20}-{age // 20 * 20 + 19}" for age in frame["age"]]
     return shown
 
 
@@ -63,36 +63,30 @@ def test_the_labels_are_those_of_the_hierarchy() -> None:
 
 @pytest.mark.parametrize(
     ("column", "expected"),
-    [
-        (None, {"position", "position within classes", "neighbours"}),
-        ("name", {"name"}),
-        ("age", {"age"}),
-    ],
+    [(None, {"position", "position within classes", "neighbours"}), ("name", {"name"}), ("age", {"age"})],
 )
 def test_a_release_in_the_order_of_a_secret_is_caught(column: str | None, expected: set[str]) -> None:
     original = patients()
-    release = labelled(original if column is None else original.sort_values(column, kind="stable"))
+    release = labelled(original if column is None else original.sample(frac=1, random_state=2).sort_values(column))
     order = order_of(release, original)
     assert order["succeeded"]
     assert set(order["followed"]) == expected
-    assert order["sorted_by"] == []
-    alone = release.groupby(list(release.columns)).size().eq(1).sum()
-    assert order["rows_distinct"] == alone
+    assert order["sorted_by"] == (["age"] if column == "age" else [])
+    assert order["rows_distinct"] == release.groupby(list(release.columns)).size().eq(1).sum()
     if column is None:
         assert order["orders"]["position"]["correlation"] == pytest.approx(1)
-    downwards = order_of(release[::-1], original)
-    assert set(downwards["followed"]) == expected - {"neighbours"}
+    downwards = pd.DataFrame({name: list(release[name])[::-1] for name in release})
+    assert set(order_of(downwards, original)["followed"]) == expected - {"neighbours"}
 
 
 def test_with_two_values_beside_the_classes_an_order_is_caught_too() -> None:
-    """No row is like no other: which value comes first in a class says nothing, but in which order all classes do."""
-    original = patients(3000)[["name", "age", "sex"]].assign(disease=lambda frame: (frame["age"] % 20 < 10).astype(str))
-    release = labelled(original.sort_values("age", kind="stable"))
-    fine = {"hierarchies": {"age": "intervals:2", "sex": "flat"}}
-    shown = release.assign(age=[f"[{age // 2 * 2}, {age // 2 * 2 + 2})" for age in sorted(original["age"])])
-    shown["disease"] = [str(age % 2) for age in sorted(original["age"])]
-    known = original.assign(disease=(original["age"] % 2).astype(str))
-    order = order_of(shown, known, **fine)
+    """No row is like no other: which value comes first in one class says nothing; all classes together do."""
+    original = patients(3000)[["age", "sex"]]
+    original["disease"] = [str(age % 2 ^ age // 2 % 2) for age in original["age"]]
+    in_order = original.sample(frac=1, random_state=2).sort_values("age")
+    release = in_order.assign(age=[f"{age // 2 * 2}-{age // 2 * 2 + 1}" for age in in_order["age"]])
+    order = order_of(release, original, hierarchies={"age": "intervals:2", "sex": "flat"})
+    assert order["rows_distinct"] == 0
     assert "age" in order["followed"]
 
 
@@ -131,18 +125,19 @@ def test_an_order_in_pieces_is_caught_by_its_neighbours() -> None:
 
 
 def test_random_orders_are_not_accused() -> None:
-    """Of 60 shuffles none is, and what is counted is spread as chance spreads it: z has a variance of one."""
+    """Of 25 shuffles none is, and what is counted is spread as chance spreads it: z has a variance of one."""
     original = patients(300)
     found: dict[str, list[float]] = {}
     neighbours = []
-    for seed in range(60):
+    for seed in range(25):
         order = order_of(labelled(original.sample(frac=1, random_state=seed)), original)
         assert not order["succeeded"]
         for name, own in order["orders"].items():
             found.setdefault(name, []).append(own["z"])
         neighbours.append(order["neighbours"] - order["neighbours_by_chance"])
+    assert set(found.pop("sex")) == {0}  # it is the same in a class
     for name, values in found.items():
-        assert 0.6 < statistics.pvariance(values, 0) < 1.6, name  # beyond 99.9 % of chi-square with 60 degrees
+        assert 0.35 < statistics.pvariance(values, 0) < 2.2, name  # 99.9 % of chi-square with 25 degrees
     assert abs(statistics.mean(neighbours)) < 1
 
 
@@ -150,14 +145,14 @@ def test_random_orders_are_not_accused() -> None:
 def test_the_tool_does_not_accuse_itself(algorithm: str) -> None:
     original = patients(500).sort_values("age")
     values = []
-    for seed in range(12):
+    for seed in range(5):
         with kanon.anonymize(
             original, sensitive=["disease"], insensitive=["cost"], rest="drop", algorithm=algorithm, seed=seed, **ASKED
         ) as release:
             order = order_of(release.to_pandas(), original)
         assert not order["succeeded"]
         values += [own["z"] for own in order["orders"].values()]
-    assert statistics.pvariance(values, 0) < 2
+    assert statistics.pvariance(values, 0) < 3
 
 
 def test_z_is_what_all_orders_of_a_few_rows_make_it() -> None:
@@ -190,7 +185,8 @@ def test_the_limits_keep_the_error_probability() -> None:
     ) <= ERROR_PROBABILITY * (1 + 1e-6)
 
 
-def test_a_view_has_no_order(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+@pytest.mark.usefixtures("in_tmp")
+def test_a_view_has_no_order(kanon: Callable[..., Ended]) -> None:
     frame = patients(50)
     with duckdb.connect("p.duckdb") as connection:
         connection.register("frame", frame)
