@@ -1,7 +1,7 @@
 """An oracle for attacks that shares nothing with the package: loops over rows, by the definitions of docs/attacks.md.
 
-The original is a list of tuples of quasi-identifier values and a list of sensitive values; a release is a list of tuples
-of labels and a list of sensitive values. A value's labels upwards come from ``brute_force.labels``; numbers have
+The original is a list of tuples of quasi-identifier values and a list of sensitive values; a release is a list of
+tuples of labels and a list of sensitive values. A value's labels upwards come from ``brute_force.labels``; numbers have
 themselves and the root.
 """
 

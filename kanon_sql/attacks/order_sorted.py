@@ -72,49 +72,44 @@ def _is_sorted(counted: Sequence[int]) -> bool:
     """Tell whether one of the ways to compare goes in one direction only.
 
     Args:
-        counted: steps up and down, of texts with NULLs first, of texts with NULLs last, and of numbers; then how many
-            values are no numbers.
+        counted: steps up and down, of texts with NULLs first, of texts with NULLs last, of numbers, and between NULLs
+            and others; then how many values are no numbers.
     """
     *steps, no_numbers = counted
-    ways = list(zip(steps[::2], steps[1::2], strict=True))
-    if no_numbers:
+    *ways, nulls = zip(steps[::2], steps[1::2], strict=True)
+    if no_numbers or all(nulls):
         ways = ways[:-1]
     return any(bool(ups) != bool(downs) for ups, downs in ways)
 
 
 def _steps_query(copy: exp.Table, labels: int, found: Sequence[Shown], left: Sequence[Shown]) -> exp.Select:
-    """Return the query of how often each column goes up and down from one row to the next."""
-    before = [sql.column(copied_name(own.number)) for own in found]
-    keys: list[exp.Expr] = []
+    """Return the query of how often each column goes up and down from one row to the next.
+
+    Rows that are alike in the columns that were found stand together, so that only neighbours are compared.
+    """
     counts: list[exp.Expr] = []
     for own in left:
-        text: exp.Expr = sql.column(copied_name(own.number))
-        if own.number < labels:
-            text = never_null(text)
-        nothing = exp.EQ(this=text.copy(), expression=sql.literal(""))
-        last = exp.Case().when(nothing, sql.literal(_AFTER_ALL)).else_(text.copy())
-        bare = exp.func("SUBSTRING", text.copy(), sql.literal(2), dialect="duckdb")
-        number = exp.TryCast(this=bare, to=exp.DataType.build("DOUBLE", dialect="duckdb"))
-        for key in (text, last, number):
-            name = f"key_{len(keys)}"
-            if key is number:  # each beside the last one that is a number
-                apart = [*before, number.copy().is_(exp.null())]
-                no_number = exp.and_(nothing.copy().not_(), number.copy().is_(exp.null()))
-                keys += [sql.named(no_number, f"odd_{len(keys)}"), *_with_last(number, apart, name)]
-                odd = keys[-3].alias
-            else:
-                keys += _with_last(key, before, name)
-            up = exp.GT(this=sql.column(name), expression=sql.column(f"{name}_before"))
-            down = exp.LT(this=sql.column(name), expression=sql.column(f"{name}_before"))
-            counts += [sql.where(sql.count_rows(), step) for step in (up, down)]
-        counts.append(sql.where(sql.count_rows(), sql.column(odd)))
-    return exp.select(*counts).from_(exp.select(*keys).from_(copy.copy()).subquery("steps"))
+        now, before = (_keys(own, labels, alias) for alias in ("now", "before"))
+        for here, there in zip(now, before, strict=True):
+            steps = (exp.GT(this=here, expression=there), exp.LT(this=here.copy(), expression=there.copy()))
+            counts += [sql.where(sql.count_rows(), step) for step in steps]
+        text, _, number, _ = now
+        odd = exp.and_(exp.NEQ(this=text.copy(), expression=sql.literal("")), number.copy().is_(exp.null()))
+        counts.append(sql.where(sql.count_rows(), odd))
+    next_row = exp.EQ(this=position("now"), expression=exp.Add(this=position("before"), expression=sql.literal(1)))
+    alike = [sql.same(*(sql.column(copied_name(own.number), alias) for alias in ("now", "before"))) for own in found]
+    query = exp.select(*counts).from_(sql.aliased(copy, "now"))
+    return query.join(sql.aliased(copy, "before"), on=sql.all_of([next_row, *alike]))
 
 
-def _with_last(key: exp.Expr, apart: Sequence[exp.Expr], name: str) -> list[exp.Alias]:
-    """Return a key of a row under a name, and that of the row before it among those that are alike in others."""
-    order = exp.Order(expressions=[exp.Ordered(this=position())])
-    before = exp.Window(
-        this=exp.Lag(this=key.copy()), partition_by=[other.copy() for other in apart] or None, order=order
-    )
-    return [sql.named(key, name), sql.named(before, f"{name}_before")]
+def _keys(own: Shown, labels: int, alias: str) -> list[exp.Expr]:
+    """Return what is compared of a row: its text, NULL first or last; its number; whether it is NULL."""
+    text: exp.Expr = sql.column(copied_name(own.number), alias)
+    if own.number < labels:
+        text = never_null(text)
+    nothing = exp.EQ(this=text.copy(), expression=sql.literal(""))
+    last = exp.Case().when(nothing, sql.literal(_AFTER_ALL)).else_(text.copy())
+    bare = exp.func("SUBSTRING", text.copy(), sql.literal(2), dialect="duckdb")
+    number = exp.TryCast(this=bare, to=exp.DataType.build("DOUBLE", dialect="duckdb"))
+    null = exp.Case().when(nothing.copy(), sql.literal(1)).else_(sql.literal(0))
+    return [text, last, number, null]

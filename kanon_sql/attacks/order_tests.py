@@ -98,11 +98,19 @@ def _rank(number: int) -> str:
 
 
 def _ranks_query(people: People, columns: Sequence[Column]) -> exp.Select:
+    """Return the query of ranks: how many rows have a smaller value, counted once for each different value."""
     query = exp.select(sql.named(position("original"), POSITION)).from_(sql.aliased(people.copy, "original"))
     for number, column in enumerate(columns):
-        order = exp.Order(expressions=[exp.Ordered(this=people.value(column, "original"), nulls_first=True)])
-        rank = exp.Window(this=exp.Anonymous(this="RANK"), order=order)
-        query = query.select(sql.named(rank, _rank(number)))
+        value, alias = people.value(column), f"values_{number + 1}"
+        counted = exp.select(sql.named(value, "value"), sql.named(sql.count_rows(), "n")).from_(people.copy.copy())
+        order = exp.Order(expressions=[exp.Ordered(this=sql.column("value"), nulls_first=True)])
+        frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+        up_to = exp.Window(this=exp.Sum(this=sql.column("n")), order=order, spec=frame)
+        smaller = sql.cast(exp.Sub(this=up_to, expression=sql.column("n")), "BIGINT")
+        ranked = exp.select("value", sql.named(smaller, _rank(number)))
+        ranked = ranked.from_(counted.group_by(value.copy()).subquery("counted"))
+        same = sql.same(people.value(column, "original"), sql.column("value", alias))
+        query = query.select(sql.column(_rank(number), alias)).join(ranked.subquery(alias), on=same)
     return query
 
 
