@@ -112,7 +112,7 @@ def by_name(found: kanon.Attacked) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @given(table=drawn(), k=st.integers(1, 6))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_what_an_attacker_finds_is_what_loops_over_rows_find(way: dict[str, str], table: Drawn, k: int) -> None:
     with tempfile.TemporaryDirectory() as directory, table.load() as connection:
         asked = asked_of(table, directory)

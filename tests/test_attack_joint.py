@@ -69,7 +69,7 @@ def test_a_release_without_a_column_is_joined_by_the_others() -> None:
     ids=lambda number: "-".join(WAYS[number].values()),
 )
 @given(table=drawn())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_what_two_releases_leave_is_what_loops_over_rows_leave(first: int, second: int, table: Drawn) -> None:
     k = table.case.k
     with tempfile.TemporaryDirectory() as directory, table.load() as connection:
