@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from kanon_sql.anonymizer import anonymize
     from kanon_sql.assessor import risk
+    from kanon_sql.attacker import Attacked, attack
     from kanon_sql.checker import CheckResult, check
     from kanon_sql.comparison import Compared, Comparison
     from kanon_sql.destinations import Published
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "anonymize": "anonymizer",
+    "attack": "attacker",
+    "Attacked": "attacker",
     "check": "checker",
     "CheckResult": "checker",
     "Compared": "comparison",
@@ -96,6 +99,7 @@ _HOME = {
 
 __all__ = [
     "AlphaKAnonymity",
+    "Attacked",
     "BasicBetaLikeness",
     "CheckResult",
     "Compared",
@@ -129,6 +133,7 @@ __all__ = [
     "VerificationError",
     "__version__",
     "anonymize",
+    "attack",
     "check",
     "measure",
     "prepare",

@@ -195,34 +195,24 @@ class _Steps:
         """
         members, columns, names = self.members, self.columns, self.names
         first = next(iter(models.values()))
-        known = first.facts.values if first.facts else None
-        weighed = Weighed(names, known)
-        aggregates: dict[str, exp.Expr] = {}
-        if with_rows:
-            aggregates[columns.n] = sql.sum_of(weighed.n)
-            if columns.tuples:
-                aggregates[columns.tuples] = sql.sum_of(sql.column(columns.tuples))
-        for number, row_model in of_rows.items():
-            aggregates[columns.measures[number]] = row_model.combined_measure(weighed.n, None)
+        tuples = columns.tuples if with_rows else None
         spread: dict[int, TCloseness] = {number: model for number, model in models.items() if _compares_features(model)}
-        for number, model in models.items():
-            if _compares_features(model):
-                continue
-            aggregates[columns.measures[number]] = model.measure(weighed)
-            if columns.bounds is not None and not model.monotone:
-                aggregates[columns.bounds[number]] = model.most(weighed)
+        others = {number: model for number, model in models.items() if number not in spread}
+        weighed = Weighed(names, first.facts.values if first.facts else None)
+        aggregates = self._of_rows(weighed, of_rows, tuples) if with_rows else {}
+        aggregates |= self._of_values(weighed, others)
         needed = {column.name for item in aggregates.values() for column in item.find_all(exp.Column)}
         if spread:
             needed.add(names["class_n"])
         # 1. Rows of each class with each value.
         value = members.value(first)
         counted = [sql.named(value, names["value"]), sql.named(members.rows_of_members(), names["n"])]
-        if with_rows and columns.tuples:
-            counted.append(sql.named(sql.count_rows(), columns.tuples))
+        if tuples:
+            counted.append(sql.named(sql.count_rows(), tuples))
         step = self.add("counted", members.grouped(*counted, by=[value.copy()]))
         # 2. What they are compared to.
         if needed & {names[name] for name in ("class_n", "place", "share", "values")}:
-            step = self._weighed(step, first, needed, with_tuples=bool(with_rows and columns.tuples))
+            step = self._weighed(step, first, needed, tuples)
         # 3. The classes.
         parts = []
         if aggregates:
@@ -233,14 +223,32 @@ class _Steps:
             parts.append(self._distance(step, number, model))
         return parts
 
+    def _of_rows(self, weighed: Weighed, models: Mapping[int, RowModel], tuples: str | None) -> dict[str, exp.Expr]:
+        """Return the rows of a class, its members, and the measures of models of rows, by the names of columns."""
+        aggregates: dict[str, exp.Expr] = {self.columns.n: sql.sum_of(weighed.n)}
+        if tuples:
+            aggregates[tuples] = sql.sum_of(sql.column(tuples))
+        for number, model in models.items():
+            aggregates[self.columns.measures[number]] = model.combined_measure(weighed.n, None)
+        return aggregates
+
+    def _of_values(self, weighed: Weighed, models: Mapping[int, SensitiveModel]) -> dict[str, exp.Expr]:
+        """Return the measures of models of values, and their bounds where somebody asks, by the names of columns."""
+        aggregates: dict[str, exp.Expr] = {}
+        for number, model in models.items():
+            aggregates[self.columns.measures[number]] = model.measure(weighed)
+            if self.columns.bounds is not None and not model.monotone:
+                aggregates[self.columns.bounds[number]] = model.most(weighed)
+        return aggregates
+
     def _by_class(self, query: exp.Select, *more: exp.Expr) -> exp.Select:
         keys = [*self.classes(), *more]
         return query.group_by(*keys) if keys else query
 
-    def _weighed(self, counted: str, model: SensitiveModel, needed: set[str], *, with_tuples: bool) -> str:
+    def _weighed(self, counted: str, model: SensitiveModel, needed: set[str], tuples: str | None) -> str:
         """Add the values of each class with what models compare them to."""
         names = self.names
-        own = [names["value"], names["n"], *([self.columns.tuples or ""] if with_tuples else [])]
+        own = [names["value"], names["n"], *([tuples] if tuples else [])]
         query = exp.select(*self.classes(counted), *(sql.column(name, counted) for name in own))
         n = sql.column(names["n"], counted)
         if names["class_n"] in needed:

@@ -107,7 +107,8 @@ def coded_models(
         column = coded.get(model.sensitive or "")
         if column is None:
             raise UsageError(
-                f"The table was prepared without the values of column {model.sensitive!r}: give prepare() the same models."
+                f"The table was prepared without the values of column {model.sensitive!r}: give prepare() the same "
+                "models."
             )
         features = None
         if isinstance(model, TCloseness) and model.distance in {"ordered", "hierarchical"}:

@@ -1,7 +1,7 @@
 """Privacy models by their definitions, over plain lists: an oracle that shares nothing with the package.
 
-Every function takes the sensitive values of one class and those of the whole table. Values are compared by ``==``; None is a
-value like any other. Thresholds are not looked at here: what is returned is the measure of the class.
+Every function takes the sensitive values of one class and those of the whole table. Values are compared by ``==``;
+None is a value like any other. Thresholds are not looked at here: what is returned is the measure of the class.
 """
 
 from __future__ import annotations

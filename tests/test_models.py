@@ -1,4 +1,4 @@
-"""Privacy models beyond k: every measure against its definition, every search against all nodes, every output by itself."""
+"""Privacy models beyond k: measures against definitions, searches against all nodes, outputs by themselves."""
 
 from __future__ import annotations
 

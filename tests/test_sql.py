@@ -73,7 +73,17 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         duckdb.sql("SELECT 1 AS a, 'x' AS b").write_parquet(str(file)) if kind == "parquet" else file.write_text(
             "a,b\n1,x\n" if kind == "csv" else '[{"a": 1, "b": "x"}]', encoding="utf-8"
         )
-    return {"rows": 200, "name": "t", "schema": None, "mark": "x", "prefix": "t.", "k": 2, "next": 4, "bins": 4} | {
+    return {
+        "rows": 200,
+        "name": "t",
+        "schema": None,
+        "catalog": None,
+        "mark": "x",
+        "prefix": "t.",
+        "k": 2,
+        "next": 4,
+        "bins": 4,
+    } | {
         "path": str(file),
         "delimiter": ",",
         "skip": 0,

@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 from kanon_sql import __version__
 from kanon_sql.cli import diagnostics
 from kanon_sql.cli.anonymize import anonymize_command
+from kanon_sql.cli.attack import attack_command
 from kanon_sql.cli.check import check_command
 from kanon_sql.cli.compare import compare_command
 from kanon_sql.cli.demo import demo_command
@@ -39,6 +40,7 @@ app.add_typer(hierarchy_app, name="hierarchy")
 app.command("anonymize")(anonymize_command)
 app.command("check")(check_command)
 app.command("measure")(measure_command)
+app.command("attack")(attack_command)
 app.command("lattice")(lattice_command)
 app.command("compare")(compare_command)
 

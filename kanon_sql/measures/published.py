@@ -147,19 +147,7 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
         )
     # 2. Those that the release has, and their rows; also as the original would write them, if they are values of it.
     released = released_query(classes, column)
-    spelled = exp.select(sql.column(LABEL), RELEASED, sql.named(sql.column(LABEL), "spelled"))
-    spelled = spelled.select(sql.named(exp.false(), "as_value")).from_(RELEASED)
-    spellings: exp.Query = spelled
-    if hierarchy.column.type != "VARCHAR":
-        kind = exp.DataType.build(hierarchy.column.lookup_type, dialect="duckdb")
-        value = exp.TryCast(this=sql.column(LABEL), to=kind)
-        as_value = exp.select(sql.column(LABEL), RELEASED, sql.named(text_of(value, hierarchy.column), "spelled"))
-        as_value = as_value.select(sql.named(exp.true(), "as_value")).from_(RELEASED)
-        as_value = as_value.where(value.copy().is_(exp.null()).not_())
-        if hierarchy.column.family == "integer":  # of the mean 33.5 a cast would make 34
-            exactly = exp.TryCast(this=sql.column(LABEL), to=exp.DataType.build("DOUBLE", dialect="duckdb"))
-            as_value = as_value.where(exp.EQ(this=exactly, expression=exp.Round(this=exactly.copy())))
-        spellings = sql.union_all([spelled, as_value])
+    spellings = spellings_query(hierarchy.column)
     same_code = [
         exp.EQ(this=sql.column(name, "written"), expression=sql.column(name, "labels")) for name in ("level", *codes)
     ]
@@ -184,6 +172,31 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
         .with_("spellings", as_=spellings)
         .with_("written", as_=sql.union_all(written))
     )
+
+
+def spellings_query(column: Column) -> exp.Query:
+    """Return the query of how the labels in ``released`` may be written in a hierarchy.
+
+    As they are; and, where they can be values of the original, as it would write them (``as_value``).
+    """
+    spelled = exp.select(sql.column(LABEL), RELEASED, sql.named(sql.column(LABEL), "spelled"))
+    spelled = spelled.select(sql.named(exp.false(), "as_value")).from_(RELEASED)
+    if column.type == "VARCHAR":
+        return spelled
+    value, is_value = read_as(sql.column(LABEL), column)
+    as_value = exp.select(sql.column(LABEL), RELEASED, sql.named(text_of(value, column), "spelled"))
+    as_value = as_value.select(sql.named(exp.true(), "as_value")).from_(RELEASED).where(is_value)
+    return sql.union_all([spelled, as_value])
+
+
+def read_as(text: exp.Expr, column: Column) -> tuple[exp.Expr, exp.Expr]:
+    """Return a text as a value of a column, and the condition that it is one."""
+    value = exp.TryCast(this=text, to=exp.DataType.build(column.lookup_type, dialect="duckdb"))
+    is_value: exp.Expr = value.copy().is_(exp.null()).not_()
+    if column.family == "integer":  # of the mean 33.5 a cast would make 34
+        exactly = exp.TryCast(this=text.copy(), to=exp.DataType.build("DOUBLE", dialect="duckdb"))
+        is_value = exp.and_(is_value, exp.EQ(this=exactly, expression=exp.Round(this=exactly.copy())))
+    return value, is_value
 
 
 def _meaning(

@@ -67,22 +67,30 @@ def read_labels(
     unread = engine.temporary_name(f"kanon_unread_{name}")
     query = _unread_query(released, possible)
     engine.run(sql.create_table(unread, query, temporary=True), f"labels of {name} that may be sets or ranges")
-    # 2. Their places. Numbers and dates are ordered by themselves and are never written as sets.
+    # 2. Their places.
     (places,) = make_places(frequency, [hierarchy], [column])
-    readings = [(_ranges_query(unread, places), Cutting(labels="range"))]
-    if not places.ordered:
-        readings.append((_sets_query(unread, places), Cutting(labels="set")))
     # 3. What is there.
-    for query, cutting in readings:
+    for reading, cutting in readings_of(unread, places):
         read = engine.temporary_name(f"kanon_read_{name}")
         title = f"labels of {name} as {cutting.labels}s"
-        engine.run(sql.create_table(read, query, temporary=True), title)
+        engine.run(sql.create_table(read, reading, temporary=True), title)
         columns = [LABEL, RELEASED, "enough", *_MEANING]
         meant = _meant_query(unread, read, places, cutting)
         engine.run(exp.insert(meant, possible.copy(), columns=columns), f"what {title} can stand for")
         engine.run(sql.drop(read), f"drop {title}")
     engine.run(sql.drop(places.relation), f"drop places of {name}")
     engine.run(sql.drop(unread), f"drop labels of {name} that may be sets or ranges")
+
+
+def readings_of(unread: exp.Table, places: Places) -> list[tuple[exp.Query, Cutting]]:
+    """Return the queries of the places of labels, read as ranges and as sets.
+
+    Numbers and dates are ordered by themselves and are never written as sets.
+    """
+    readings: list[tuple[exp.Query, Cutting]] = [(_ranges_query(unread, places), Cutting(labels="range"))]
+    if not places.ordered:
+        readings.append((_sets_query(unread, places), Cutting(labels="set")))
+    return readings
 
 
 def _unread_query(released: exp.Query, possible: exp.Table) -> exp.Select:

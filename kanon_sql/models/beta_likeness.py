@@ -66,7 +66,7 @@ class BasicBetaLikeness(SensitiveModel):
         return self.beta
 
     def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the largest gain of a value: at least 0, since shares of a class add up to 1 as those of the table do."""
+        """Return the largest gain of a value: at least 0, as the shares of both class and table add up to 1."""
         return _largest_gain(weighed)
 
     def most(self, weighed: Weighed) -> exp.Expr:

@@ -129,8 +129,8 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
     if stubborn and problem.limit:
         raise UsageError(
             f"Algorithm {algorithm} relies on rows that are published at a node being published above it, which "
-            f"{', '.join(dict.fromkeys(stubborn))} does not promise where rows may be suppressed: use --algorithm optimal, "
-            "or --max-suppressed 0."
+            f"{', '.join(dict.fromkeys(stubborn))} does not promise where rows may be suppressed: use --algorithm "
+            "optimal, or --max-suppressed 0."
         )
 
 

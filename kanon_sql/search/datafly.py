@@ -39,8 +39,8 @@ def datafly(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
         open_columns = [column for column, level in enumerate(node) if level < problem.lattice.heights[column]]
         if not open_columns:
             raise NoSolutionError(
-                "Datafly came to the top of the lattice, and still too many rows are in classes that the privacy models "
-                "refuse: use --algorithm optimal, which looks at all nodes, or ask for less."
+                "Datafly came to the top of the lattice, and still too many rows are in classes that the privacy "
+                "models refuse: use --algorithm optimal, which looks at all nodes, or ask for less."
             )
         column = max(open_columns, key=lambda i: distinct[i][node[i]])  # max takes the first of equals
         node = with_level(node, column, node[column] + 1)

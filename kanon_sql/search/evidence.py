@@ -81,8 +81,8 @@ class Evidence:
         """
         if self.best is None and complete:
             raise NoSolutionError(
-                f"Every full-domain recoding suppresses more than {self.problem.limit:,} rows under these privacy models: ask "
-                "for less, or allow more to be suppressed with --max-suppressed."
+                f"Every full-domain recoding suppresses more than {self.problem.limit:,} rows under these privacy "
+                "models: ask for less, or allow more to be suppressed with --max-suppressed."
             )
         if self.best is None:
             raise SearchInterruptedError("Stopped before a first release was found; nothing was written.")
@@ -114,7 +114,7 @@ class Evidence:
             )
 
     def require_whole_table(self) -> None:
-        """Require that the table as one class satisfies the models: where nothing is suppressed, all classes together do.
+        """Require that the table as one class satisfies the models, as all classes together do if none is suppressed.
 
         Raises:
             NoSolutionError: it does not.
@@ -142,8 +142,8 @@ class Evidence:
             if not holding
         ]
         return (
-            f"{'; '.join(failing)}: no release of it can satisfy that with so few rows suppressed. Ask for less, or allow "
-            "more to be suppressed with --max-suppressed."
+            f"{'; '.join(failing)}: no release of it can satisfy that with so few rows suppressed. Ask for less, or "
+            "allow more to be suppressed with --max-suppressed."
         )
 
     def satisfies(self, node: Node) -> bool:

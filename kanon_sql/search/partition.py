@@ -34,8 +34,8 @@ def begin(problem: Problem, cutting: Cutting) -> Parts:
     """
     if not problem.only_counts_rows and cutting.cut == "relaxed":
         raise UsageError(
-            "Relaxed cuts part rows that are alike, and what is counted does not say whose they are, nor their sensitive "
-            "values: leave cut relaxed out, or all models but k."
+            "Relaxed cuts part rows that are alike, and what is counted does not say whose they are, nor their "
+            "sensitive values: leave cut relaxed out, or all models but k."
         )
     costs = None
     if cutting.choose == "loss":

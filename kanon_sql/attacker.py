@@ -1,0 +1,306 @@
+"""``attack``: what a release gives away to someone who knows people in its original.
+
+The attacker knows the quasi-identifier values of a person, which are a row of the original, and that the person is in
+the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is not
+used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql import sql
+from kanon_sql.anonymizer import make_policy
+from kanon_sql.attacks.background import background
+from kanon_sql.attacks.base import Attack, outcome
+from kanon_sql.attacks.candidates import find_candidates
+from kanon_sql.attacks.guesses import make_guesses, values_of
+from kanon_sql.attacks.homogeneity import homogeneity
+from kanon_sql.attacks.joint import Joint, join
+from kanon_sql.attacks.linkage import link
+from kanon_sql.attacks.order import not_tested
+from kanon_sql.attacks.order_tests import order_of
+from kanon_sql.attacks.people import make_people
+from kanon_sql.attacks.released import Shared, make_released
+from kanon_sql.engine.sources import Source, open_beside
+from kanon_sql.errors import UsageError
+from kanon_sql.measurer import open_original
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.preparation import prepare_source
+from kanon_sql.progress import Listener, Progress, silent
+from kanon_sql.roles import NamedColumns, find_column, resolve_columns, resolve_quasi_identifiers
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.attacks.candidates import Candidates
+    from kanon_sql.attacks.guesses import Guesses
+    from kanon_sql.attacks.people import People
+    from kanon_sql.attacks.released import Released
+    from kanon_sql.engine.base import Column
+    from kanon_sql.measures.places import Places
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy import Policy
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What a release gave away.
+
+    Attributes:
+        table: the release.
+        original: what it was made from.
+        rows_in: rows of the original.
+        rows_out: rows of the release.
+        classes: its equivalence classes.
+        attacks: the outcome of each attack: linkage first, then homogeneity and background knowledge for each sensitive
+            column, order, and joint release for each other release.
+    """
+
+    table: str
+    original: str
+    rows_in: int
+    rows_out: int
+    classes: int
+    attacks: tuple[Attack, ...]
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether some attack did."""
+        return any(attack.succeeded for attack in self.attacks)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the outcome as plain values: what ``--format json`` prints."""
+        return {
+            "table": self.table,
+            "original": self.original,
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "classes": self.classes,
+            "succeeded": self.succeeded,
+            "attacks": [outcome(attack) for attack in self.attacks],
+        }
+
+
+def attack(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    original: Any,  # noqa: ANN401 - the same, or the name of a table
+    original_table: str | None = None,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    others: Sequence[Any] = (),
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    confidence: float = 1,
+    ruled_out: int = 1,
+    progress: Listener | None = None,
+) -> Attacked:
+    """Return what a release gives away to someone who knows the quasi-identifiers of every row of its original.
+
+    Args:
+        source: the release, as for ``anonymize``.
+        table: its name in a database.
+        original: the table that it was made from: a table in the same database, a path, or a data frame.
+        original_table: the name of the original, where ``original`` is a database.
+        quasi_identifiers: the columns that the attacker knows.
+        sensitive: the columns whose values the attacker wants to know.
+        others: further releases of the same original: tables in the database of the release, paths, or data frames.
+        hierarchies: those that the releases were made with, as for ``anonymize``.
+        models: the k below which a row counts as found.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
+        ruled_out: up to how many sensitive values the attacker can rule out for a person.
+        progress: called as the work goes on.
+
+    Raises:
+        UsageError: a column is not there, or labels of a release cannot be read under these hierarchies.
+        SourceError: a source or a hierarchy cannot be read.
+    """
+    asked = make_policy(
+        policy,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        hierarchies=hierarchies,
+        models=models,
+        rest="drop",
+    )
+    opened = open_original(source, original, original_table)
+    try:
+        release = open_beside(opened, source, table, as_text=True)
+        beside = [open_other(opened, source, release, other) for other in others]
+        return attack_release(opened, release, beside, asked, confidence, ruled_out, progress or silent)
+    finally:
+        opened.engine.close()
+
+
+def open_other(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - as for ``attack``
+    release: Source,
+    other: Any,  # noqa: ANN401 - the same, or the name of a table
+) -> Source:
+    """Return another release: a table in the database of the first one, or a source of its own.
+
+    Args:
+        opened: the original, in whose engine all are read.
+        source: what the first release was opened from.
+        release: the first release.
+        other: the other one.
+
+    Raises:
+        UsageError: there is no such table.
+        SourceError: it cannot be opened.
+    """
+    in_database = release.file is None and release.frame_kind is None
+    if isinstance(other, str) and in_database and not (Path(other).suffix and Path(other).exists()):
+        return open_beside(opened, source, other)
+    return open_beside(opened, other, as_text=True)
+
+
+def attack_release(
+    original: Source,
+    release: Source,
+    others: Sequence[Source],
+    policy: Policy,
+    confidence: float = 1,
+    ruled_out: int = 1,
+    progress: Listener = silent,
+) -> Attacked:
+    """Return what a release gives away, all tables in one engine (see ``attack``).
+
+    Raises:
+        UsageError: a column is not there, a setting is out of range, or labels cannot be read.
+    """
+    _require(confidence, ruled_out)
+    engine, k = original.engine, policy.k
+    # 1. What the attacker knows.
+    known = NamedColumns(quasi_identifiers=policy.columns.quasi_identifiers, rest="drop")
+    alone = replace(policy, columns=known, models=(KAnonymity(k),))
+    prepared = prepare_source(original, alone, lambda doing: progress(Progress(doing)))
+    quasi_identifiers, places = prepared.roles.quasi_identifiers, prepared.places()
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
+    shared = _shared(original, release, quasi_identifiers, columns)
+    wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
+    no_order = _no_order(original, release)
+    needed = (*quasi_identifiers, *(both.original for both in shared)) if no_order else original.columns
+    people = make_people(engine, original.relation, needed, places)
+    # 2. Whom he finds.
+    progress(Progress("Looking people up"))
+    candidates = find_candidates(engine, people, places, release.relation, columns)
+    attacks: list[Attack] = [linkage := link(engine, candidates, k)]
+    released = make_released(engine, release.relation, columns, shared, candidates)
+    guesses = []
+    for number in wanted:
+        progress(Progress("Guessing sensitive values"))
+        share = Fraction(str(confidence))
+        own = make_guesses(engine, people, candidates, released, number, share)
+        guesses.append((number, own))
+        attacks += [homogeneity(own, linkage.rows, confidence), background(own, linkage.rows, ruled_out)]
+    # 3. What the order says, and other releases.
+    progress(Progress("Testing the order"))
+    rows_out, classes = candidates.rows, candidates.number
+    attacks.append(
+        not_tested(no_order, rows_out)
+        if no_order
+        else order_of(engine, people, candidates, released, quasi_identifiers)
+    )
+    for other in others:
+        progress(Progress("Joining releases"))
+        attacks.append(_joined(original, other, policy, places, people, candidates, released, guesses))
+    return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks))
+
+
+def _require(confidence: float, ruled_out: int) -> None:
+    if isinstance(confidence, bool) or not 0 < confidence <= 1:
+        raise UsageError(f"The confidence is a share above 0 and up to 1, not {confidence!r}.")
+    if isinstance(ruled_out, bool) or not isinstance(ruled_out, int) or ruled_out < 1:
+        raise UsageError(f"The number of values that are ruled out is 1 or more, not {ruled_out!r}.")
+
+
+def _shared(
+    original: Source, release: Source, known: Sequence[Column], columns: Sequence[Column]
+) -> tuple[Shared, ...]:
+    """Return the columns that a release has as the original has them, besides quasi-identifiers."""
+    pairs = ((column, find_column(column.name, original.columns)) for column in release.columns)
+    return tuple(
+        Shared(released, own)
+        for released, own in pairs
+        if own is not None and own not in known and released not in columns
+    )
+
+
+def _sensitive(
+    names: Sequence[str],
+    original: Source,
+    release: Source,
+    shared: Sequence[Shared],
+    quasi_identifiers: Sequence[Column],
+) -> list[int]:
+    """Return the numbers of the sensitive columns among the shared ones.
+
+    Raises:
+        UsageError: one is not there, or is a quasi-identifier.
+    """
+    numbers = []
+    resolve_columns(names, release.columns, release.name)
+    for column in dict.fromkeys(resolve_columns(names, original.columns, original.name)):
+        if column in quasi_identifiers:
+            raise UsageError(f"Column {column.name!r} was given two roles: quasi-identifying and sensitive.")
+        numbers.append(next(number for number, both in enumerate(shared) if both.original == column))
+    return numbers
+
+
+def _no_order(original: Source, release: Source) -> str | None:
+    """Return why the order of the two tables means nothing; None if it may mean something."""
+    for source, what in ((release, "the release"), (original, "the original")):
+        if source.file is None and source.frame_kind is None and _is_view(source):
+            return f"{what} is a view: its rows have no order of their own"
+    return None
+
+
+def _is_view(source: Source) -> bool:
+    table = source.relation
+    statement = sql.statement(
+        "is_view", values={"name": table.name, "schema": table.db or None, "catalog": table.catalog or None}
+    )
+    (views,) = source.engine.row(statement, "is it a view?")
+    return bool(views)
+
+
+def _joined(
+    original: Source,
+    other: Source,
+    policy: Policy,
+    places: Sequence[Places],
+    people: People,
+    candidates: Candidates,
+    released: Released,
+    guesses: Sequence[tuple[int, Guesses]],
+) -> Joint:
+    """Return what another release adds. Quasi-identifiers that it lacks say nothing there."""
+    engine = original.engine
+    found = [find_column(own.hierarchy.column.name, other.columns) for own in places]
+    both = [(own, column) for own, column in zip(places, found, strict=True) if column is not None]
+    if not both:
+        raise UsageError(f"{other.name} has none of the quasi-identifiers: is it a release of {original.name}?")
+    columns = [column for _, column in both]
+    second = find_candidates(engine, people, [own for own, _ in both], other.relation, columns)
+    told = [
+        (number, own, column)
+        for number, own in guesses
+        if (column := find_column(own.column, other.columns)) is not None
+    ]
+    shared = [Shared(column, released.shared[number].original) for number, _, column in told]
+    values = []
+    if shared:
+        rows = make_released(engine, other.relation, columns, shared, second)
+        for place, (_, own, _) in enumerate(told):
+            values.append((shared[place].original, own.relation, values_of(engine, second, rows, place)))
+    return join(engine, people, candidates, second, values, other.name, policy.k)

@@ -1,0 +1,101 @@
+"""Linkage: in how few rows of the release can a person be?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.attacks.candidates import CLASSES, SIZE
+from kanon_sql.frequency import N
+
+if TYPE_CHECKING:
+    from kanon_sql.attacks.candidates import Candidates
+    from kanon_sql.engine.base import Engine
+
+_UP_TO = (1, 2, 4, 9, 19, 49, 99, 999)
+"""The upper ends of what sizes are counted together."""
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """What looking people up by their quasi-identifiers gives.
+
+    Attributes:
+        k: fewer candidate rows than this, and a person is found.
+        rows: rows of the original.
+        rows_without_class: those that no class covers: suppressed rows, or rows of another table.
+        rows_with_one_class: those that find exactly one class.
+        smallest_single_class: rows of the smallest class that is found alone.
+        smallest: the fewest candidate rows that a row of the original finds; None if none finds any.
+        rows_below_k: rows that find fewer than k candidates, and some.
+        sizes: for ranges of sizes, such as ``5-9``, how many rows find so many candidates.
+    """
+
+    k: int
+    rows: int
+    rows_without_class: int
+    rows_with_one_class: int
+    smallest_single_class: int | None
+    smallest: int | None
+    rows_below_k: int
+    sizes: dict[str, int]
+    name: str = "linkage"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether some row is linked to fewer than k rows."""
+        return self.rows_below_k > 0
+
+    @property
+    def stopped_by(self) -> str:
+        """What stops it."""
+        return (
+            f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {self.k} or more and every "
+            "such column in --qi; --entity, where one person has many rows"
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return what was found, as plain values."""
+        return {
+            "k": self.k,
+            "rows": self.rows,
+            "rows_without_class": self.rows_without_class,
+            "rows_with_one_class": self.rows_with_one_class,
+            "share_with_one_class": self.rows_with_one_class / self.rows if self.rows else 0.0,
+            "smallest_single_class": self.smallest_single_class,
+            "smallest": self.smallest,
+            "rows_below_k": self.rows_below_k,
+            "sizes": self.sizes,
+        }
+
+
+def link(engine: Engine, candidates: Candidates, k: int) -> Linkage:
+    """Return what looking people up gives."""
+    query = exp.select(SIZE, CLASSES, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(SIZE, CLASSES)
+    found = engine.rows(query.order_by(SIZE, CLASSES), "how many candidates people have")
+    sizes: dict[str, int] = {}
+    for size, _, rows in found:
+        if size:
+            sizes[_range(size)] = sizes.get(_range(size), 0) + rows
+    return Linkage(
+        k=k,
+        rows=sum(rows for _, _, rows in found),
+        rows_without_class=sum(rows for size, _, rows in found if not size),
+        rows_with_one_class=sum(rows for _, classes, rows in found if classes == 1),
+        smallest_single_class=min((size for size, classes, _ in found if classes == 1), default=None),
+        smallest=min((size for size, _, _ in found if size), default=None),
+        rows_below_k=sum(rows for size, _, rows in found if 0 < size < k),
+        sizes=sizes,
+    )
+
+
+def _range(size: int) -> str:
+    low = 1
+    for high in _UP_TO:
+        if size <= high:
+            return str(high) if low == high else f"{low}-{high}"
+        low = high + 1
+    return f"{low} and more"

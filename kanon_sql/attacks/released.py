@@ -1,0 +1,111 @@
+"""The rows of a release, in its order: the class of each, and the columns that the original has too.
+
+    kanon_released(position, class, told_1, ...)       told_i is never NULL, and equal where the values are
+
+A value is compared as text, in the form in which the original writes it: 5.0, which a data frame may have made of 5, is
+5 again, if the column of the original holds whole numbers. NULL is a value of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.attacks.candidates import CLASS, label_name
+from kanon_sql.attacks.covers import NUMBER
+from kanon_sql.attacks.people import POSITION, copied_name, copy_of, position
+from kanon_sql.label_text import text_of
+from kanon_sql.measures.published import read_as
+from kanon_sql.measures.published_labels import LABEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.attacks.candidates import Candidates
+    from kanon_sql.engine.base import Column, Engine
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A column that the release has as the original has it: in the release, and in the original."""
+
+    released: Column
+    original: Column
+
+
+@dataclass(frozen=True)
+class Released:
+    """The rows of a release.
+
+    Attributes:
+        relation: the temporary table above.
+        copy: labels as they are written, then the shared columns as text; in the order of the release.
+        shared: its columns ``told_1`` and so on.
+    """
+
+    relation: exp.Table
+    copy: exp.Table
+    shared: tuple[Shared, ...]
+
+
+def told_name(number: int) -> str:
+    """Return the name of a shared column."""
+    return f"told_{number + 1}"
+
+
+def never_null(text: exp.Expr) -> exp.Expr:
+    """Return a text that is different for every text and for NULL."""
+    marked = exp.DPipe(this=sql.literal("="), expression=text, safe=True)
+    return exp.Coalesce(this=marked, expressions=[sql.literal("")])
+
+
+def truth(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a value of the original in the form in which it is compared."""
+    return never_null(text_of(value, column))
+
+
+def make_released(
+    engine: Engine, release: exp.Table, columns: Sequence[Column], shared: Sequence[Shared], candidates: Candidates
+) -> Released:
+    """Return the rows of a release.
+
+    Args:
+        engine: holds it.
+        release: the release.
+        columns: its quasi-identifiers, in the order of the labels.
+        shared: the columns that are compared with those of the original.
+        candidates: its classes.
+    """
+    labels = [text_of(sql.column(column.name), column) for column in columns]
+    told = [_told(both) for both in shared]
+    copy = copy_of(engine, release, [*labels, *told], "kanon_release", "the release, in its order")
+    query = exp.select(
+        sql.named(position("written"), POSITION),
+        sql.column(CLASS, "classes"),
+        *(
+            sql.named(sql.column(copied_name(len(labels) + number), "written"), told_name(number))
+            for number in range(len(told))
+        ),
+    ).from_(sql.aliased(copy, "written"))
+    same = []
+    for place, (number, numbered) in enumerate(candidates.labels.items()):
+        alias = f"labels_{number + 1}"
+        written = sql.column(copied_name(place), "written")
+        query = query.join(sql.aliased(numbered, alias), on=sql.same(sql.column(LABEL, alias), written))
+        same.append(exp.EQ(this=sql.column(label_name(number), "classes"), expression=sql.column(NUMBER, alias)))
+    query = query.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
+    relation = engine.temporary_name("kanon_released")
+    engine.run(sql.create_table(relation, query, temporary=True), "the class of each row of the release")
+    return Released(relation, copy, tuple(shared))
+
+
+def _told(both: Shared) -> exp.Expr:
+    """Return a value of the release as the original would write it, where it can."""
+    text = text_of(sql.column(both.released.name), both.released)
+    if both.original.type != "VARCHAR" and both.original.family != "other":
+        value, is_value = read_as(text.copy(), both.original)
+        text = exp.Case().when(is_value, text_of(value, both.original)).else_(text)
+    return never_null(text)

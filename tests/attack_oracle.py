@@ -1,0 +1,144 @@
+"""An oracle for attacks that shares nothing with the package: loops over rows, by the definitions of docs/attacks.md.
+
+The original is a list of tuples of quasi-identifier values and a list of sensitive values; a release is a list of
+tuples of labels and a list of sensitive values. A value's labels upwards come from ``brute_force.labels``; numbers have
+themselves and the root.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Published rows."""
+
+    labels: list[Row]
+    sensitive: list[Any]
+
+
+def covered(values: list[Any], labels: list[Any], upwards: Callable[[Any], list[Any]]) -> dict[Any, set[Any]]:
+    """Return the values of a column of the original that each label of the release covers."""
+    rows, released = Counter(values), Counter(labels)
+    heights = range(len(upwards(None)))
+    under = {
+        (label, level): {value for value in rows if upwards(value)[level] == label}
+        for label in released
+        for level in heights
+    }
+    enough = {key for key, own in under.items() if own and sum(rows[value] for value in own) >= released[key[0]]}
+    common = [level for level in heights if all((label, level) in enough for label in released)]
+    found = {}
+    for label in released:
+        levels = common or heights
+        found[label] = set().union(*(under[label, level] for level in levels))
+        if not common and not any((label, level) in enough for level in heights):
+            found[label] |= {value for value in rows if value in read(label)}
+    return found
+
+
+class Within:
+    """The numbers of a range, and NULL beside it."""
+
+    def __init__(self, low: int, high: int, *, null: bool) -> None:
+        self.low, self.high, self.null = low, high, null
+
+    def __contains__(self, value: Any) -> bool:
+        return self.null if value is None else isinstance(value, int) and self.low <= value <= self.high
+
+
+def read(label: Any) -> Any:
+    """Return what a set or a range stands for."""
+    number = r"(-?\d+)"
+    text = str(label)
+    if match := re.fullmatch(rf"\[{number}-{number}\]", text):
+        return Within(int(match[1]), int(match[2]), null=False)
+    if match := re.fullmatch(rf"\{{\\N, \[{number}-{number}\]\}}", text):
+        return Within(int(match[1]), int(match[2]), null=True)
+    if match := re.fullmatch(rf"\{{\\N, {number}\}}", text):
+        return {None, int(match[1]), match[1]}
+    if text.startswith("{") and text.endswith("}"):
+        return {None if member == r"\N" else re.sub(r"\\(.)", r"\1", member) for member in _members(text[1:-1])}
+    return set()
+
+
+def _members(text: str) -> list[str]:
+    return re.split(r"(?<!\\), ", text)  # no value of a test ends with a backslash
+
+
+def candidates(original: list[Row], release: Release, upwards: list[Callable[[Any], list[Any]]]) -> list[list[int]]:
+    """Return for each row of the original the numbers of the rows of the release that it can be."""
+    covers = [
+        covered([row[place] for row in original], [row[place] for row in release.labels], own)
+        for place, own in enumerate(upwards)
+    ]
+    return [
+        [
+            number
+            for number, labels in enumerate(release.labels)
+            if all(value in cover[label] for value, cover, label in zip(row, covers, labels, strict=True))
+        ]
+        for row in original
+    ]
+
+
+def linkage(found: list[list[int]], release: Release, k: int) -> dict[str, Any]:
+    """Return the figures of linkage."""
+    classes = [{release.labels[number] for number in own} for own in found]
+    sizes = [len(own) for own in found]
+    return {
+        "k": k,
+        "rows": len(found),
+        "rows_without_class": sizes.count(0),
+        "rows_with_one_class": sum(len(own) == 1 for own in classes),
+        "smallest_single_class": min(
+            (size for size, own in zip(sizes, classes, strict=True) if len(own) == 1), default=None
+        ),
+        "smallest": min((size for size in sizes if size), default=None),
+        "rows_below_k": sum(0 < size < k for size in sizes),
+    }
+
+
+def homogeneity(found: list[list[int]], release: Release, true: list[Any], share: tuple[int, int]) -> dict[str, int]:
+    """Return the figures of homogeneity at a confidence of one number in another, above a half."""
+    counts = [Counter(release.sensitive[number] for number in own) for own in found]
+    certain = [len(own) == 1 for own in counts]
+    best = [own.most_common(1)[0] if own else (None, 0) for own in counts]
+    sure = [
+        bool(own) and most * share[1] >= share[0] * own.total() for own, (_, most) in zip(counts, best, strict=True)
+    ]
+    right = [bool(own) and guess == value for own, (guess, _), value in zip(counts, best, true, strict=True)]
+    return {
+        "rows_certain": sum(certain),
+        "rows_certain_right": sum(a and b for a, b in zip(certain, right, strict=True)),
+        "rows_confident": sum(sure),
+        "rows_confident_right": sum(a and b for a, b in zip(sure, right, strict=True)),
+    }
+
+
+def background(found: list[list[int]], release: Release, m: int) -> int:
+    """Return the rows of the original that are certain after ruling out values."""
+    different = [len({release.sensitive[number] for number in own}) for own in found]
+    return sum(0 < number <= m + 1 for number in different)
+
+
+def joint(first: list[set[Row]], second: list[set[Row]], k: int) -> tuple[int, int | None, int]:
+    """Return rows that are in both releases, the fewest people that one is left with, and rows left with fewer than k.
+
+    Args:
+        first: for each row of the original, the classes of the first release that it can be in.
+        second: ... of the second.
+        k: the smallest group that is allowed.
+    """
+    both = [number for number, (a, b) in enumerate(zip(first, second, strict=True)) if a and b]
+    sizes = [sum(bool(first[p] & first[q]) and bool(second[p] & second[q]) for q in both) for p in both]
+    return len(both), min(sizes, default=None), sum(size < k for size in sizes)
