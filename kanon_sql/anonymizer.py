@@ -46,6 +46,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     insensitive: Sequence[str] = (),
     rest: Rest | None = None,
     models: Sequence[PrivacyModel] | None = None,
+    population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
     algorithm: str = "optimal",
@@ -72,6 +73,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         insensitive: other columns that are published as they are.
         rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
         models: what every published class must satisfy; by default ``KAnonymity(5)``.
+        population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
             one that is stored in the database, or one chosen by its type.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
@@ -105,6 +107,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         rest=rest,
         hierarchies=hierarchies,
         models=models,
+        population=population,
         max_suppressed=max_suppressed,
         algorithm=algorithm,
         measure=measure,
@@ -158,6 +161,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
         seed=policy.seed or 0,
         combinations=source.engine.temporary_name("kanon_combinations"),
         trees=prepared.sensitive_hierarchies,
+        population=None if prepared.population is None else prepared.population[0].relation,
     )
     return Release(policy, prepared, result, publication, measures, counts, seconds)
 

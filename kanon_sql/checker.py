@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
@@ -15,18 +17,39 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy import DEFAULT_K, Policy, read_policy
+from kanon_sql.population import open_population
 from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
 from kanon_sql.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
-from kanon_sql.verify import ModelResult, class_check_query, read_verification
+from kanon_sql.verify import ModelResult, class_check_query, read_verification, worst_classes_query
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from sqlglot import exp
-
+    from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.models.base import PrivacyModel
+
+
+WORST = 5
+"""Classes that are told of each model that fails."""
+
+
+@dataclass(frozen=True)
+class WorstClass:
+    """A class that fails a model; its values are not told.
+
+    Attributes:
+        model: the name of the model.
+        sensitive: the sensitive column that it is about.
+        rows: rows of the class.
+        measured: its measure.
+    """
+
+    model: str
+    sensitive: str | None
+    rows: int
+    measured: int | float
 
 
 @dataclass(frozen=True)
@@ -43,6 +66,7 @@ class CheckResult:
         rows_failing: rows in them.
         identifying: identifying columns that the table has and must not have.
         entity: the column that names the person, where people are counted.
+        worst: of each model that fails, the worst classes.
     """
 
     table: str
@@ -54,6 +78,7 @@ class CheckResult:
     rows_failing: int
     identifying: tuple[str, ...]
     entity: str | None = None
+    worst: tuple[WorstClass, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -71,13 +96,14 @@ class CheckResult:
             "smallest_class": self.smallest_class,
             "entity": self.entity,
             "models": [vars(model) for model in self.models],
+            "worst_classes": [vars(one) for one in self.worst],
             "classes_failing": self.classes_failing,
             "rows_failing": self.rows_failing,
             "identifying_columns": list(self.identifying),
         }
 
 
-def check(
+def check(  # noqa: PLR0913 - the public call: every setting has a name of its own
     source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
@@ -85,6 +111,7 @@ def check(
     identifying: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     models: Sequence[PrivacyModel] | None = None,
+    population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
 ) -> CheckResult:
@@ -99,6 +126,8 @@ def check(
         quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
         identifying: columns that the table must not have.
         sensitive: columns that models are about; may be left out where each model names its own.
+        population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with; with values written like
+            those of the table.
         hierarchies: of sensitive columns, for the hierarchical distance of t-closeness.
         models: what every class must satisfy; by default ``KAnonymity(5)``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
@@ -110,7 +139,8 @@ def check(
     if policy is None:
         columns = NamedColumns(names(identifying), names(quasi_identifiers), names(sensitive))
         rules = {column: str(rule) for column, rule in (hierarchies or {}).items()}
-        policy = Policy(columns, tuple(models) if models is not None else (KAnonymity(DEFAULT_K),), rules)
+        asked = tuple(models) if models is not None else (KAnonymity(DEFAULT_K),)
+        policy = Policy(columns, asked, rules, population=population)
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
     opened = open_source(source, table, as_text=True)
@@ -122,8 +152,9 @@ def check(
 
 def check_source(source: Source, policy: Policy) -> CheckResult:
     """Return whether an open source satisfies a policy."""
-    models, query = _resolved_query(source, policy)
-    found = read_verification(source.engine.row(query, "check the classes of the table"), models)
+    asked = _asked(source, policy)
+    row = source.engine.row(asked.query(source), "check the classes of the table")
+    found = read_verification(row, asked.models)
     return CheckResult(
         table=source.name,
         rows=found.rows,
@@ -134,16 +165,56 @@ def check_source(source: Source, policy: Policy) -> CheckResult:
         rows_failing=found.rows_failing,
         identifying=_identifying(source, policy),
         entity=policy.columns.entity,
+        worst=tuple(
+            WorstClass(result.model, result.sensitive, int(rows), measured)
+            for number, result in enumerate(found.models)
+            if not result.holds
+            for rows, measured in source.engine.rows(
+                asked.worst_query(source, number), f"worst classes, {result.model}"
+            )
+        ),
     )
 
 
 def check_query(source: Source, policy: Policy) -> exp.Select:
     """Return the one statement of a check."""
-    return _resolved_query(source, policy)[1]
+    return _asked(source, policy).query(source)
 
 
-def _resolved_query(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], exp.Select]:
-    """Return the models, each with the column it is about, and the one statement of a check."""
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of a table, in terms of its columns."""
+
+    columns: tuple[Column, ...]
+    models: tuple[PrivacyModel, ...]
+    entity: str | None
+    trees: dict[str, Hierarchy]
+    everybody: exp.Query | None = None
+
+    def query(self, source: Source) -> exp.Select:
+        return class_check_query(
+            source.relation, self.columns, self.models, self.entity, trees=self.trees, everybody=self.everybody
+        )
+
+    def worst_query(self, source: Source, number: int) -> exp.Select:
+        return worst_classes_query(
+            source.relation,
+            self.columns,
+            self.models,
+            number,
+            self.entity,
+            trees=self.trees,
+            everybody=self.everybody,
+            most=WORST,
+        )
+
+
+def _asked(source: Source, policy: Policy) -> _Asked:
+    """Return what a policy asks of a table.
+
+    Raises:
+        UsageError: a column is not there.
+    """
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
@@ -156,7 +227,11 @@ def _resolved_query(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel,
         )
     entity = None if person is None else person.name
     models, trees = _models_of(source, policy)
-    return models, class_check_query(source.relation, columns, models, entity, trees=trees)
+    everybody = None
+    if policy.population is not None:
+        population = open_population(source, policy.population_path, columns)
+        everybody = exp.select("*").from_(population.relation.copy())
+    return _Asked(tuple(columns), models, entity, trees, everybody)
 
 
 def _models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], dict[str, Hierarchy]]:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.models.distances import hierarchical_features, natural_distance, ordered_features, require_few
+from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.roles import find_column
@@ -86,7 +87,10 @@ def sensitive_columns(models: Sequence[PrivacyModel], columns: Sequence[Column])
 
 
 def coded_models(
-    models: Sequence[PrivacyModel], frequency: FrequencySet, hierarchies: Mapping[str, Hierarchy]
+    models: Sequence[PrivacyModel],
+    frequency: FrequencySet,
+    hierarchies: Mapping[str, Hierarchy],
+    population: exp.Table | None = None,
 ) -> tuple[PrivacyModel, ...]:
     """Return models that know how their columns are coded in a frequency set.
 
@@ -94,6 +98,7 @@ def coded_models(
         models: what is measured, each with its column.
         frequency: the frequency set.
         hierarchies: of sensitive columns, by their names.
+        population: the frequency set of the population, if there is one.
 
     Raises:
         UsageError: the frequency set was made without one of the columns, or it has too many values for the distance.
@@ -101,6 +106,11 @@ def coded_models(
     coded = {column.column.name: column for column in frequency.sensitive}
     found: list[PrivacyModel] = []
     for model in models:
+        if isinstance(model, PopulationModel):
+            if population is None:
+                raise UsageError(f"{model.name} compares with a population: name it, population=.")
+            found.append(model.coded(population))
+            continue
         if not isinstance(model, SensitiveModel):
             found.append(model)
             continue

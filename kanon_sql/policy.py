@@ -13,6 +13,8 @@
 
     [privacy]
     k = 5
+    l = 3                               # of the sensitive column; { diagnosis = 3 } of one of several
+    t = 0.2                             # see kanon_sql.models.requirements for the others
 
     [search]
     algorithm = "optimal"
@@ -43,6 +45,8 @@ from kanon_sql.cutting import OPTIONS, Cutting, cutting_of
 from kanon_sql.errors import PolicyError, SourceError, UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.models.requirements import REQUIREMENTS, from_settings, to_settings
 from kanon_sql.roles import NamedColumns
 
 if TYPE_CHECKING:
@@ -80,6 +84,7 @@ class Policy:
         numbers: how it writes the numbers and dates of a part.
         pairs: passes of mondrian-plus over pairs of parts.
         seed: of the order of rows, and of random choices; None draws one.
+        population: the table, or the file, that k-map and delta-presence compare with.
         directory: where relative paths of hierarchies start from.
     """
 
@@ -98,6 +103,7 @@ class Policy:
     numbers: str | None = None
     pairs: int | None = None
     seed: int | None = None
+    population: str | None = None
     directory: Path = field(default_factory=Path)
 
     def __post_init__(self) -> None:
@@ -117,6 +123,13 @@ class Policy:
         _ = self.cutting  # complains of what is not for this algorithm
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
+        compared = [model.name for model in self.models if isinstance(model, PopulationModel)]
+        if bool(compared) != (self.population is not None):
+            raise UsageError(
+                f"{compared[0]} compares with a population: name the table or file with --population."
+                if compared
+                else "A population is for k-map and delta-presence: give --k-map or --presence too."
+            )
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
         if len(named) > 1:
             raise UsageError(f"Several columns are to name the person: {', '.join(sorted(named))}. Name one.")
@@ -129,6 +142,13 @@ class Policy:
         """How the table is cut into parts; None for algorithms that do not."""
         said = {name: getattr(self, name) for name in OPTIONS}
         return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
+
+    @property
+    def population_path(self) -> str:
+        """The population as it is seen from here: a file that is named from the policy's directory, or a table."""
+        name = self.population or ""
+        path = self.directory / name
+        return str(path) if path.suffix and path.exists() else name
 
     @property
     def k(self) -> int:
@@ -179,7 +199,7 @@ def suppression_limit(given: float | str) -> float | str:
 
 _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
-    "privacy": {"k"},
+    "privacy": {"k", "distance", "population", *REQUIREMENTS},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", *OPTIONS},
     "release": {"into", "as", "out", "seed", "replace"},
 }
@@ -225,10 +245,13 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
         "seed": policy.seed,
         "replace": destination.replace or None,
     }
+    counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
+    population = {} if policy.population is None else {"population": policy.population}
+    privacy = {"k": max(counted, default=1), **to_settings(policy.models), **population}
     document = {
         "columns": columns,
         "hierarchies": hierarchies,
-        "privacy": {"k": policy.k},
+        "privacy": privacy,
         "search": {name: value for name, value in search.items() if value is not None},
         "release": {name: value for name, value in release.items() if value is not None},
     }
@@ -253,10 +276,13 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         rest=_one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
         entity=_checked(columns.get("entity"), str, "columns.entity"),
     )
-    k = _checked(document.get("privacy", {}).get("k", DEFAULT_K), int, "privacy.k")
+    privacy = document.get("privacy", {})
+    k = _checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
+    population = _checked(privacy.get("population"), str, "privacy.population")
     policy = Policy(
         columns=named,
-        models=(KAnonymity(k, entity=named.entity),),
+        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, _threshold)),
+        population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
         max_suppressed=_limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
@@ -308,6 +334,13 @@ def _number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file m
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
         raise PolicyError(f"{where} must be a number.")
     return value
+
+
+def _threshold(value: Any, where: str) -> float:  # noqa: ANN401 - what a TOML file may hold
+    number = _number(value, where)
+    if number is None:
+        raise PolicyError(f"{where} must be a number.")
+    return float(number)
 
 
 def _limit(value: Any) -> Any:  # noqa: ANN401 - what a TOML file may hold

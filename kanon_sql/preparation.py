@@ -22,6 +22,7 @@ from kanon_sql.measures.places import Places, make_places
 from kanon_sql.model_columns import coded_models, resolve_models, sensitive_columns
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.names import folded
+from kanon_sql.population import open_population, population_frequency
 from kanon_sql.progress import Tell, silent
 from kanon_sql.roles import Roles, assign_roles, find_column
 from kanon_sql.timing import timed
@@ -50,6 +51,7 @@ class Prepared:
         lattice: the generalization lattice.
         seconds: what it took, by step.
         sensitive_hierarchies: of sensitive columns, where a model asks how far apart their values are in a tree.
+        population: the table that models compare with, and its frequency set.
     """
 
     source: Source
@@ -60,6 +62,7 @@ class Prepared:
     lattice: Lattice
     seconds: dict[str, float]
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
+    population: tuple[Source, FrequencySet] | None = None
     _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
     _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
 
@@ -84,7 +87,8 @@ class Prepared:
         Raises:
             UsageError: the table was prepared without one of the columns.
         """
-        return coded_models(models, self.frequency, self.sensitive_hierarchies)
+        population = None if self.population is None else self.population[1].relation
+        return coded_models(models, self.frequency, self.sensitive_hierarchies, population)
 
     def places(self) -> tuple[Places, ...]:
         """Return the values of each quasi-identifier in their order; made when they are first asked for."""
@@ -130,7 +134,11 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         frequency = build_frequency(source.engine, source.relation, hierarchies, roles.entity, sensitive)
         labels = make_labels(frequency, hierarchies)
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
-    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive)
+    population = None
+    if policy.population is not None:
+        everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
+        population = everybody, population_frequency(everybody, hierarchies)
+    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population)
 
 
 def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:

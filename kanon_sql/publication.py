@@ -32,6 +32,7 @@ class Publication:
         seed: of the order of rows.
         combinations: the temporary table that a local recoding works on.
         trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
+        population: the table that models compare with.
     """
 
     source: exp.Table
@@ -43,6 +44,7 @@ class Publication:
     seed: int
     combinations: exp.Table
     trees: dict[str, Hierarchy] = field(default_factory=dict)
+    population: exp.Table | None = None
 
     @property
     def quasi_identifiers(self) -> list[str]:

@@ -11,6 +11,7 @@ Local and multidimensional recodings have queries of their own (``publish_local`
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -70,7 +71,7 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table], *,
             )
         )
     )
-    references, measured, too_small = _too_small(publication)
+    references, measured, too_small = _too_small(publication, lookups)
     # Inlined, because the engine reads a few columns twice faster than it keeps all of them in between.
     released = (
         exp.select(*published)
@@ -120,12 +121,43 @@ def references_of(publication: Publication) -> References:
     return References(publication.models, publication.source, trees=publication.trees, taken=taken)
 
 
-def generalized_members(publication: Publication, references: References) -> Members:
+def generalized_population(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select | None:
+    """Return the query of the rows of the population with the labels of the release; None if there is none."""
+    if publication.population is None:
+        return None
+    everybody = replace(
+        publication,
+        source=publication.population,
+        columns=publication.roles.quasi_identifiers,
+        roles=replace(publication.roles, entity=None),
+    )
+    return generalized_query(everybody, lookups)
+
+
+def population_classes(rows: exp.Query | None, classes: Sequence[exp.Expr], n: str) -> exp.Query:
+    """Return the query of the classes of the population, with their rows.
+
+    Args:
+        rows: the rows of the population.
+        classes: what makes a class of them, each with its name.
+        n: the name of the number of rows.
+    """
+    if rows is None:
+        raise TypeError("There is no population to compare with")
+    counted = exp.select(*(column.copy() for column in classes), sql.named(sql.count_rows(), n))
+    return counted.from_(rows.subquery("everybody")).group_by(*(column.unalias().copy() for column in classes))
+
+
+def generalized_members(publication: Publication, references: References, lookups: Mapping[str, exp.Table]) -> Members:
     """Return the rows of ``generalized`` as the members of classes."""
+    classes = tuple(sql.column(name) for name in publication.quasi_identifiers)
+    n, _ = class_columns(publication.quasi_identifiers, publication.models)
+    everybody = generalized_population(publication, lookups)
     return Members(
         rows=exp.select().from_(GENERALIZED),
-        classes=tuple(sql.column(name) for name in publication.quasi_identifiers),
+        classes=classes,
         n=None,
+        populations=lambda _: population_classes(everybody, classes, n),
         measure=lambda model: measure_of_rows(publication, model),
         shares=references.shares,
         features=references.features,
@@ -134,7 +166,9 @@ def generalized_members(publication: Publication, references: References) -> Mem
     )
 
 
-def _too_small(publication: Publication) -> tuple[References, list[tuple[str, exp.Query]], exp.Select]:
+def _too_small(
+    publication: Publication, lookups: Mapping[str, exp.Table]
+) -> tuple[References, list[tuple[str, exp.Query]], exp.Select]:
     """Return the query of the classes that fail some model, with the steps before it."""
     names = [sql.column(name) for name in publication.quasi_identifiers]
     references = references_of(publication)
@@ -144,7 +178,7 @@ def _too_small(publication: Publication) -> tuple[References, list[tuple[str, ex
             grouped = exp.select(*names).from_(GENERALIZED).group_by(*(name.copy() for name in names))
             return references, [], grouped.having(exp.or_(*failed))
     columns = Columns(*class_columns(publication.quasi_identifiers, publication.models))
-    members = generalized_members(publication, references)
+    members = generalized_members(publication, references, lookups)
     steps, classes = measured_steps(members, publication.models, columns)
     measured = zip(publication.models, columns.measures, strict=True)
     failed = [sql.negated(model.is_met(sql.column(name, "classes"))) for model, name in measured]
@@ -163,7 +197,7 @@ def readable_node_query(publication: Publication, lookups: Mapping[str, exp.Tabl
     """Return the test of a node in readable SQL: the same two numbers as the coded ``node_query``."""
     references = references_of(publication)
     n, measured = class_columns(publication.quasi_identifiers, publication.models)
-    members = generalized_members(publication, references)
+    members = generalized_members(publication, references, lookups)
     steps, classes = measured_steps(members, publication.models, Columns(n, measured))
     met = sql.all_of(model.is_met(sql.column(name)) for name, model in zip(measured, publication.models, strict=True))
     hidden = sql.where(exp.Sum(this=sql.column(n)), sql.negated(met))

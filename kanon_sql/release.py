@@ -306,11 +306,16 @@ class Release:
             "rows_out": checked.rows if checked else self.rows_out,
             "rows_suppressed": self.rows_suppressed,
             "classes": checked.classes if checked else self.classes,
-            "k": models[0].measured,
+            "k": next(
+                (result.measured for result in models if result.model == "k-anonymity"),
+                checked.smallest_class if checked else self.counts.smallest,
+            ),
             "smallest_class": checked.smallest_class if checked else self.counts.smallest,
             "models": [
                 {
                     "model": result.model,
+                    "sensitive": result.sensitive,
+                    "letter": result.letter,
                     "required": result.required,
                     "measured": result.measured,
                     "holds": result.holds,

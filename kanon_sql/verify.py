@@ -21,7 +21,14 @@ from kanon_sql.identity import published, written
 from kanon_sql.measured import Columns, Members, measured_steps
 from kanon_sql.models.base import RowModel
 from kanon_sql.names import unused_name
-from kanon_sql.publish import GENERALIZED, class_columns, generalized_query, measure_of_rows
+from kanon_sql.publish import (
+    GENERALIZED,
+    class_columns,
+    generalized_population,
+    generalized_query,
+    measure_of_rows,
+    population_classes,
+)
 from kanon_sql.publish_boxes import labels_of
 from kanon_sql.recoding import Multidimensional
 from kanon_sql.references import References, with_steps
@@ -46,6 +53,8 @@ class ModelResult:
         holds: whether every class satisfies the model.
         letter: the name of the threshold.
         sensitive: the sensitive column that the model is about.
+        classes_failing: classes that do not satisfy it.
+        rows_failing: rows in them.
     """
 
     model: str
@@ -54,6 +63,8 @@ class ModelResult:
     holds: bool
     letter: str = "k"
     sensitive: str | None = None
+    classes_failing: int = 0
+    rows_failing: int = 0
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,7 @@ def class_check_query(
     *,
     whole: exp.Table | None = None,
     trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
 ) -> exp.Select:
     """Return the check of the classes of a table: how many, the smallest, and for each model the worst and the failing.
 
@@ -110,7 +122,45 @@ def class_check_query(
         entity: the column of the table that names the person.
         whole: the table whose sensitive values those of a class are compared to; the table itself if there is no other.
         trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
+        everybody: the rows of the population, where a model compares with it.
     """
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+    steps = classes_of_table(output, quasi_identifiers, models, entity, whole=whole, trees=trees, everybody=everybody)
+    return with_steps(_summary(models, n, measured).from_("classes"), steps)
+
+
+def worst_classes_query(
+    output: exp.Expr,
+    quasi_identifiers: Sequence[Column],
+    models: tuple[PrivacyModel, ...],
+    number: int,
+    entity: str | None = None,
+    *,
+    trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
+    most: int,
+) -> exp.Select:
+    """Return the query of the classes that fail a model: rows and measure of each, the worst first, at most so many."""
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+    model, measure = models[number], sql.column(measured[number])
+    descending = isinstance(model.worst(measure.copy()), exp.Max)
+    order = [exp.Ordered(this=measure.copy(), desc=descending), exp.Ordered(this=sql.column(n))]
+    query = exp.select(sql.column(n), measure).from_("classes").where(sql.negated(model.is_met(measure.copy())))
+    steps = classes_of_table(output, quasi_identifiers, models, entity, trees=trees, everybody=everybody)
+    return with_steps(query.order_by(*order).limit(most), steps)
+
+
+def classes_of_table(
+    output: exp.Expr,
+    quasi_identifiers: Sequence[Column],
+    models: tuple[PrivacyModel, ...],
+    entity: str | None = None,
+    *,
+    whole: exp.Table | None = None,
+    trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
+) -> list[tuple[str, exp.Query]]:
+    """Return the steps up to ``classes``, as for ``class_check_query``: rows and measures of each class."""
     n, measured = class_columns([column.name for column in quasi_identifiers], models)
 
     def measure(model: RowModel) -> exp.Expr:
@@ -121,14 +171,16 @@ def class_check_query(
     if len(of_rows) == len(models):
         measures = [sql.named(measure(model), name) for name, model in zip(measured, of_rows, strict=True)]
         rows = exp.select(sql.named(sql.count_rows(), n), *measures).from_(output.copy()).group_by(*grouping)
-        return _summary(models, n, measured).from_("classes").with_("classes", as_=rows)
+        return [("classes", rows)]
     taken = ["classes", *(table.name for table in output.find_all(exp.Table)), *([whole.name] if whole else [])]
     compared = whole if whole is not None else exp.select("*").from_(output.copy()).subquery("whole_table")
     references = References(models, compared, trees=trees, taken=taken)
+    named = tuple(sql.named(key, column.name) for key, column in zip(grouping, quasi_identifiers, strict=True))
     members = Members(
         rows=exp.select().from_(output.copy()),
-        classes=tuple(sql.named(key, column.name) for key, column in zip(grouping, quasi_identifiers, strict=True)),
+        classes=named,
         n=None,
+        populations=lambda _: population_classes(everybody, named, n),
         measure=measure,
         shares=references.shares,
         features=references.features,
@@ -136,7 +188,7 @@ def class_check_query(
         taken=(*taken, *references.names),
     )
     steps, classes = measured_steps(members, models, Columns(n, measured))
-    return with_steps(_summary(models, n, measured).from_("classes"), references.steps, steps, [("classes", classes)])
+    return [*references.steps, *steps, ("classes", classes)]
 
 
 def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Select:
@@ -249,7 +301,12 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
     counted = _counted_in_rows(publication)
     return Checks(
         class_check_query(
-            output, publication.published_quasi_identifiers, counted, whole=publication.source, trees=publication.trees
+            output,
+            publication.published_quasi_identifiers,
+            counted,
+            whole=publication.source,
+            trees=publication.trees,
+            everybody=generalized_population(publication, lookups),
         ),
         label_check_query(publication, lookups, output),
         people_check_query(publication, lookups, output) if len(counted) < len(publication.models) else None,
@@ -337,8 +394,10 @@ def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyMod
     """Return what the row of a check says."""
     classes, rows, smallest, classes_failing, rows_failing, *measured = row
     results = tuple(
-        ModelResult(model.name, model.required, worst, failing == 0, model.letter, model.sensitive)
-        for model, worst, failing in zip(models, measured[::2], measured[1::2], strict=True)
+        ModelResult(
+            model.name, model.required, worst, failing == 0, model.letter, model.sensitive, failing, int(hidden or 0)
+        )
+        for model, worst, failing, hidden in zip(models, measured[::3], measured[1::3], measured[2::3], strict=True)
     )
     return Verification(int(rows or 0), classes, smallest, classes_failing, int(rows_failing or 0), results)
 
@@ -358,6 +417,7 @@ def _summary(models: tuple[PrivacyModel, ...], n: str, measured: list[str]) -> e
         query = query.select(
             sql.named(model.worst(measure), f"worst_{number}"),
             sql.named(sql.where(sql.count_rows(), fails[number].copy()), f"failing_{number}"),
+            sql.named(sql.where(exp.Sum(this=sql.column(n)), fails[number].copy()), f"rows_failing_{number}"),
         )
     return query
 

@@ -104,7 +104,7 @@ def models(names: tuple[str, str]) -> list[PrivacyModel]:
     ]
 
 
-def measured(model: PrivacyModel, own: list[Any], whole: list[Any]) -> float:  # noqa: PLR0911 - a table of definitions
+def measured(model: PrivacyModel, own: list[Any], whole: list[Any]) -> float:  # noqa: C901, PLR0911 - a table of definitions
     """Return the measure of a class by its definition."""
     match model:
         case kanon.DistinctLDiversity():

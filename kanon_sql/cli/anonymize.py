@@ -13,6 +13,21 @@ import typer
 from kanon_sql.anonymizer import make_release
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
+from kanon_sql.cli.model_options import (
+    AlphaOption,
+    BetaOption,
+    DeltaOption,
+    DistanceOption,
+    EnhancedBetaOption,
+    EntropyLOption,
+    KMapOption,
+    LOption,
+    PopulationOption,
+    PresenceOption,
+    RecursiveOption,
+    TOption,
+    asked_models,
+)
 from kanon_sql.cli.options import (
     ChooseOption,
     CutOption,
@@ -32,6 +47,7 @@ from kanon_sql.cli.options import (
     QiOption,
     QuietOption,
     ReplaceOption,
+    SensitiveOption,
     SourceArgument,
     TableArgument,
     VerboseOption,
@@ -75,15 +91,24 @@ def anonymize_command(
     table: TableArgument = None,
     identifying: IdOption = None,
     quasi_identifiers: QiOption = None,
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option("--sensitive", metavar="COLUMN", help="Must not be learned about a person; published as it is."),
-    ] = None,
+    sensitive: SensitiveOption = None,
     rest: Annotated[
         Literal["keep", "drop"] | None, typer.Option("--rest", help="What happens to columns without a role.")
     ] = None,
     entity: EntityOption = None,
     k: KOption = None,
+    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
+    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
+    recursive: RecursiveOption = None,  # noqa: ARG001
+    alpha: AlphaOption = None,  # noqa: ARG001
+    t: TOption = None,  # noqa: ARG001
+    distance: DistanceOption = None,  # noqa: ARG001
+    beta: BetaOption = None,  # noqa: ARG001
+    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
+    delta: DeltaOption = None,  # noqa: ARG001
+    k_map: KMapOption = None,  # noqa: ARG001
+    presence: PresenceOption = None,  # noqa: ARG001
+    population: PopulationOption = None,
     max_suppressed: MaxSuppressedOption = None,
     algorithm: Annotated[
         Algorithm | None, typer.Option("--algorithm", help="How to search (default: optimal).")
@@ -158,6 +183,7 @@ def anonymize_command(
             rest=rest,
             entity=entity,
             k=k,
+            models=asked_models(context),
             hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
             settings={
                 "hierarchy_directory": hierarchies and hierarchies.absolute(),
@@ -172,6 +198,7 @@ def anonymize_command(
                 "numbers": numbers,
                 "pairs": pairs,
                 "seed": seed,
+                "population": population,
             },
         )
         if sql is None:

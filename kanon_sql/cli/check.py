@@ -7,22 +7,50 @@ import typer
 from kanon_sql.checker import CheckResult, check_source, check_sql
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.model_options import (
+    AlphaOption,
+    BetaOption,
+    DeltaOption,
+    DistanceOption,
+    EnhancedBetaOption,
+    EntropyLOption,
+    KMapOption,
+    LOption,
+    PopulationOption,
+    PresenceOption,
+    RecursiveOption,
+    TOption,
+    asked_models,
+)
 from kanon_sql.cli.options import (
     DialectOption,
     EntityOption,
     FormatOption,
+    HierarchyOption,
     IdOption,
     KOption,
     PolicyOption,
     QiOption,
     QuietOption,
+    SensitiveOption,
     SourceArgument,
     SqlOption,
     TableArgument,
     VerboseOption,
+    assignments,
     overridden,
 )
-from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, visible
+from kanon_sql.cli.output import (
+    about,
+    counted,
+    print_json,
+    print_pairs,
+    print_prose,
+    print_sql,
+    print_table,
+    threshold,
+    visible,
+)
 from kanon_sql.cli.prepared import policy_in
 from kanon_sql.engine.sources import open_source
 
@@ -33,8 +61,22 @@ def check_command(
     table: TableArgument = None,
     identifying: IdOption = None,
     quasi_identifiers: QiOption = None,
+    sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     k: KOption = None,
+    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
+    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
+    recursive: RecursiveOption = None,  # noqa: ARG001
+    alpha: AlphaOption = None,  # noqa: ARG001
+    t: TOption = None,  # noqa: ARG001
+    distance: DistanceOption = None,  # noqa: ARG001
+    beta: BetaOption = None,  # noqa: ARG001
+    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
+    delta: DeltaOption = None,  # noqa: ARG001
+    k_map: KMapOption = None,  # noqa: ARG001
+    presence: PresenceOption = None,  # noqa: ARG001
+    population: PopulationOption = None,
+    hierarchy: HierarchyOption = None,
     policy_file: PolicyOption = None,
     sql: SqlOption = False,
     dialect: DialectOption = "duckdb",
@@ -54,9 +96,12 @@ def check_command(
         policy = overridden(
             base,
             opened.columns,
-            roles={"identifying": identifying, "quasi_identifiers": quasi_identifiers},
+            roles={"identifying": identifying, "quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
             entity=entity,
             k=k,
+            models=asked_models(context),
+            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
+            settings={"population": population},
         )
         if sql:
             print_sql(check_sql(opened, policy, dialect))
@@ -73,16 +118,24 @@ def check_command(
 def _print_result(result: CheckResult) -> None:
     pairs = [("rows", f"{result.rows:,} in {counted(result.classes, 'class', 'classes')}")]
     for model in result.models:
-        found = "there are no rows" if model.measured is None else f"smallest class has {model.measured:,}"
-        pairs.append((model.model, f"k = {model.required} {'holds' if model.holds else 'DOES NOT HOLD'}: {found}"))
+        found = "there are no rows" if model.measured is None else f"worst class has {threshold(model.measured)}"
+        if model.model == "k-anonymity" and model.measured is not None:
+            found = f"smallest class has {model.measured:,}"
+        asked = f"{model.letter} = {threshold(model.required)} {'holds' if model.holds else 'DOES NOT HOLD'}"
+        pairs.append((about(model.model, model.sensitive), f"{asked}: {found}"))
     if result.classes_failing:
-        pairs.append(("too small", _too_small(result)))
+        pairs.append(("failing" if len(result.models) > 1 else "too small", _failing(result)))
     if result.identifying:
         pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
     print_prose(f"{visible(result.table)} {'satisfies' if result.holds else 'DOES NOT SATISFY'} the policy")
     print_pairs(pairs)
+    if result.worst:
+        print_table(
+            ["worst classes by", "measured", "rows"],
+            [(about(one.model, one.sensitive), threshold(one.measured), one.rows) for one in result.worst],
+        )
 
 
-def _too_small(result: CheckResult) -> str:
+def _failing(result: CheckResult) -> str:
     failing = counted(result.classes_failing, "class", "classes")
     return f"{failing} with {counted(result.rows_failing, 'row')}"

@@ -12,12 +12,13 @@ from kanon_sql.cutting import Choose, Cut, Numbers, Texts
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.requirements import REQUIREMENTS, parse_requirement, replacing, with_distances
 from kanon_sql.names import folded
 from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Measure
 from kanon_sql.roles import find_column, split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.models.base import PrivacyModel
@@ -62,6 +63,10 @@ QiOption = Annotated[
         metavar="COLUMN",
         help="Quasi-identifying: could tell, together, who a row is about; generalized.",
     ),
+]
+SensitiveOption = Annotated[
+    list[str] | None,
+    typer.Option("--sensitive", metavar="COLUMN", help="Must not be learned about a person; published as it is."),
 ]
 HierarchyOption = Annotated[
     list[str] | None,
@@ -177,6 +182,7 @@ def overridden(
     rest: Literal["keep", "drop"] | None = None,
     entity: str | None = None,
     k: int | None = None,
+    models: Mapping[str, list[str] | str | None] | None = None,
     hierarchies: dict[str, str] | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Policy:
@@ -192,6 +198,7 @@ def overridden(
         rest: what happens to columns without a role.
         entity: the column that names the person; the one of the file stays identifying.
         k: the smallest class.
+        models: what else is asked of classes, by the names in ``kanon_sql.models.requirements``.
         hierarchies: for columns, a rule or a file as it is seen from the working directory.
         settings: other settings of the policy; None was not said.
     """
@@ -203,7 +210,7 @@ def overridden(
     return replace(
         policy,
         columns=said,
-        models=tuple(_with_requirements(model, k, said.entity) for model in policy.models),
+        models=_with_models([_with_requirements(model, k, said.entity) for model in policy.models], models or {}),
         hierarchies=_with_rules(policy, columns, said, hierarchies or {}),
         **given,
     )
@@ -233,6 +240,15 @@ def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -
     if k is not None and isinstance(model, KAnonymity):
         model = replace(model, k=k)
     return model if entity is None else model.counting(entity)
+
+
+def _with_models(
+    of_file: Sequence[PrivacyModel], asked: Mapping[str, list[str] | str | None]
+) -> tuple[PrivacyModel, ...]:
+    """Return the models of a file with those of the command line, each instead of one of its kind."""
+    texts = {name: [text] if isinstance(text, str) else text or [] for name, text in asked.items()}
+    new = [parse_requirement(name, text) for name in REQUIREMENTS for text in texts.get(name, [])]
+    return with_distances(replacing(of_file, new), texts.get("distance", []))
 
 
 def _with_rules(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 import textwrap
@@ -22,10 +23,21 @@ _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # chan
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any plain value
-    """Print a value as JSON, in ASCII where stdout cannot hold every character."""
+    """Print a value as JSON, in ASCII where stdout cannot hold every character.
+
+    JSON has no infinite numbers: they are the text "Infinity".
+    """
     encoding = (sys.stdout.encoding or "utf-8").lower()
-    text = json.dumps(value, indent=2, ensure_ascii=not encoding.startswith("utf"), default=str)
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=not encoding.startswith("utf"), default=str)
     sys.stdout.write(f"{text}\n")
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
 
 
 def print_sql(text: str) -> None:
@@ -102,6 +114,18 @@ def visible(text: str) -> str:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun: 1 row, 2 rows, 0 classes."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def threshold(value: float) -> str:
+    """Return a threshold or a measure of a privacy model: a whole number as it is, others with four digits."""
+    if math.isinf(value):
+        return "no bound"
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
+
+
+def about(model: str, column: str | None) -> str:
+    """Return the name of a privacy model with the sensitive column that it is about."""
+    return model if column is None else f"{model} of {visible(column)}"
 
 
 def figure(value: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kanon_sql.cli.output import counted, figure, print_pairs, print_prose, print_table
+from kanon_sql.cli.output import about, counted, figure, print_pairs, print_prose, print_table, threshold
 
 _STEPS_SHOWN = 12
 
@@ -59,9 +59,18 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     suppressed = f"{summary['rows_suppressed']:,} suppressed ({share:.2%})"
     pairs = [("rows", f"{summary['rows_in']:,} in, {summary['rows_out']:,} out, {suppressed}")]
     for model in summary["models"]:
-        found = "no rows" if model["measured"] is None else f"smallest class has {_members(model)}"
+        found = "no rows"
+        if model["measured"] is not None:
+            of_rows = model["model"] == "k-anonymity"
+            worst = (
+                f"smallest class has {_members(model)}"
+                if of_rows
+                else f"worst class has {threshold(model['measured'])}"
+            )
+            found = worst
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
-        pairs.append((model["model"], f"k = {model['required']} {verdict} in the output: {found}"))
+        asked = f"{model['letter']} = {threshold(model['required'])}"
+        pairs.append((about(model["model"], model["sensitive"]), f"{asked} {verdict} in the output: {found}"))
     size = measures["average_rows_per_class"]
     pairs += [
         (

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.cutting import COMPARED, MONDRIAN
 from kanon_sql.engine.base import DeadlineReachedError
+from kanon_sql.errors import UsageError
 from kanon_sql.measures.objective import CLASS_MEASURES
+from kanon_sql.models.population import PopulationModel
 from kanon_sql.recoding import FullDomain, Local
 from kanon_sql.search.base import SearchResult, Stopped, require_cell_measure
 from kanon_sql.search.datafly import datafly
@@ -80,6 +82,12 @@ def search(
         UsageError: the algorithm cannot search this problem.
         SearchInterruptedError: interrupted before the first node was tested.
     """
+    of_population = [model.name for model in problem.models if isinstance(model, PopulationModel)]
+    if of_population and algorithm not in ALGORITHMS:
+        raise UsageError(
+            f"{of_population[0]} compares the classes of a node with those of the population at the same node, which "
+            f"{algorithm} does not have: use --algorithm optimal."
+        )
     if problem.cutting is not None:
         return _search_parts(problem, problem.cutting, deadline, progress)
     if algorithm in LOCAL_ALGORITHMS:
