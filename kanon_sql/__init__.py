@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         PolicyError,
         SearchInterruptedError,
         SourceError,
+        UnsuitableError,
         UsageError,
         VerificationError,
     )
@@ -68,6 +69,7 @@ _HOME = {
     "PolicyError": "errors",
     "SearchInterruptedError": "errors",
     "SourceError": "errors",
+    "UnsuitableError": "errors",
     "UsageError": "errors",
     "VerificationError": "errors",
     "Measured": "measurer",
@@ -129,6 +131,7 @@ __all__ = [
     "SearchInterruptedError",
     "SourceError",
     "TCloseness",
+    "UnsuitableError",
     "UsageError",
     "VerificationError",
     "__version__",

@@ -7,7 +7,7 @@ used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +28,9 @@ from kanon_sql.attacks.released import Shared, make_released
 from kanon_sql.engine.sources import Source, open_beside
 from kanon_sql.errors import UsageError
 from kanon_sql.measurer import open_original
-from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.preparation import prepare_source
 from kanon_sql.progress import Listener, Progress, silent
-from kanon_sql.roles import NamedColumns, find_column, resolve_columns, resolve_quasi_identifiers
+from kanon_sql.roles import find_column, resolve_columns, resolve_quasi_identifiers
 
 if TYPE_CHECKING:
     import os
@@ -181,8 +180,7 @@ def attack_release(
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
     # 1. What the attacker knows.
-    known = NamedColumns(quasi_identifiers=policy.columns.quasi_identifiers, rest="drop")
-    alone = replace(policy, columns=known, models=(KAnonymity(k),))
+    alone = policy.of_rows()
     prepared = prepare_source(original, alone, lambda doing: progress(Progress(doing)))
     quasi_identifiers, places = prepared.roles.quasi_identifiers, prepared.places()
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)

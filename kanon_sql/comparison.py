@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.cutting import MONDRIAN, OPTIONS
-from kanon_sql.errors import NoSolutionError, UsageError
+from kanon_sql.errors import NoSolutionError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import suppression_limit
 from kanon_sql.progress import Listener, Progress, silent
@@ -102,7 +102,7 @@ def compare(
     Args:
         table: the table; it is encoded once.
         algorithms: names of algorithms; by default all that can minimize the measure.
-        k: the smallest classes to compare.
+        k: the smallest classes to compare; other models are those of the table's policy.
         max_suppressed: the limits of suppression; by default that of the table's policy.
         progress: called as the work goes on.
         settings: further settings of ``PreparedTable.anonymize``: ``measure``, ``time_limit``, and those that only
@@ -122,12 +122,13 @@ def compare(
     results = []
     for algorithm, size, limit in product(names, dict.fromkeys(k), limits):
         tell(Progress(f"{algorithm}, k = {size}"))
-        model = KAnonymity(size, entity=table.policy.columns.entity)
-        asked = {**settings, "algorithm": algorithm, "models": (model,), "max_suppressed": limit}
+        others = [model for model in table.policy.models if not isinstance(model, KAnonymity)]
+        models = (KAnonymity(size, entity=table.policy.columns.entity), *others)
+        asked = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
         asked |= dict.fromkeys(_not_for(algorithm))
         try:
             release = table.anonymize(**asked)
-        except NoSolutionError as error:
+        except (NoSolutionError, UnsuitableError) as error:
             results.append(Compared(algorithm, size, limit, problem=str(error)))
         else:
             results.append(_compared(release, size))

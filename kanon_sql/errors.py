@@ -2,7 +2,8 @@
 
     KanonError
     ├── UsageError ............. 2  the call does not make sense: a column, option or setting is wrong
-    │   └── PolicyError ........ 2  kanon.toml says something that cannot be meant
+    │   ├── PolicyError ........ 2  kanon.toml says something that cannot be meant
+    │   └── UnsuitableError .... 2  an algorithm cannot search under the privacy models that are asked for
     ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
     │   └── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
     ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
@@ -32,6 +33,10 @@ class UsageError(KanonError):
 
 class PolicyError(UsageError):
     """A policy file cannot be read or says something that cannot be meant."""
+
+
+class UnsuitableError(UsageError):
+    """An algorithm cannot search under the privacy models that are asked for."""
 
 
 class SourceError(KanonError):

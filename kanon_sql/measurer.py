@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from kanon_sql.preparation import prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.risks.assessment import RiskSettings
 from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, threshold_of
-from kanon_sql.roles import NamedColumns, find_column, resolve_quasi_identifiers
+from kanon_sql.roles import find_column, resolve_quasi_identifiers
 from kanon_sql.verify import class_check_query, read_verification
 
 if TYPE_CHECKING:
@@ -212,8 +212,7 @@ def measure_against(
     """
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
     # Only quasi-identifiers are looked at, and rows are what measures count.
-    named = NamedColumns(quasi_identifiers=policy.columns.quasi_identifiers, rest="drop")
-    in_rows = replace(policy, columns=named, models=(KAnonymity(policy.k),))
+    in_rows = policy.of_rows()
     prepared = prepare_source(original, in_rows, lambda doing: progress(Progress(doing)))
     progress(Progress("Measuring"))
     found = measure_published(

@@ -47,6 +47,7 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.requirements import REQUIREMENTS, from_settings, to_settings
+from kanon_sql.names import folded
 from kanon_sql.roles import NamedColumns
 
 if TYPE_CHECKING:
@@ -142,6 +143,18 @@ class Policy:
         """How the table is cut into parts; None for algorithms that do not."""
         said = {name: getattr(self, name) for name in OPTIONS}
         return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
+
+    def of_rows(self) -> Policy:
+        """Return what it says of quasi-identifiers and k alone: for those who look at labels."""
+        named = self.columns.quasi_identifiers
+        known = {folded(name) for name in named}
+        return replace(
+            self,
+            columns=NamedColumns(quasi_identifiers=named, rest="drop"),
+            models=(KAnonymity(self.k),),
+            hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
+            population=None,
+        )
 
     @property
     def population_path(self) -> str:

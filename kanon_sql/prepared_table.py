@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
     from kanon_sql.release import Release
     from kanon_sql.roles import Rest
@@ -137,6 +138,8 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     insensitive: Sequence[str] = (),
     rest: Rest | None = None,
     entity: str | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     progress: Listener | None = None,
@@ -152,6 +155,8 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         insensitive: other columns that are published as they are.
         rest: what happens to columns that were not named.
         entity: the column that names the person; then every k counts people.
+        models: what is asked where nothing else is said; the sensitive columns that they are about are counted too.
+        population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         progress: called as the work goes on.
@@ -168,6 +173,8 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         insensitive=insensitive,
         rest=rest,
         entity=entity,
+        models=models,
+        population=population,
         hierarchies=hierarchies,
     )
     tell = progress or silent

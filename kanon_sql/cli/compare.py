@@ -9,6 +9,21 @@ import typer
 
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.model_options import (
+    AlphaOption,
+    BetaOption,
+    DeltaOption,
+    DistanceOption,
+    EnhancedBetaOption,
+    EntropyLOption,
+    KMapOption,
+    LOption,
+    PopulationOption,
+    PresenceOption,
+    RecursiveOption,
+    TOption,
+    asked_models,
+)
 from kanon_sql.cli.options import (
     ChooseOption,
     CutOption,
@@ -24,6 +39,7 @@ from kanon_sql.cli.options import (
     PolicyOption,
     QiOption,
     QuietOption,
+    SensitiveOption,
     SourceArgument,
     SqlOption,
     TableArgument,
@@ -48,6 +64,7 @@ def compare_command(
     source: SourceArgument,
     table: TableArgument = None,
     quasi_identifiers: QiOption = None,
+    sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     k: Annotated[str, typer.Option("-k", metavar="K,K,...", help="The smallest classes to compare.")] = "2,5,10,50",
     max_suppressed: Annotated[
@@ -58,6 +75,18 @@ def compare_command(
             help="The limits to compare: shares of the rows, 0 to 1, or '25 rows', or 'k rows'.",
         ),
     ] = None,
+    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
+    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
+    recursive: RecursiveOption = None,  # noqa: ARG001
+    alpha: AlphaOption = None,  # noqa: ARG001
+    t: TOption = None,  # noqa: ARG001
+    distance: DistanceOption = None,  # noqa: ARG001
+    beta: BetaOption = None,  # noqa: ARG001
+    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
+    delta: DeltaOption = None,  # noqa: ARG001
+    k_map: KMapOption = None,  # noqa: ARG001
+    presence: PresenceOption = None,  # noqa: ARG001
+    population: PopulationOption = None,
     algorithm: Annotated[
         str | None,
         typer.Option("--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(NAMES)}."),
@@ -105,10 +134,12 @@ def compare_command(
             base,
             talk,
             quasi_identifiers=quasi_identifiers,
+            sensitive=sensitive,
+            models=asked_models(context),
             entity=entity,
             hierarchy=hierarchy,
             hierarchies=hierarchies,
-            settings={"measure": measure, "time_limit": time_limit},
+            settings={"population": population, "measure": measure, "time_limit": time_limit},
         )
         cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
         said = {name: value for name, value in cutting.items() if value is not None}

@@ -9,6 +9,21 @@ import typer
 
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.model_options import (
+    AlphaOption,
+    BetaOption,
+    DeltaOption,
+    DistanceOption,
+    EnhancedBetaOption,
+    EntropyLOption,
+    KMapOption,
+    LOption,
+    PopulationOption,
+    PresenceOption,
+    RecursiveOption,
+    TOption,
+    asked_models,
+)
 from kanon_sql.cli.options import (
     DialectOption,
     EntityOption,
@@ -21,6 +36,7 @@ from kanon_sql.cli.options import (
     PolicyOption,
     QiOption,
     QuietOption,
+    SensitiveOption,
     SourceArgument,
     SqlOption,
     TableArgument,
@@ -40,9 +56,22 @@ def lattice_command(
     source: SourceArgument,
     table: TableArgument = None,
     quasi_identifiers: QiOption = None,
+    sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     k: KOption = None,
     max_suppressed: MaxSuppressedOption = None,
+    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
+    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
+    recursive: RecursiveOption = None,  # noqa: ARG001
+    alpha: AlphaOption = None,  # noqa: ARG001
+    t: TOption = None,  # noqa: ARG001
+    distance: DistanceOption = None,  # noqa: ARG001
+    beta: BetaOption = None,  # noqa: ARG001
+    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
+    delta: DeltaOption = None,  # noqa: ARG001
+    k_map: KMapOption = None,  # noqa: ARG001
+    presence: PresenceOption = None,  # noqa: ARG001
+    population: PopulationOption = None,
     measure: MeasureOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Print every node that satisfies, not only the minimal ones.")
@@ -70,11 +99,13 @@ def lattice_command(
             base,
             talk,
             quasi_identifiers=quasi_identifiers,
+            sensitive=sensitive,
+            models=asked_models(context),
             entity=entity,
             hierarchy=hierarchy,
             hierarchies=hierarchies,
             k=k,
-            settings={"max_suppressed": max_suppressed, "measure": measure},
+            settings={"population": population, "max_suppressed": max_suppressed, "measure": measure},
         )
         policy = prepared.policy
         nodes = prepared.lattice(everything=everything, progress=talk)

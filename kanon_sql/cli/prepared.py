@@ -11,6 +11,7 @@ from kanon_sql.prepared_table import PreparedTable
 from kanon_sql.progress import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from kanon_sql.cli.diagnostics import Talk
@@ -29,8 +30,10 @@ def generalizing_policy(
     quasi_identifiers: list[str] | None,
     hierarchy: list[str] | None,
     hierarchies: Path | None,
+    sensitive: list[str] | None = None,
     entity: str | None = None,
     k: int | None = None,
+    models: Mapping[str, list[str] | str | None] | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Policy:
     """Return a policy file with what the command line says of quasi-identifiers; other columns do not matter.
@@ -41,17 +44,20 @@ def generalizing_policy(
         quasi_identifiers: texts of ``--qi``.
         hierarchy: texts of ``--hierarchy``.
         hierarchies: the directory of ``--hierarchies``.
+        sensitive: texts of ``--sensitive``.
         entity: the column that names the person.
         k: the smallest class.
+        models: what else is asked of classes.
         settings: other settings of the policy; None was not said.
     """
     return overridden(
         base,
         opened.columns,
-        roles={"quasi_identifiers": quasi_identifiers},
+        roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
         rest="drop",
         entity=entity,
         k=k,
+        models=models,
         hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
         settings={"hierarchy_directory": hierarchies and hierarchies.absolute(), **(settings or {})},
     )
@@ -63,7 +69,9 @@ def prepared_table(
     talk: Talk,
     *,
     quasi_identifiers: list[str] | None,
+    sensitive: list[str] | None,
     entity: str | None,
+    models: Mapping[str, list[str] | str | None],
     hierarchy: list[str] | None,
     hierarchies: Path | None,
     k: int | None = None,
@@ -74,7 +82,9 @@ def prepared_table(
         opened,
         base,
         quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
         entity=entity,
+        models=models,
         hierarchy=hierarchy,
         hierarchies=hierarchies,
         k=k,

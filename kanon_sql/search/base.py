@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 
 if TYPE_CHECKING:
@@ -123,11 +123,11 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
     satisfy a model satisfies it.
 
     Raises:
-        UsageError: a model is not monotone, and rows may be suppressed.
+        UnsuitableError: a model is not monotone, and rows may be suppressed.
     """
     stubborn = [model.name for model in problem.models if not model.monotone]
     if stubborn and problem.limit:
-        raise UsageError(
+        raise UnsuitableError(
             f"Algorithm {algorithm} relies on rows that are published at a node being published above it, which "
             f"{', '.join(dict.fromkeys(stubborn))} does not promise where rows may be suppressed: use --algorithm "
             "optimal, or --max-suppressed 0."
@@ -138,7 +138,7 @@ def require_sizes_enough(problem: Problem) -> None:
     """Raise where a measure of class sizes is to be minimized whose bounds rest on monotone models.
 
     Raises:
-        UsageError: a model is not monotone, and rows may be suppressed.
+        UnsuitableError: a model is not monotone, and rows may be suppressed.
     """
     if problem.objective.of_classes is not None:
         require_monotone(problem, f"optimal with measure {problem.objective.name}")

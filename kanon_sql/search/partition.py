@@ -9,7 +9,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.boxes import BoxColumns, boxes_query, cuts_query, has_several_values, numbers_query, order_query
 from kanon_sql.classes import coded_columns, coded_members
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UnsuitableError
 from kanon_sql.measured import measured_query
 from kanon_sql.measures.part_labels import cells_query, label_type
 from kanon_sql.measures.partition import PartTables
@@ -30,10 +30,10 @@ def begin(problem: Problem, cutting: Cutting) -> Parts:
     """Return the table as one part.
 
     Raises:
-        UsageError: rows of one tuple were to part, and it matters which of them.
+        UnsuitableError: rows of one tuple were to part, and it matters which of them.
     """
     if not problem.only_counts_rows and cutting.cut == "relaxed":
-        raise UsageError(
+        raise UnsuitableError(
             "Relaxed cuts part rows that are alike, and what is counted does not say whose they are, nor their "
             "sensitive values: leave cut relaxed out, or all models but k."
         )

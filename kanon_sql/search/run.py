@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.cutting import COMPARED, MONDRIAN
 from kanon_sql.engine.base import DeadlineReachedError
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UnsuitableError
 from kanon_sql.measures.objective import CLASS_MEASURES
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.recoding import FullDomain, Local
@@ -84,7 +84,7 @@ def search(
     """
     of_population = [model.name for model in problem.models if isinstance(model, PopulationModel)]
     if of_population and algorithm not in ALGORITHMS:
-        raise UsageError(
+        raise UnsuitableError(
             f"{of_population[0]} compares the classes of a node with those of the population at the same node, which "
             f"{algorithm} does not have: use --algorithm optimal."
         )
