@@ -16,6 +16,7 @@ from kanon_sql.model_columns import resolve_models
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import DEFAULT_K, Policy, read_policy
 from kanon_sql.population import open_population
 from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
@@ -246,7 +247,9 @@ def _models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...]
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     """Return the text of the statement of a check, after what makes the source if a script needs that."""
-    statements = [*source.setup, check_query(source, policy)]
+    asked = _asked(source, policy)
+    trees = [lookup_statement(source.engine, tree) for tree in asked.trees.values() if tree.stored is None]
+    statements = [*source.setup, *trees, asked.query(source)]
     return script(statements, dialect) + "\n"
 
 

@@ -102,11 +102,12 @@ def release_plan(
 
 def joined_hierarchies(publication: Publication) -> list[Hierarchy]:
     """Return the hierarchies that the publishing statement and its verification refer to."""
-    return [
+    generalizing = [
         hierarchy
         for number, hierarchy in enumerate(publication.hierarchies)
         if any(publication.recoding.levels_of(number))
     ]
+    return [*generalizing, *publication.trees_compared]
 
 
 def lookup_statement(engine: Engine, hierarchy: Hierarchy) -> exp.Create:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import Column
 from kanon_sql.identity import published_type
+from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.names import unused_name
 
 if TYPE_CHECKING:
@@ -50,6 +51,16 @@ class Publication:
     def quasi_identifiers(self) -> list[str]:
         """Names of the quasi-identifiers."""
         return [column.name for column in self.roles.quasi_identifiers]
+
+    @property
+    def trees_compared(self) -> list[Hierarchy]:
+        """The hierarchies of sensitive columns in which models compare values."""
+        named = [
+            model.sensitive
+            for model in self.models
+            if isinstance(model, TCloseness) and model.distance == "hierarchical"
+        ]
+        return [self.trees[name] for name in dict.fromkeys(named) if name is not None]
 
     @property
     def published_quasi_identifiers(self) -> tuple[Column, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -27,6 +28,10 @@ def require_viewable(publication: Publication) -> None:
     Raises:
         UsageError: the recoding is a local one, or its labels name the values that there are now.
     """
+    if publication.population is not None:
+        raise UsageError(
+            "A view would have to read the population at every look, wherever that is then: make a table or a file."
+        )
     recoding = publication.recoding
     if isinstance(recoding, Multidimensional):
         of_now = {"--labels set": recoding.cutting.labels == "set", "--cut relaxed": recoding.cutting.cut == "relaxed"}
@@ -47,13 +52,19 @@ def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
     """Return the tables that keep the hierarchies of a view."""
     return {
         hierarchy.column.name: sql.relation(f"{without_dots(view)}.{without_dots(hierarchy.column.name)}", SCHEMA)
-        for hierarchy in publication.hierarchies
+        for hierarchy in (*publication.hierarchies, *publication.trees_compared)
     }
 
 
 def without_dots(name: str) -> str:
     """Return a name in which a dot cannot be mistaken for the one between a view and a column."""
     return name.replace("%", "%25").replace(".", "%2E")
+
+
+def with_trees_of(publication: Publication, lookups: Mapping[str, exp.Table]) -> Publication:
+    """Return what is published with the hierarchies of sensitive columns that a view keeps."""
+    trees = {name: replace(tree, stored=lookups.get(name, tree.stored)) for name, tree in publication.trees.items()}
+    return replace(publication, trees=trees)
 
 
 def view_statements(
@@ -64,9 +75,10 @@ def view_statements(
     statements: list[exp.Expr] = [exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)]
     for hierarchy in joined_hierarchies(publication):
         table = lookups[hierarchy.column.name]
-        rows = exp.select(*levels_columns(hierarchy.height)).from_(from_lookups[hierarchy.column.name].copy())
+        given = from_lookups.get(hierarchy.column.name, hierarchy.readable)
+        rows = exp.select(*levels_columns(hierarchy.height)).from_(given.copy())
         statements += [sql.drop(table), sql.create_table(table, rows)]
-    viewed = of_view(publication, without_dots(view))
+    viewed = with_trees_of(of_view(publication, without_dots(view)), lookups)
     for ours, theirs in copies(publication, viewed):
         statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
     return (*statements, sql.create_view(staging, release_query(viewed, lookups, live=True)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -234,6 +234,9 @@ class Release:
             stands_alone: whether hierarchies that are stored in the database are written out too.
         """
         source, publication = self.prepared.source, self.publication
+        if stands_alone:
+            trees = {name: replace(tree, stored=None) for name, tree in publication.trees.items()}
+            publication = replace(publication, trees=trees)
         destination = destination or Destination()
         lookups = readable_lookups(publication.hierarchies, stored=not stands_alone)
         query = release_query(publication, lookups)

@@ -72,7 +72,7 @@ def test_machanavajjhala() -> None:
         kanon.RecursiveCLDiversity(c=2, l=3),
         kanon.AlphaKAnonymity(alpha=0.5),
     ]
-    # The last class has one disease: its entropy is that of one value, and nothing is left without the most frequent one.
+    # The last class has one disease: the entropy of one value, and nothing is left without the most frequent one.
     assert measured(patients(FOUR_ANONYMOUS), models, sensitive=["disease"]) == [4, 1, 1, math.inf, 1]
     # Counts 2, 1, 1 in every class: entropy 1.5 ln 2, so 2^1.5 values; r_1 = 2 and r_3 = 1.
     k, distinct, entropy, recursive, alpha = measured(patients(THREE_DIVERSE), models, sensitive=["disease"])
@@ -98,9 +98,9 @@ def test_li(tmp_path: Path) -> None:
         [(name, salary) for name, own in SALARIES.items() for salary in own], columns=["class", "salary"]
     )
     assert measured(frame, [ordered], sensitive=["salary"]) == [pytest.approx(1 / 6)]
-    # Diseases in a tree of height 3, by hand, for the classes a, b, c: 1/9 of a's rows too many are digestive, and go all
-    # the way up (1/9); 2/9 move between stomach diseases and 2/9 between infections, at a third of the way: 7/27. In b it
-    # is 2/9 up, and 1/9 in each: 8/27. In c 1/9 up, and 1/9 in each: 5/27. The worst is b.
+    # Diseases in a tree of height 3, by hand, for the classes a, b, c: 1/9 of a's rows too many are digestive, and go
+    # all the way up (1/9); 2/9 move between stomach diseases and 2/9 between infections, at a third of the way: 7/27.
+    # In b it is 2/9 up, and 1/9 in each: 8/27. In c 1/9 up, and 1/9 in each: 5/27. The worst is b.
     rows = [(name, disease) for name, own in DISEASES.items() for disease in own]
     frame = pd.DataFrame(rows, columns=["class", "disease"])
     tree = tmp_path / "disease.csv"

@@ -1,0 +1,80 @@
+WITH shares_1 AS (
+  SELECT
+    disease AS value,
+    CAST(COUNT(*) AS DOUBLE) / SUM(COUNT(*)) OVER () AS share,
+    COUNT(*) OVER () AS "values"
+  FROM (
+    SELECT
+      *
+    FROM ward
+  ) AS whole_table
+  GROUP BY
+    disease
+), counted AS (
+  SELECT
+    age AS age,
+    sex AS sex,
+    disease AS value,
+    COUNT(*) AS n
+  FROM ward
+  GROUP BY
+    age,
+    sex,
+    disease
+), weighed AS (
+  SELECT
+    counted.age,
+    counted.sex,
+    counted.value,
+    counted.n,
+    shares.share AS share,
+    shares."values" AS "values"
+  FROM counted
+  JOIN shares_1 AS shares
+    ON counted.value IS NOT DISTINCT FROM shares.value
+), classes AS (
+  SELECT
+    age,
+    sex,
+    CAST(SUM(n) AS BIGINT) AS n,
+    SUM(n) AS measure_0,
+    CASE
+      WHEN COUNT(*) = MAX("values")
+      THEN GREATEST(
+        LN(MAX(CAST(n AS DOUBLE) / share) / SUM(n)),
+        -LN(MIN(CAST(n AS DOUBLE) / share) / SUM(n))
+      )
+      ELSE CAST('Infinity' AS DOUBLE)
+    END AS measure_1
+  FROM weighed
+  GROUP BY
+    age,
+    sex
+)
+SELECT
+  COUNT(*) AS classes,
+  SUM(n) AS rows_in_classes,
+  MIN(n) AS smallest_class,
+  COUNT(*) FILTER(WHERE
+    measure_0 < 3 OR NOT (
+      measure_1 < 1.999999999e0
+    )) AS classes_failing,
+  SUM(n) FILTER(WHERE
+    measure_0 < 3 OR NOT (
+      measure_1 < 1.999999999e0
+    )) AS rows_failing,
+  MIN(measure_0) AS worst_0,
+  COUNT(*) FILTER(WHERE
+    measure_0 < 3) AS failing_0,
+  SUM(n) FILTER(WHERE
+    measure_0 < 3) AS rows_failing_0,
+  MAX(measure_1) AS worst_1,
+  COUNT(*) FILTER(WHERE
+    NOT (
+      measure_1 < 1.999999999e0
+    )) AS failing_1,
+  SUM(n) FILTER(WHERE
+    NOT (
+      measure_1 < 1.999999999e0
+    )) AS rows_failing_1
+FROM classes;

@@ -1,0 +1,54 @@
+WITH shares_1 AS (
+  SELECT
+    disease AS value,
+    CAST(COUNT(*) AS DOUBLE) / SUM(COUNT(*)) OVER () AS share,
+    COUNT(*) OVER () AS "values"
+  FROM (
+    SELECT
+      *
+    FROM ward
+  ) AS whole_table
+  GROUP BY
+    disease
+), counted AS (
+  SELECT
+    age AS age,
+    sex AS sex,
+    disease AS value,
+    COUNT(*) AS n
+  FROM ward
+  GROUP BY
+    age,
+    sex,
+    disease
+), classes AS (
+  SELECT
+    age,
+    sex,
+    CAST(SUM(n) AS BIGINT) AS n,
+    SUM(n) AS measure_0,
+    EXP(LN(CAST(SUM(n) AS DOUBLE)) - SUM(n * LN(CAST(n AS DOUBLE))) / SUM(n)) AS measure_1
+  FROM counted
+  GROUP BY
+    age,
+    sex
+)
+SELECT
+  COUNT(*) AS classes,
+  SUM(n) AS rows_in_classes,
+  MIN(n) AS smallest_class,
+  COUNT(*) FILTER(WHERE
+    measure_0 < 3 OR measure_1 < 1.499999999e0) AS classes_failing,
+  SUM(n) FILTER(WHERE
+    measure_0 < 3 OR measure_1 < 1.499999999e0) AS rows_failing,
+  MIN(measure_0) AS worst_0,
+  COUNT(*) FILTER(WHERE
+    measure_0 < 3) AS failing_0,
+  SUM(n) FILTER(WHERE
+    measure_0 < 3) AS rows_failing_0,
+  MIN(measure_1) AS worst_1,
+  COUNT(*) FILTER(WHERE
+    measure_1 < 1.499999999e0) AS failing_1,
+  SUM(n) FILTER(WHERE
+    measure_1 < 1.499999999e0) AS rows_failing_1
+FROM classes;

@@ -1,0 +1,60 @@
+WITH classes_of_rows AS (
+  SELECT
+    age AS age,
+    sex AS sex,
+    COUNT(*) AS n,
+    COUNT(*) AS measure_0
+  FROM ward
+  GROUP BY
+    age,
+    sex
+), population AS (
+  SELECT
+    in_population.age,
+    in_population.sex,
+    in_population.n AS measure_1
+  FROM (
+    SELECT
+      age AS age,
+      sex AS sex,
+      COUNT(*) AS n
+    FROM (
+      SELECT
+        *
+      FROM everybody
+    ) AS everybody
+    GROUP BY
+      age,
+      sex
+  ) AS in_population
+), classes AS (
+  SELECT
+    classes_of_rows.age,
+    classes_of_rows.sex,
+    classes_of_rows.n,
+    classes_of_rows.measure_0,
+    COALESCE(population.measure_1, 0) AS measure_1
+  FROM classes_of_rows
+  LEFT JOIN population
+    ON classes_of_rows.age IS NOT DISTINCT FROM population.age
+    AND classes_of_rows.sex IS NOT DISTINCT FROM population.sex
+)
+SELECT
+  COUNT(*) AS classes,
+  SUM(n) AS rows_in_classes,
+  MIN(n) AS smallest_class,
+  COUNT(*) FILTER(WHERE
+    measure_0 < 3 OR measure_1 < 3) AS classes_failing,
+  SUM(n) FILTER(WHERE
+    measure_0 < 3 OR measure_1 < 3) AS rows_failing,
+  MIN(measure_0) AS worst_0,
+  COUNT(*) FILTER(WHERE
+    measure_0 < 3) AS failing_0,
+  SUM(n) FILTER(WHERE
+    measure_0 < 3) AS rows_failing_0,
+  MIN(measure_1) AS worst_1,
+  COUNT(*) FILTER(WHERE
+    measure_1 < 3) AS failing_1,
+  SUM(n) FILTER(WHERE
+    measure_1 < 3) AS rows_failing_1
+FROM classes;

@@ -1,0 +1,126 @@
+WITH shares_1 AS (
+  SELECT
+    disease AS value,
+    CAST(COUNT(*) AS DOUBLE) / SUM(COUNT(*)) OVER () AS share,
+    COUNT(*) OVER () AS "values"
+  FROM (
+    SELECT
+      *
+    FROM ward
+  ) AS whole_table
+  GROUP BY
+    disease
+), features_2 AS (
+  WITH ranked AS (
+    SELECT
+      value AS value,
+      ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS rank,
+      SUM(share) OVER (ORDER BY value NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS up_to
+    FROM shares_1
+  ), facts AS (
+    SELECT
+      SUM(up_to) AS total,
+      COUNT(*) - 1 AS scale
+    FROM ranked
+  )
+  SELECT
+    own.value,
+    later.rank AS feature,
+    later.up_to AS share,
+    facts.total,
+    facts.scale
+  FROM ranked AS own
+  JOIN ranked AS later
+    ON later.rank >= own.rank
+  CROSS JOIN facts
+), counted AS (
+  SELECT
+    age AS age,
+    sex AS sex,
+    disease AS value,
+    COUNT(*) AS n
+  FROM ward
+  GROUP BY
+    age,
+    sex,
+    disease
+), weighed AS (
+  SELECT
+    counted.age,
+    counted.sex,
+    counted.value,
+    counted.n,
+    CAST(SUM(counted.n) OVER (PARTITION BY counted.age, counted.sex) AS BIGINT) AS class_n
+  FROM counted
+), measured AS (
+  SELECT
+    age,
+    sex,
+    CAST(SUM(n) AS BIGINT) AS n,
+    SUM(n) AS measure_0
+  FROM weighed
+  GROUP BY
+    age,
+    sex
+), spread AS (
+  SELECT
+    weighed.age,
+    weighed.sex,
+    MAX(weighed.class_n) AS class_n,
+    MAX(features.share) AS share,
+    MAX(features.total) AS total,
+    MAX(features.scale) AS scale,
+    CAST(SUM(weighed.n) AS DOUBLE) / MAX(weighed.class_n) AS p
+  FROM weighed
+  JOIN features_2 AS features
+    ON weighed.value IS NOT DISTINCT FROM features.value
+  GROUP BY
+    weighed.age,
+    weighed.sex,
+    features.feature
+), distance AS (
+  SELECT
+    age,
+    sex,
+    CASE
+      WHEN MAX(scale) > 0
+      THEN (
+        2.0e0 * SUM(GREATEST(0.0e0, p - share)) - SUM(p) + MAX(total)
+      ) / MAX(scale)
+      ELSE 0.0e0
+    END AS measure_1
+  FROM spread
+  GROUP BY
+    age,
+    sex
+), classes AS (
+  SELECT
+    measured.age,
+    measured.sex,
+    measured.n,
+    measured.measure_0,
+    distance.measure_1
+  FROM measured
+  INNER JOIN distance
+    ON measured.age IS NOT DISTINCT FROM distance.age
+    AND measured.sex IS NOT DISTINCT FROM distance.sex
+)
+SELECT
+  COUNT(*) AS classes,
+  SUM(n) AS rows_in_classes,
+  MIN(n) AS smallest_class,
+  COUNT(*) FILTER(WHERE
+    measure_0 < 3 OR measure_1 > 0.40000000100000005e0) AS classes_failing,
+  SUM(n) FILTER(WHERE
+    measure_0 < 3 OR measure_1 > 0.40000000100000005e0) AS rows_failing,
+  MIN(measure_0) AS worst_0,
+  COUNT(*) FILTER(WHERE
+    measure_0 < 3) AS failing_0,
+  SUM(n) FILTER(WHERE
+    measure_0 < 3) AS rows_failing_0,
+  MAX(measure_1) AS worst_1,
+  COUNT(*) FILTER(WHERE
+    measure_1 > 0.40000000100000005e0) AS failing_1,
+  SUM(n) FILTER(WHERE
+    measure_1 > 0.40000000100000005e0) AS rows_failing_1
+FROM classes;
