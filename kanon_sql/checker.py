@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.class_check import ModelResult, class_check_query, read_verification, worst_classes_query
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
@@ -21,7 +22,6 @@ from kanon_sql.policy import DEFAULT_K, Policy, read_policy
 from kanon_sql.population import open_population
 from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
 from kanon_sql.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
-from kanon_sql.verify import ModelResult, class_check_query, read_verification, worst_classes_query
 
 if TYPE_CHECKING:
     import os

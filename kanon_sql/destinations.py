@@ -16,6 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.class_check import Verification
 from kanon_sql.engine.files import is_among
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
@@ -26,7 +27,7 @@ from kanon_sql.publish_local import recoding_statements
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements, without_dots
 from kanon_sql.recoding import Local
 from kanon_sql.timing import timed
-from kanon_sql.verify import Expected, Verification, verify
+from kanon_sql.verify import Expected, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -199,7 +199,9 @@ class _Steps:
         spread: dict[int, TCloseness] = {number: model for number, model in models.items() if _compares_features(model)}
         others = {number: model for number, model in models.items() if number not in spread}
         weighed = Weighed(names, first.facts.values if first.facts else None)
-        aggregates = self._of_rows(weighed, of_rows, tuples) if with_rows else {}
+        # Rows are counted along with the first measures, whatever they are of.
+        rows_first = with_rows and bool(others or tuples)
+        aggregates = self._of_rows(weighed, of_rows, tuples) if rows_first else {}
         aggregates |= self._of_values(weighed, others)
         needed = {column.name for item in aggregates.values() for column in item.find_all(exp.Column)}
         if spread:
@@ -220,7 +222,8 @@ class _Steps:
             query = exp.select(*self.classes(), *named).from_(sql.relation(step))
             parts.append(_Part(self.add("measured", self._by_class(query)), tuple(aggregates)))
         for number, model in spread.items():
-            parts.append(self._distance(step, number, model))
+            with_these = of_rows if with_rows and not parts else None
+            parts.append(self._distance(step, number, model, with_these))
         return parts
 
     def _of_rows(self, weighed: Weighed, models: Mapping[int, RowModel], tuples: str | None) -> dict[str, exp.Expr]:
@@ -272,8 +275,8 @@ class _Steps:
         """Return the condition that two sensitive values are the same; codes are never NULL."""
         return sql.same(one, other) if self.members.null_safe else exp.EQ(this=one, expression=other)
 
-    def _distance(self, weighed: str, number: int, model: TCloseness) -> _Part:
-        """Add the classes with their distance from the table, by features."""
+    def _distance(self, weighed: str, number: int, model: TCloseness, of_rows: Mapping[int, RowModel] | None) -> _Part:
+        """Add the classes with their distance from the table, by features; and with their rows, if asked to."""
         names, columns = self.names, self.columns
         # 1. The share of each class that each feature has.
         class_n = exp.Max(this=sql.column(names["class_n"], weighed))
@@ -293,14 +296,18 @@ class _Steps:
         step = self.add("spread", spread)
         # 2. The distance.
         p, share, total, scale = (sql.column(names[name]) for name in ("p", "share", "total", "scale"))
-        measured = [sql.named(model.spread_measure(p, share, total, scale), columns.measures[number])]
-        given = [columns.measures[number]]
+        aggregates: dict[str, exp.Expr] = {}
+        if of_rows is not None:
+            in_class = exp.Max(this=sql.column(names["class_n"]))
+            aggregates[columns.n] = in_class
+            aggregates |= {columns.measures[one]: rows.measure_of(in_class.copy()) for one, rows in of_rows.items()}
+        aggregates[columns.measures[number]] = model.spread_measure(p, share, total, scale)
         if columns.bounds is not None:
             most = model.spread_most(p, share, total, scale, sql.column(names["class_n"]))
-            measured.append(sql.named(most, columns.bounds[number]))
-            given.append(columns.bounds[number])
-        query = exp.select(*self.classes(), *measured).from_(sql.relation(step))
-        return _Part(self.add("distance", self._by_class(query)), tuple(given))
+            aggregates[columns.bounds[number]] = most
+        named = [sql.named(item, name) for name, item in aggregates.items()]
+        query = exp.select(*self.classes(), *named).from_(sql.relation(step))
+        return _Part(self.add("distance", self._by_class(query)), tuple(aggregates))
 
     def population(self, number: int, model: PopulationModel) -> _Part:
         """Add the classes of the population."""

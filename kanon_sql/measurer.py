@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.anonymizer import make_policy
 from kanon_sql.assessor import open_population, require_entity, risk_of
+from kanon_sql.class_check import class_check_query, read_verification
 from kanon_sql.engine.sources import Source, is_database, open_beside, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
@@ -20,7 +21,6 @@ from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.risks.assessment import RiskSettings
 from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, threshold_of
 from kanon_sql.roles import find_column, resolve_quasi_identifiers
-from kanon_sql.verify import class_check_query, read_verification
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

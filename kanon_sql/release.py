@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kanon_sql import sql
+from kanon_sql.class_check import ModelResult, Verification
 from kanon_sql.destinations import (
     Published,
     check_file,
@@ -25,7 +26,7 @@ from kanon_sql.policy import Destination, Policy
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
 from kanon_sql.recoding import Local, Multidimensional, by_name
-from kanon_sql.verify import Expected, ModelResult, Verification
+from kanon_sql.verify import Expected
 
 if TYPE_CHECKING:
     import os

@@ -349,3 +349,25 @@ def test_adult(adult: Path, algorithm: str, model: Any) -> None:
         distances = (shares.reindex(columns=whole.index, fill_value=0) - whole).abs().sum(axis=1) / 2
         assert distances.max() == pytest.approx(verified.measured)
         assert distances.max() <= 0.2 + 1e-9
+
+
+@pytest.mark.parametrize("algorithm", ["local", "mondrian"])
+def test_an_attack_finds_victims_of_k_alone_and_none_of_l(adult: Path, algorithm: str) -> None:
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["sex", "age", "race", "education"],
+        "sensitive": ["occupation"],
+    }
+    names = asked["quasi_identifiers"]
+    asked["hierarchies"] = {name: str(adult / f"adult_hierarchy_{name}.csv") for name in names}
+    certain = []
+    table = pd.read_csv(adult / "adult.csv", sep=";")
+    for models in ([kanon.KAnonymity(5)], [kanon.KAnonymity(5), kanon.DistinctLDiversity(l=3)]):
+        with kanon.anonymize(table, rest="drop", models=models, algorithm=algorithm, seed=1, **asked) as release:
+            published = release.to_pandas()
+        found = kanon.attack(published, original=table, **asked)
+        (homogeneity,) = [attack for attack in found.attacks if attack.name == "homogeneity"]
+        certain.append((homogeneity.succeeded, homogeneity.figures()["rows_certain"]))
+    (victims, how_many), (others, none) = certain
+    assert victims
+    assert how_many > 0
+    assert (others, none) == (False, 0)

@@ -72,5 +72,8 @@ class RowModel(PrivacyModel, Protocol):
     def readable_measure(self, entity: exp.Expr | None) -> exp.Expr:
         """Return the class's measure as an aggregate over rows; ``entity`` is the column that names a person."""
 
+    def measure_of(self, rows: exp.Expr) -> exp.Expr:
+        """Return the measure of a class of so many rows, where the model counts rows."""
+
     def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
         """Return the class's measure as an aggregate over combinations of values that stand for ``n`` rows each."""

@@ -61,6 +61,10 @@ class KAnonymity:
         """Return the members of a class: its rows, or the distinct people in it."""
         return sql.count_rows() if entity is None else sql.count_distinct(entity)
 
+    def measure_of(self, rows: exp.Expr) -> exp.Expr:
+        """Return the rows."""
+        return rows
+
     def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
         """Return the members of a class: its rows, or the distinct people in it."""
         return exp.Sum(this=n) if entity is None else sql.count_distinct(entity)

@@ -62,6 +62,10 @@ class RecursiveCLDiversity(SensitiveModel):
         return self.l
 
     def _tail(self, weighed: Weighed) -> exp.Expr:
+        if self.l <= 2:  # noqa: PLR2004 - all rows, or all but the most frequent value: no ranks are needed
+            if self.l == 1:
+                return weighed.rows
+            return exp.Paren(this=exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n)))
         return total_where(weighed.n, exp.GTE(this=weighed.place, expression=sql.literal(self.l)))
 
     def measure(self, weighed: Weighed) -> exp.Expr:
@@ -81,7 +85,7 @@ class RecursiveCLDiversity(SensitiveModel):
         # In one aggregate: a count among the l - 1 largest is cut down to c times the tail, which is a sum itself.
         longest = exp.Mul(this=number(self.c), expression=tail.copy())
         head = exp.Mul(this=sql.literal(self.l - 1), expression=exp.Paren(this=longest))
-        all_of_them = total_where(weighed.n, exp.LT(this=weighed.place, expression=sql.literal(self.l)))
+        all_of_them = exp.Sub(this=weighed.rows, expression=exp.Paren(this=tail.copy()))
         return exp.Add(this=as_double(tail), expression=sql.least([as_double(all_of_them), head]))
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:

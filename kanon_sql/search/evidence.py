@@ -15,10 +15,13 @@ from kanon_sql.errors import NoSolutionError, SearchInterruptedError
 from kanon_sql.frequency import mask_name
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
+from kanon_sql.models.base import RowModel
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.search.roll_ups import RollUp, RollUps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.lattice import Node
     from kanon_sql.measures.base import Cost
     from kanon_sql.search.base import Problem
@@ -54,7 +57,7 @@ class Evidence:
         self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
         self._probed: set[Node] = set()
         self._marks: list[tuple[int, int]] = []
-        self._statements: dict[tuple[str, tuple[bool, ...], bool], exp.Select] = {}
+        self._statements: dict[tuple[str, tuple[bool, ...], bool, bool], exp.Select] = {}
         self._best_classes: RollUp | None = None
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
@@ -152,10 +155,13 @@ class Evidence:
         return self.suppresses_at_least(node) <= limit and self.test(node) <= limit
 
     def test(self, node: Node) -> int:
-        """Return how many rows a node suppresses; the node becomes the best so far if it costs least."""
+        """Return how many rows a node suppresses; the node becomes the best so far if it costs least.
+
+        Of a node that suppresses too much, these may be only those that k suppresses.
+        """
         if node not in self.tested:
             classes = self._roll_up_if_small(node)
-            suppressed, below = self._count_suppressed(node, classes)
+            suppressed, below = self._screened(node, classes) or self._count_suppressed(node, classes)
             self.tested[node] = suppressed
             self._mark(node, below)
             best = self.best
@@ -217,23 +223,39 @@ class Evidence:
     def _may_be_best(self, node: Node, suppressed: int) -> bool:
         return not self.bounds_are_free or self.least_cost(node, suppressed) < self.best_cost
 
-    def _count_suppressed(self, node: Node, classes: RollUp | None, *, probe: bool = False) -> tuple[int, int]:
-        """Return the rows that a node suppresses, and those that every node at or below it does."""
+    def _screened(self, node: Node, classes: RollUp | None) -> tuple[int, int] | None:
+        """Return the rows that models of rows alone suppress, if these are too many; which costs a fraction to know."""
+        of_rows = [model for model in self.problem.models if isinstance(model, RowModel)]
+        if self.monotone or not of_rows or not self.bounds_are_free:
+            return None
+        suppressed, _ = self._count_suppressed(node, classes, of_rows=of_rows)
+        return (suppressed, suppressed) if suppressed > self.problem.limit else None
+
+    def _count_suppressed(
+        self, node: Node, classes: RollUp | None, *, probe: bool = False, of_rows: Sequence[RowModel] = ()
+    ) -> tuple[int, int]:
+        """Return the rows that a node suppresses, and those that every node at or below it does.
+
+        Args:
+            node: the node.
+            classes: its roll-up, if there is one.
+            probe: whether to count one class in several.
+            of_rows: monotone models that alone are looked at, if there are any.
+        """
         frequency = self.problem.frequency
         relation = (classes or self.roll_ups.source(node)).relation
         masks = frequency.masks(node)
         kept = tuple(mask != 0 for mask in masks)
-        shape = (relation.name, kept, probe)
+        shape = (relation.name, kept, probe, bool(of_rows))
         if shape not in self._statements:
             places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
             with_sizes = not (probe or self.bounds_are_free)
-            self._statements[shape] = node_query(
-                relation, places, self.problem.models, probe=probe, with_sizes=with_sizes
-            )
+            models = of_rows or self.problem.models
+            self._statements[shape] = node_query(relation, places, models, probe=probe, with_sizes=with_sizes)
         values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
-        title = f"{'probe' if probe else 'test'} node {node}"
+        title = f"{'probe' if probe else 'screen' if of_rows else 'test'} node {node}"
         _, suppressed, *more = frequency.engine.row(self._statements[shape], title, values, self.deadline)
-        below, sizes = (suppressed, more) if self.monotone else (more[0], more[1:])
+        below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
         if sizes:
             self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
         return int(suppressed), int(below)

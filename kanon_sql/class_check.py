@@ -1,0 +1,192 @@
+"""The check of the classes of a table: counted anew, each model measured in the worst of them.
+
+It knows nothing of how the table was made: it is what ``check`` runs on any table, and what a release is verified by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.identity import written
+from kanon_sql.measured import Columns, Members, measured_steps
+from kanon_sql.models.base import RowModel
+from kanon_sql.publish import class_columns, population_classes
+from kanon_sql.references import References, with_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """What a privacy model asks for and what the output has.
+
+    Attributes:
+        model: name of the model.
+        required: the threshold.
+        measured: the measure of the worst class of the output; None if the output has no rows.
+        holds: whether every class satisfies the model.
+        letter: the name of the threshold.
+        sensitive: the sensitive column that the model is about.
+        classes_failing: classes that do not satisfy it.
+        rows_failing: rows in them.
+    """
+
+    model: str
+    required: int | float
+    measured: int | float | None
+    holds: bool
+    letter: str = "k"
+    sensitive: str | None = None
+    classes_failing: int = 0
+    rows_failing: int = 0
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found in the output.
+
+    Attributes:
+        rows: rows of the output.
+        classes: equivalence classes of the output.
+        smallest_class: rows of the smallest class; None if there are no rows.
+        classes_failing: classes that fail some model.
+        rows_failing: rows in them.
+        models: the result of each model.
+    """
+
+    rows: int
+    classes: int
+    smallest_class: int | None
+    classes_failing: int
+    rows_failing: int
+    models: tuple[ModelResult, ...]
+
+
+def class_check_query(
+    output: exp.Expr,
+    quasi_identifiers: Sequence[Column],
+    models: tuple[PrivacyModel, ...],
+    entity: str | None = None,
+    *,
+    whole: exp.Table | None = None,
+    trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
+) -> exp.Select:
+    """Return the check of the classes of a table: how many, the smallest, and for each model the worst and the failing.
+
+    Args:
+        output: the table, or a subquery.
+        quasi_identifiers: columns whose values make a class: those that are written alike.
+        models: what to measure; those that count people need the entity.
+        entity: the column of the table that names the person.
+        whole: the table whose sensitive values those of a class are compared to; the table itself if there is no other.
+        trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
+        everybody: the rows of the population, where a model compares with it.
+    """
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+    steps = classes_of_table(output, quasi_identifiers, models, entity, whole=whole, trees=trees, everybody=everybody)
+    return with_steps(summary_of(models, n, measured).from_("classes"), steps)
+
+
+def worst_classes_query(
+    output: exp.Expr,
+    quasi_identifiers: Sequence[Column],
+    models: tuple[PrivacyModel, ...],
+    number: int,
+    entity: str | None = None,
+    *,
+    trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
+    most: int,
+) -> exp.Select:
+    """Return the query of the classes that fail a model: rows and measure of each, the worst first, at most so many."""
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+    model, measure = models[number], sql.column(measured[number])
+    descending = isinstance(model.worst(measure.copy()), exp.Max)
+    order = [exp.Ordered(this=measure.copy(), desc=descending), exp.Ordered(this=sql.column(n))]
+    query = exp.select(sql.column(n), measure).from_("classes").where(sql.negated(model.is_met(measure.copy())))
+    steps = classes_of_table(output, quasi_identifiers, models, entity, trees=trees, everybody=everybody)
+    return with_steps(query.order_by(*order).limit(most), steps)
+
+
+def classes_of_table(
+    output: exp.Expr,
+    quasi_identifiers: Sequence[Column],
+    models: tuple[PrivacyModel, ...],
+    entity: str | None = None,
+    *,
+    whole: exp.Table | None = None,
+    trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
+) -> list[tuple[str, exp.Query]]:
+    """Return the steps up to ``classes``, as for ``class_check_query``: rows and measures of each class."""
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+
+    def measure(model: RowModel) -> exp.Expr:
+        return model.readable_measure(sql.column(entity) if entity and model.entity else None)
+
+    grouping = [written(sql.column(column.name), column) for column in quasi_identifiers]
+    of_rows = [model for model in models if isinstance(model, RowModel)]
+    if len(of_rows) == len(models):
+        measures = [sql.named(measure(model), name) for name, model in zip(measured, of_rows, strict=True)]
+        rows = exp.select(sql.named(sql.count_rows(), n), *measures).from_(output.copy()).group_by(*grouping)
+        return [("classes", rows)]
+    taken = ["classes", *(table.name for table in output.find_all(exp.Table)), *([whole.name] if whole else [])]
+    compared = whole if whole is not None else exp.select("*").from_(output.copy()).subquery("whole_table")
+    references = References(models, compared, trees=trees, taken=taken)
+    named = tuple(sql.named(key, column.name) for key, column in zip(grouping, quasi_identifiers, strict=True))
+    members = Members(
+        rows=exp.select().from_(output.copy()),
+        classes=named,
+        n=None,
+        populations=lambda _: population_classes(everybody, named, n),
+        measure=measure,
+        shares=references.shares,
+        features=references.features,
+        null_safe=True,
+        taken=(*taken, *references.names),
+    )
+    steps, classes = measured_steps(members, models, Columns(n, measured))
+    return [*references.steps, *steps, ("classes", classes)]
+
+
+def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyModel, ...]) -> Verification:
+    """Return what the row of a check says."""
+    classes, rows, smallest, classes_failing, rows_failing, *measured = row
+    results = tuple(
+        ModelResult(
+            model.name, model.required, worst, failing == 0, model.letter, model.sensitive, failing, int(hidden or 0)
+        )
+        for model, worst, failing, hidden in zip(models, measured[::3], measured[1::3], measured[2::3], strict=True)
+    )
+    return Verification(int(rows or 0), classes, smallest, classes_failing, int(rows_failing or 0), results)
+
+
+def summary_of(models: tuple[PrivacyModel, ...], n: str, measured: list[str]) -> exp.Select:
+    """Return the query over ``classes`` that a check answers: how many there are, and which models fail in how many."""
+    fails = [sql.negated(model.is_met(sql.column(name))) for name, model in zip(measured, models, strict=True)]
+    any_fails = exp.or_(*fails) if fails else exp.false()
+    query = exp.select(
+        sql.named(sql.count_rows(), "classes"),
+        sql.named(exp.Sum(this=sql.column(n)), "rows_in_classes"),
+        sql.named(exp.Min(this=sql.column(n)), "smallest_class"),
+        sql.named(sql.where(sql.count_rows(), any_fails), "classes_failing"),
+        sql.named(sql.where(exp.Sum(this=sql.column(n)), any_fails.copy()), "rows_failing"),
+    )
+    for number, model in enumerate(models):
+        measure = sql.column(measured[number])
+        query = query.select(
+            sql.named(model.worst(measure), f"worst_{number}"),
+            sql.named(sql.where(sql.count_rows(), fails[number].copy()), f"failing_{number}"),
+            sql.named(sql.where(exp.Sum(this=sql.column(n)), fails[number].copy()), f"rows_failing_{number}"),
+        )
+    return query
