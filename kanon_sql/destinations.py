@@ -16,7 +16,6 @@ import sqlglot
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.class_check import Verification
 from kanon_sql.engine.files import is_among
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from kanon_sql.class_check import Verification
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb import DuckDBEngine
     from kanon_sql.engine.sources import Source

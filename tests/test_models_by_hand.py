@@ -351,7 +351,7 @@ def test_adult(adult: Path, algorithm: str, model: Any) -> None:
         assert distances.max() <= 0.2 + 1e-9
 
 
-@pytest.mark.parametrize("algorithm", ["local", "mondrian"])
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_an_attack_finds_victims_of_k_alone_and_none_of_l(adult: Path, algorithm: str) -> None:
     asked: dict[str, Any] = {
         "quasi_identifiers": ["sex", "age", "race", "education"],
