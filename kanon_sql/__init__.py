@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kanon_sql.destinations import Published
     from kanon_sql.errors import (
         HierarchyError,
+        JointReleaseError,
         KanonError,
         NoSolutionError,
         PolicyError,
@@ -63,6 +64,7 @@ _HOME = {
     "Comparison": "comparison",
     "Published": "destinations",
     "HierarchyError": "errors",
+    "JointReleaseError": "errors",
     "KanonError": "errors",
     "NoSolutionError": "errors",
     "PolicyError": "errors",
@@ -111,6 +113,7 @@ __all__ = [
     "EnhancedBetaLikeness",
     "EntropyLDiversity",
     "HierarchyError",
+    "JointReleaseError",
     "KAnonymity",
     "KMap",
     "KanonError",
