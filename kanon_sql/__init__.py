@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kanon_sql.anonymizer import anonymize
     from kanon_sql.assessor import risk
     from kanon_sql.attacker import Attacked, attack
+    from kanon_sql.bookkeeping.listing import Remembered, forget, ledger
     from kanon_sql.checker import CheckResult, check
     from kanon_sql.comparison import Compared, Comparison
     from kanon_sql.destinations import Published
@@ -66,6 +67,9 @@ _HOME = {
     "HierarchyError": "errors",
     "JointReleaseError": "errors",
     "KanonError": "errors",
+    "ledger": "bookkeeping.listing",
+    "forget": "bookkeeping.listing",
+    "Remembered": "bookkeeping.listing",
     "NoSolutionError": "errors",
     "PolicyError": "errors",
     "SearchInterruptedError": "errors",
@@ -127,6 +131,7 @@ __all__ = [
     "Published",
     "RecursiveCLDiversity",
     "Release",
+    "Remembered",
     "Risk",
     "SatisfyingNode",
     "SearchInterruptedError",
@@ -138,6 +143,8 @@ __all__ = [
     "anonymize",
     "attack",
     "check",
+    "forget",
+    "ledger",
     "measure",
     "prepare",
     "read_policy",

@@ -164,7 +164,7 @@ class Release:
         Args:
             name: of the table.
             replace: whether something of that name may be replaced.
-            ignore_ledger: whether to publish whatever earlier releases of the source say; it is remembered all the same.
+            ignore_ledger: whether to publish it whatever earlier releases there are; it is remembered all the same.
 
         Raises:
             UsageError: the source is in no database, or the name is taken.
@@ -189,13 +189,9 @@ class Release:
         """
         source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
         source.make_writable()
-        return self._noted(
-            publish_view(source, self.publication, name, self._expected, replace=replace, ledger=ledger)
-        )
+        return self._noted(publish_view(source, self.publication, name, self._expected, replace=replace, ledger=ledger))
 
-    def to_file(
-        self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False
-    ) -> Published:
+    def to_file(self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False) -> Published:
         """Write the release to a Parquet, CSV or JSON file.
 
         It is remembered in the database of the source, which is opened for writing for that; where it cannot be

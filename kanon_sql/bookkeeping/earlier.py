@@ -92,7 +92,7 @@ def make_again(source: Source, entry: Entry, hierarchies: Sequence[Hierarchy], c
     for kept, hierarchy in zip(entry.hierarchies, hierarchies, strict=True):
         if fingerprint.of_hierarchy(source.engine, hierarchy) != kept.fingerprint:
             raise CannotBeCheckedError(
-                f"it is gone or was changed, and the hierarchy of column {kept.column!r} is not the one it was made with"
+                f"it is gone or was changed, and the hierarchy of column {kept.column!r} is another one now"
             )
     named = NamedColumns(
         quasi_identifiers=tuple(entry.quasi_identifiers), insensitive=tuple(columns), rest="drop", entity=entry.entity

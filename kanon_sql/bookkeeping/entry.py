@@ -114,6 +114,10 @@ class Entry:
         """Return what releases have in common that say the same: to check one of them is to check all."""
         return (self.kind, self.fingerprint, self.k, self.entity, self.hierarchies)
 
+    def says_the_same(self, other: Entry) -> bool:
+        """Tell whether another entry of the same table is of the same release under the same name, made again."""
+        return self.target == other.target and self.policy == other.policy and self.alike() == other.alike()
+
     def values(self) -> dict[str, Any]:
         """Return it as the columns of the ledger, but for its number."""
         return {

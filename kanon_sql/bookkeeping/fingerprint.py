@@ -59,6 +59,8 @@ def _with_length(value: exp.Expr) -> exp.Expr:
     """Return a value as text that says where it ends, so that no two rows are the same text; NULL is a dash."""
     text = sql.cast(value, "VARCHAR")
     length = sql.cast(exp.Length(this=text.copy()), "VARCHAR")
-    return exp.Case().when(value.is_(exp.null()), sql.literal("-")).else_(
-        exp.Concat(expressions=[length, sql.literal(":"), text], safe=True)
+    return (
+        exp.Case()
+        .when(value.is_(exp.null()), sql.literal("-"))
+        .else_(exp.Concat(expressions=[length, sql.literal(":"), text], safe=True))
     )

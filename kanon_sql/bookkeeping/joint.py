@@ -153,7 +153,7 @@ class Joiner:
         return _Side(relation, own, entry.published_as_they_are, source.engine.columns(relation))
 
     def _lookup(self, both: Sequence[Hierarchy], new: _Side, entity: Column | None) -> _Lookup:
-        """Return the source as it is looked up under hierarchies; looked up once for all releases that have the same."""
+        """Return the source as it is looked up under hierarchies; looked up once for all that share them."""
         key = (*(hierarchy.relation.name for hierarchy in both), "" if entity is None else entity.name)
         if key not in self._lookups:
             source, prepared = self.prepared.source, self.prepared
@@ -173,9 +173,7 @@ class Joiner:
         found = [(own, side.column(own.hierarchy)) for own in places]
         read = [(own, column) for own, column in found if column is not None]
         engine = self.prepared.source.engine
-        return find_candidates(
-            engine, people, [own for own, _ in read], side.relation, [column for _, column in read]
-        )
+        return find_candidates(engine, people, [own for own, _ in read], side.relation, [column for _, column in read])
 
     def _drop(self, *tables: exp.Table) -> None:
         for table in tables:

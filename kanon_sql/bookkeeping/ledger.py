@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from kanon_sql.publication import Publication
 
 _WAYS_OUT = (
-    "Generalize both alike, publish one of them only, forget the earlier one if nobody was given it (kanon ledger "
-    "SOURCE --forget {name}), or publish all the same (--ignore-ledger)."
+    "Generalize both alike, publish one of them only, forget the earlier one if nobody was given it ({forget}), "
+    "or publish all the same (--ignore-ledger)."
 )
 
 
@@ -110,7 +111,9 @@ class Ledger:
             own,
             source_fingerprint(engine, publication.source, publication.quasi_identifiers),
         )
-        remember(engine, entry)
+        known = entries_of(engine)
+        if not any(each.is_of(entry.source) and each.says_the_same(entry) for each in known):
+            remember(engine, entry)
 
     def _check(self, output: exp.Expr, earlier: list[Entry]) -> None:
         relation = self._as_table(output)
@@ -121,7 +124,7 @@ class Ledger:
                 alike.setdefault(entry.alike(), []).append(entry)
         found = []
         for entries in alike.values():
-            entry, classes = _first_that_can_be_told(joiner, entries)
+            entry, classes = self._first_that_can_be_told(joiner, entries)
             if classes.rows_below_k:
                 found.append((classes.rows_below_k, entry, classes))
         if found:
@@ -130,6 +133,29 @@ class Ledger:
         joiner.close()
         if relation is not output:
             self._engine.run(sql.drop(relation), "drop the copy of the release")
+
+    def _first_that_can_be_told(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, JointClasses]:
+        """Return the outcome of the first of several entries that say the same and that can be told today.
+
+        Raises:
+            JointReleaseError: none can.
+        """
+        why = ""
+        for entry in entries:
+            try:
+                return entry, joiner.joined(entry)
+            except CannotBeCheckedError as error:
+                why = str(error)
+        last = entries[-1]
+        raise JointReleaseError(
+            f"Whether this release goes together with the earlier release {last.name} ({last.made_at:%Y-%m-%d}) cannot "
+            f"be checked: {why}. It was not published. Put it back as it was, forget it if nobody was given it "
+            f"({self._forget(last)}), or publish all the same (--ignore-ledger)."
+        )
+
+    def _forget(self, entry: Entry) -> str:
+        """Return the command that forgets an entry."""
+        return f"kanon ledger {shlex.quote(str(self.prepared.source.database))} --forget {shlex.quote(entry.name)}"
 
     def _as_table(self, output: exp.Expr) -> exp.Table:
         """Return a release as a table that can be read often; a file is copied."""
@@ -147,7 +173,7 @@ class Ledger:
         return (
             f"Together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}), this one leaves "
             f"{classes.rows_below_k:,} {who} of {entry.source_name} among fewer than {k} (the fewest are "
-            f"{classes.smallest}){more}; it was not published. {_WAYS_OUT.format(name=entry.number)}"
+            f"{classes.smallest}){more}; it was not published. {_WAYS_OUT.format(forget=self._forget(entry))}"
         )
 
     def _source(self) -> tuple[str, str]:
@@ -178,23 +204,3 @@ class Ledger:
 def source_fingerprint(engine: Engine, source: exp.Table, quasi_identifiers: list[str]) -> str:
     """Return the fingerprint of the quasi-identifiers of a table."""
     return fingerprint.of_rows(engine, source, quasi_identifiers, "fingerprint of the quasi-identifiers")
-
-
-def _first_that_can_be_told(joiner: Joiner, entries: list[Entry]) -> tuple[Entry, JointClasses]:
-    """Return the outcome of the first of several entries that say the same and that can be told today.
-
-    Raises:
-        JointReleaseError: none can.
-    """
-    why = ""
-    for entry in entries:
-        try:
-            return entry, joiner.joined(entry)
-        except CannotBeCheckedError as error:
-            why = str(error)
-    last = entries[-1]
-    raise JointReleaseError(
-        f"Whether this release goes together with the earlier release {last.name} ({last.made_at:%Y-%m-%d}) cannot be "
-        f"checked: {why}. It was not published. Put it back as it was, forget it if nobody was given it (kanon ledger "
-        f"SOURCE --forget {last.number}), or publish all the same (--ignore-ledger)."
-    )
