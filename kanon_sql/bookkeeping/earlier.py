@@ -60,7 +60,9 @@ def is_as_it_was(engine: Engine, entry: Entry) -> bool | None:
         return None
     if entry.kind == "view":
         return fingerprint.of_view(engine, target) == entry.fingerprint
-    names = [column.name for column in engine.columns(target)]
+    names, columns = entry.quasi_identifiers, engine.columns(target)
+    if any(find_column(name, columns) is None for name in names):
+        return False
     return fingerprint.of_rows(engine, target, names, "is the earlier release what it was?") == entry.fingerprint
 
 

@@ -67,11 +67,15 @@ class Ledger:
         if self.ignore:
             return
         source = self._source()
-        earlier = [entry for entry in entries_of(self._engine) if entry.is_of(source)]
-        if not any(min(entry.k, self.policy.k) > 1 for entry in earlier):
+        earlier = [
+            entry for entry in entries_of(self._engine) if entry.is_of(source) and min(entry.k, self.policy.k) > 1
+        ]
+        if not earlier:
             return
         with timed(seconds, "ledger"):
-            self._check(output, earlier)
+            own = self._hierarchies()
+            if doubtful := [entry for entry in earlier if not self._nested(entry, own)]:
+                self._check(output, doubtful)
 
     def remember(
         self, kind: ReleaseKind, target: exp.Table | Path, rows_out: int, *, written: Path | None = None
@@ -88,7 +92,7 @@ class Ledger:
             return
         engine, publication = self._engine, self.publication
         if isinstance(target, exp.Table):
-            names = [column.name for column in publication.columns]
+            names = publication.quasi_identifiers
             own = (
                 fingerprint.of_view(engine, target)
                 if kind == "view"
@@ -120,8 +124,7 @@ class Ledger:
         joiner = Joiner(self.prepared, self.publication, relation, self.policy.k)
         alike: dict[tuple[object, ...], list[Entry]] = {}
         for entry in earlier:
-            if min(entry.k, self.policy.k) > 1:
-                alike.setdefault(entry.alike(), []).append(entry)
+            alike.setdefault(entry.alike(), []).append(entry)
         found = []
         for entries in alike.values():
             entry, classes = self._first_that_can_be_told(joiner, entries)
@@ -156,6 +159,24 @@ class Ledger:
     def _forget(self, entry: Entry) -> str:
         """Return the command that forgets an entry."""
         return f"kanon ledger {shlex.quote(str(self.prepared.source.database))} --forget {shlex.quote(entry.name)}"
+
+    def _nested(self, entry: Entry, own: tuple[KeptHierarchy, ...]) -> bool:
+        """Tell whether both are full-domain releases of the same rows, one of them on the way up from the other.
+
+        Then every class of the one lies in a class of the other, and is all that both have in common.
+        """
+        levels = self.publication.recoding.levels(self.publication.hierarchies)
+        same = {(kept.column, kept.fingerprint) for kept in own} == {
+            (kept.column, kept.fingerprint) for kept in entry.hierarchies
+        }
+        if levels is None or entry.levels is None or not same:
+            return False
+        steps = [level - entry.levels[name] for name, level in levels.items()]
+        if min(steps) < 0 < max(steps):
+            return False
+        return source_fingerprint(self._engine, self.publication.source, entry.quasi_identifiers) == (
+            entry.source_fingerprint
+        )
 
     def _as_table(self, output: exp.Expr) -> exp.Table:
         """Return a release as a table that can be read often; a file is copied."""
@@ -203,4 +224,4 @@ class Ledger:
 
 def source_fingerprint(engine: Engine, source: exp.Table, quasi_identifiers: list[str]) -> str:
     """Return the fingerprint of the quasi-identifiers of a table."""
-    return fingerprint.of_rows(engine, source, quasi_identifiers, "fingerprint of the quasi-identifiers")
+    return fingerprint.quick(engine, source, quasi_identifiers, "fingerprint of the quasi-identifiers")
