@@ -67,11 +67,18 @@ def is_as_it_was(engine: Engine, entry: Entry) -> bool | None:
 
 
 def read_as_it_stands(source: Source, entry: Entry) -> exp.Table | None:
-    """Return the relation of an earlier release that is still what it was; else None."""
+    """Return the relation of an earlier release that is still what it was; else None.
+
+    Raises:
+        CannotBeCheckedError: its file cannot be read.
+    """
     if not is_as_it_was(source.engine, entry):
         return None
     if entry.kind == "file":
-        return open_beside(source, Path(entry.target[1]), as_text=True).relation
+        try:
+            return open_beside(source, Path(entry.target[1]), as_text=True).relation
+        except KanonError:
+            raise CannotBeCheckedError("its file cannot be read") from None
     return target_of(entry)
 
 
