@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from kanon_sql.anonymizer import anonymize
     from kanon_sql.assessor import risk
     from kanon_sql.attacker import Attacked, attack
+    from kanon_sql.bookkeeping.listing import Remembered, forget, ledger
     from kanon_sql.checker import CheckResult, check
     from kanon_sql.comparison import Compared, Comparison
     from kanon_sql.destinations import Published
     from kanon_sql.errors import (
         HierarchyError,
+        JointReleaseError,
         KanonError,
         NoSolutionError,
         PolicyError,
@@ -64,7 +66,11 @@ _HOME = {
     "Comparison": "comparison",
     "Published": "destinations",
     "HierarchyError": "errors",
+    "JointReleaseError": "errors",
     "KanonError": "errors",
+    "ledger": "bookkeeping.listing",
+    "forget": "bookkeeping.listing",
+    "Remembered": "bookkeeping.listing",
     "NoSolutionError": "errors",
     "PolicyError": "errors",
     "SearchInterruptedError": "errors",
@@ -113,6 +119,7 @@ __all__ = [
     "EnhancedBetaLikeness",
     "EntropyLDiversity",
     "HierarchyError",
+    "JointReleaseError",
     "KAnonymity",
     "KMap",
     "KanonError",
@@ -126,6 +133,7 @@ __all__ = [
     "Published",
     "RecursiveCLDiversity",
     "Release",
+    "Remembered",
     "Risk",
     "SatisfyingNode",
     "SearchInterruptedError",
@@ -138,6 +146,8 @@ __all__ = [
     "anonymize",
     "attack",
     "check",
+    "forget",
+    "ledger",
     "measure",
     "prepare",
     "read_policy",

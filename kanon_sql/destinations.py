@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import sqlglot
 from sqlglot import exp
@@ -59,12 +59,33 @@ class Published:
     Attributes:
         destination: name of the table or view, or path of the file.
         verification: what was found in it.
-        seconds: of ``publish`` and ``verify``.
+        seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
+        not_remembered: why it could not be written into the ledger of its database; None if it was, or there is none.
     """
 
     destination: str
     verification: Verification
     seconds: dict[str, float]
+    not_remembered: str | None = None
+
+
+class Watch(Protocol):
+    """What looks at a release before it takes its name, and remembers it: the ledger."""
+
+    unwritable: str | None
+
+    def check(self, output: exp.Expr, seconds: dict[str, float]) -> None:
+        """Raise unless a verified release may be published."""
+
+    def remember(
+        self,
+        kind: Literal["table", "view", "file"],
+        target: exp.Table | Path,
+        rows_out: int,
+        *,
+        written: Path | None = None,
+    ) -> None:
+        """Write a release into the ledger."""
 
 
 def target_table(engine: Engine, name: str) -> exp.Table:
@@ -151,7 +172,13 @@ def _require_types(publication: Publication, format_name: str) -> None:
 
 
 def publish_table(
-    source: Source, publication: Publication, name: str, expected: Expected, *, replace: bool = False
+    source: Source,
+    publication: Publication,
+    name: str,
+    expected: Expected,
+    *,
+    replace: bool = False,
+    ledger: Watch | None = None,
 ) -> Published:
     """Make a release as a table; another's reader sees the old one or the whole new one."""
     engine = source.engine
@@ -165,13 +192,23 @@ def publish_table(
             engine.run(sql.create_table(staging, release_query(publication, lookups)), "make the release")
         with timed(seconds, "verify"):
             verification = _verified(engine, publication, lookups, staging, expected)
+        if ledger is not None:
+            ledger.check(staging, seconds)
         _forget_recoding(engine, publication)
         _take_name(engine, staging, target, "TABLE")
+        if ledger is not None:
+            ledger.remember("table", target, verification.rows)
     return Published(name, verification, seconds)
 
 
 def publish_view(
-    source: Source, publication: Publication, name: str, expected: Expected, *, replace: bool = False
+    source: Source,
+    publication: Publication,
+    name: str,
+    expected: Expected,
+    *,
+    replace: bool = False,
+    ledger: Watch | None = None,
 ) -> Published:
     """Make a release as a view, with hierarchies of its own in the schema ``kanon`` that nothing else changes.
 
@@ -192,12 +229,22 @@ def publish_view(
                 engine.run(statement, "make the view and its hierarchies")
         with timed(seconds, "verify"):
             verification = _verified(engine, viewed, lookups, staging, expected)
+        if ledger is not None:
+            ledger.check(staging, seconds)
         _take_name(engine, staging, target, "VIEW")
+        if ledger is not None:
+            ledger.remember("view", target, verification.rows)
     return Published(name, verification, seconds)
 
 
 def publish_file(
-    source: Source, publication: Publication, path: Path, expected: Expected, *, replace: bool = False
+    source: Source,
+    publication: Publication,
+    path: Path,
+    expected: Expected,
+    *,
+    replace: bool = False,
+    ledger: Watch | None = None,
 ) -> Published:
     """Write a release to a file; it is verified as it can be read back, then takes its name in one step."""
     engine = source.engine
@@ -214,15 +261,21 @@ def publish_file(
         with timed(seconds, "verify"):
             output = reading_back(publication, partial, format_name)
             verification = _verified(engine, publication, lookups, output, expected)
-        try:
-            partial.replace(path)
-        except OSError as error:
-            raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+        if ledger is not None:
+            ledger.check(output, seconds)
+        recording = ledger is not None and ledger.unwritable is None
+        with engine.transaction() if recording else nullcontext():
+            if ledger is not None:
+                ledger.remember("file", path, verification.rows, written=partial)
+            try:
+                partial.replace(path)
+            except OSError as error:
+                raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
     finally:
         with suppress(OSError):
             partial.unlink()
         _forget_recoding(engine, publication)
-    return Published(str(path), verification, seconds)
+    return Published(str(path), verification, seconds, None if ledger is None else ledger.unwritable)
 
 
 def publish_frame(

@@ -7,6 +7,7 @@
     ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
     │   └── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
     ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
+    ├── JointReleaseError ...... 1  a release and an earlier one say too much together; nothing was kept
     ├── NoSolutionError ........ 4  no release can satisfy what was asked
     └── SearchInterruptedError   130  the person stopped the work; nothing was kept
 
@@ -51,6 +52,12 @@ class HierarchyError(SourceError):
 
 class VerificationError(KanonError):
     """A finished release failed the check of its own output; it was taken back."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class JointReleaseError(KanonError):
+    """A release would say too much together with an earlier one of the same table; it was taken back."""
 
     exit_code: ClassVar[int] = 1
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kanon_sql import sql
+from kanon_sql.bookkeeping.ledger import Ledger
 from kanon_sql.class_check import ModelResult, Verification
 from kanon_sql.destinations import (
     Published,
@@ -20,7 +21,7 @@ from kanon_sql.destinations import (
     publish_view,
     reading_back,
 )
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.plan import Plan, logged_script, release_plan
 from kanon_sql.policy import Destination, Policy
 from kanon_sql.publish import readable_lookups, release_query
@@ -158,36 +159,65 @@ class Release:
 
     # Publishing
 
-    def to_table(self, name: str, *, replace: bool = False) -> Published:
+    def to_table(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> Published:
         """Make the release a table in the database of its source.
 
+        Args:
+            name: of the table.
+            replace: whether something of that name may be replaced.
+            ignore_ledger: whether to publish it whatever earlier releases there are; it is remembered all the same.
+
         Raises:
             UsageError: the source is in no database, or the name is taken.
             VerificationError: the output is not what it should be; it was taken back.
+            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
-        self._make_writable()
-        return self._noted(publish_table(self.prepared.source, self.publication, name, self._expected, replace=replace))
+        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
+        source.make_writable()
+        return self._noted(
+            publish_table(source, self.publication, name, self._expected, replace=replace, ledger=ledger)
+        )
 
-    def to_view(self, name: str, *, replace: bool = False) -> Published:
+    def to_view(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> Published:
         """Make the release a view over its source; convenient, but the raw table stays behind it (see the docs).
 
+        Arguments are those of ``to_table``.
+
         Raises:
             UsageError: the source is in no database, or the name is taken.
             VerificationError: the output is not what it should be; it was taken back.
+            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
-        self._make_writable()
-        return self._noted(publish_view(self.prepared.source, self.publication, name, self._expected, replace=replace))
+        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
+        source.make_writable()
+        return self._noted(publish_view(source, self.publication, name, self._expected, replace=replace, ledger=ledger))
 
-    def to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> Published:
+    def to_file(self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False) -> Published:
         """Write the release to a Parquet, CSV or JSON file.
+
+        It is remembered in the database of the source, which is opened for writing for that; where it cannot be
+        written, ``not_remembered`` of what is returned says so.
+
+        Args:
+            path: of the file.
+            replace: whether a file of that name may be replaced.
+            ignore_ledger: as for ``to_table``.
 
         Raises:
             UsageError: the suffix is not known, or the file exists.
             SourceError: the file cannot be written.
             VerificationError: the output is not what it should be; it was taken back.
+            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
+        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
+        check_file(source, Path(path), replace=replace)
+        if ledger is not None:
+            try:
+                source.make_writable()
+            except SourceError as error:  # somebody else reads it, or nobody may write it
+                ledger.unwritable = str(error)
         return self._noted(
-            publish_file(self.prepared.source, self.publication, Path(path), self._expected, replace=replace)
+            publish_file(source, self.publication, Path(path), self._expected, replace=replace, ledger=ledger)
         )
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
@@ -215,15 +245,16 @@ class Release:
         _, published = publish_frame(self.prepared.source.engine, self.publication, self._expected, lambda _: None)
         return published.verification
 
-    def publish(self, destination: Destination) -> Published:
+    def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
         """Put the release where a destination says."""
+        replace = destination.replace
         if destination.out is not None:
-            return self.to_file(destination.out, replace=destination.replace)
+            return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger)
         if destination.into is None:
             raise UsageError("Say where the release should go: --into NAME or --out FILE.")
         if destination.kind == "view":
-            return self.to_view(destination.into, replace=destination.replace)
-        return self.to_table(destination.into, replace=destination.replace)
+            return self.to_view(destination.into, replace=replace, ignore_ledger=ignore_ledger)
+        return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger)
 
     # SQL
 
@@ -379,8 +410,11 @@ class Release:
         self.seconds.update(published.seconds)
         return published
 
-    def _make_writable(self) -> None:
-        self.prepared.source.make_writable()
+    def _ledger(self, *, ignore: bool) -> Ledger | None:
+        """Return the ledger of the database that was opened for the source; None where there is none to write to."""
+        if self.prepared.source.database is None:
+            return None
+        return Ledger(self.policy, self.prepared, self.publication, ignore=ignore)
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
         def fetch(relation: Any) -> Any:  # noqa: ANN401 - a relation of DuckDB

@@ -1,7 +1,8 @@
-/* The tables and views of a database, each with whether kanon demo made it. */
+/* The tables and views of a database, but for the ledger, each with whether kanon demo made it. */
 SELECT name, COALESCE(comment = $mark, FALSE) AS made_by_demo
 FROM (
-  SELECT database_name, schema_name, table_name AS name, comment FROM duckdb_tables() WHERE NOT internal
+  SELECT database_name, schema_name, table_name AS name, comment FROM duckdb_tables()
+  WHERE NOT internal AND NOT (schema_name = 'kanon' AND table_name = 'releases')
   UNION ALL
   SELECT database_name, schema_name, view_name AS name, comment FROM duckdb_views() WHERE NOT internal
 ) AS relations

@@ -81,6 +81,7 @@ _APART = {
     ("into", "out"): "a release goes to one place",
     ("out", "kind"): "--as says what --into makes",
     ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
+    ("sql", "ignore_ledger"): "--sql publishes nothing, and so checks nothing",
 }
 """Pairs of parameters that do not go together, and why."""
 
@@ -152,6 +153,10 @@ def anonymize_command(
         typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv or .json file."),
     ] = None,
     replace_existing: ReplaceOption = False,
+    ignore_ledger: Annotated[
+        bool,
+        typer.Option("--ignore-ledger", help="Publish even if this and earlier releases say too much together."),
+    ] = False,
     sql: SqlOfRelease = None,
     dialect: DialectOption = "duckdb",
     output_format: FormatOption = "table",
@@ -209,11 +214,13 @@ def anonymize_command(
             print_sql(release_script(release, destination, sql, dialect))
             return
         talk(Progress("Publishing"))
-        published = release.publish(destination)
+        published = release.publish(destination, ignore_ledger=ignore_ledger)
         with interrupted_after(f"the release is there: {published.destination}"):
             if save_policy is not None:
                 _write_policy(policy, destination, save_policy)
             talk.end()
+            if published.not_remembered is not None:
+                talk.note(f"The ledger does not know of this release: {published.not_remembered}")
             _print_published(summary_of(release, published), output_format)
 
 

@@ -20,6 +20,7 @@ from kanon_sql.cli.demo import demo_command
 from kanon_sql.cli.hierarchy import hierarchy_app
 from kanon_sql.cli.hierarchy_store import build_command, load_command
 from kanon_sql.cli.lattice import lattice_command
+from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
@@ -41,6 +42,7 @@ app.command("anonymize")(anonymize_command)
 app.command("check")(check_command)
 app.command("measure")(measure_command)
 app.command("attack")(attack_command)
+app.command("ledger")(ledger_command)
 app.command("lattice")(lattice_command)
 app.command("compare")(compare_command)
 

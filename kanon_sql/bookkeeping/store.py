@@ -1,0 +1,61 @@
+"""Where releases are remembered: the table ``kanon.releases`` beside the data that they were made from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kanon_sql import sql
+from kanon_sql.bookkeeping.entry import Entry, entry_of
+from kanon_sql.destinations import kind_of
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.names import folded
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Engine
+
+RELEASES = "releases"
+
+
+def ledger_table() -> exp.Table:
+    """Return the table of the ledger."""
+    return sql.relation(RELEASES, SCHEMA)
+
+
+def entries_of(engine: Engine) -> list[Entry]:
+    """Return the releases that a database remembers, in the order in which they were made.
+
+    Raises:
+        SourceError: the table of the ledger is not one of ours.
+    """
+    if kind_of(engine, ledger_table()) is None:
+        return []
+    try:
+        return [entry_of(row) for row in engine.rows(sql.statement("ledger_entries"), "earlier releases")]
+    except (SourceError, ValueError, KeyError, TypeError):
+        raise SourceError(
+            f"Table {SCHEMA}.{RELEASES} cannot be read as the ledger of releases: rename or drop it if it is yours."
+        ) from None
+
+
+def remember(engine: Engine, entry: Entry) -> None:
+    """Write an entry into the ledger, which is made if there is none; its number is the next one."""
+    engine.run(sql.statement("ledger_schema"), "the schema of the ledger")
+    engine.run(sql.statement("ledger_create"), "the ledger")
+    engine.run(sql.statement("ledger_record", values=entry.values()), "remember the release")
+
+
+def forgotten(entries: list[Entry], which: str) -> list[Entry]:
+    """Return the entries that a person means: one by its number, or all that have a name or path.
+
+    Raises:
+        UsageError: there is none.
+    """
+    named = [entry for entry in entries if folded(which) in {folded(entry.name), folded(entry.target[1])}]
+    found = named or [entry for entry in entries if str(entry.number) == which]
+    if not found:
+        known = ", ".join(dict.fromkeys(entry.name for entry in entries)) or "none"
+        raise UsageError(f"The ledger has no release {which!r}. Remembered: {known}.")
+    return found

@@ -1,0 +1,3 @@
+/* Forget a release. */
+DELETE FROM kanon.releases
+WHERE id = $id

@@ -1,0 +1,2 @@
+/* Where everything of kanon's own is kept. */
+CREATE SCHEMA IF NOT EXISTS kanon
