@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.class_check import ModelResult, class_check_query, read_verification, worst_classes_query
+from kanon_sql.class_check import ModelResult, class_check_query, k_of, read_verification, worst_classes_query
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
@@ -93,7 +93,7 @@ class CheckResult:
             "holds": self.holds,
             "rows": self.rows,
             "classes": self.classes,
-            "k": next((model.measured for model in self.models if model.model == "k-anonymity"), self.smallest_class),
+            "k": k_of(self.models, self.smallest_class),
             "smallest_class": self.smallest_class,
             "entity": self.entity,
             "models": [vars(model) for model in self.models],
@@ -230,7 +230,7 @@ def _asked(source: Source, policy: Policy) -> _Asked:
     models, trees = _models_of(source, policy)
     everybody = None
     if policy.population is not None:
-        population = open_population(source, policy.population_path, columns)
+        population = open_population(source, policy.population_path, columns, as_text=True)
         everybody = exp.select("*").from_(population.relation.copy())
     return _Asked(tuple(columns), models, entity, trees, everybody)
 

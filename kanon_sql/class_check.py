@@ -6,7 +6,7 @@ It knows nothing of how the table was made: it is what ``check`` runs on any tab
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -48,6 +48,23 @@ class ModelResult:
     sensitive: str | None = None
     classes_failing: int = 0
     rows_failing: int = 0
+
+    def stated(self, entity: str | None) -> dict[str, Any]:
+        """Return what is told of the model in a summary; the entity is the column that names its people."""
+        return {
+            "model": self.model,
+            "sensitive": self.sensitive,
+            "letter": self.letter,
+            "required": self.required,
+            "measured": self.measured,
+            "holds": self.holds,
+            "entity": entity,
+        }
+
+
+def k_of(models: Sequence[ModelResult], smallest: int | None) -> int | float | None:
+    """Return the measure of k-anonymity; where nobody asked for it, the rows of the smallest class."""
+    return next((model.measured for model in models if model.model == "k-anonymity"), smallest)
 
 
 @dataclass(frozen=True)

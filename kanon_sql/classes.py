@@ -127,13 +127,18 @@ def _most_published(models: Sequence[PrivacyModel]) -> exp.Expr:
 
     1. All of them, where the class satisfies the models.
     2. None, where it does not satisfy a monotone one.
-    3. Else what is published of it below is a union of classes that satisfy every model, and satisfies them too: so it
-       is not all of them, has no more rows than each model that fails leaves, and as many as each model asks for.
+    3. Else what is published of it below is a union of classes that satisfy every model, and satisfies those too
+       under which unions do: so it is not all of them if one of these fails, has no more rows than each that fails
+       leaves, and as many as each model asks for.
     """
     n = sql.column(N)
     met = [model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models)]
     hopeless = [sql.negated(one) for one, model in zip(met, models, strict=True) if model.monotone]
-    left: list[exp.Expr] = [exp.Sub(this=n, expression=sql.literal(1))]
+    not_all: exp.Expr = exp.Sub(this=n, expression=sql.literal(1))
+    if not all(model.unites for model in models):
+        united = sql.all_of(one.copy() for one, model in zip(met, models, strict=True) if model.unites)
+        not_all = exp.Case().when(united, n.copy()).else_(not_all)
+    left: list[exp.Expr] = [not_all]
     failing = [number for number, model in enumerate(models) if not model.monotone]
     for number in failing:
         if not isinstance(models[number], SensitiveModel):

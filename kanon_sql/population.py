@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup import Hierarchy
 
 
-def open_population(source: Source, given: str, columns: Sequence[Column]) -> Source:
+def open_population(source: Source, given: str, columns: Sequence[Column], *, as_text: bool = False) -> Source:
     """Return the population: a table beside the source in its database, or a file.
 
     Args:
         source: the table that is anonymized.
         given: the name of the table, or the path of the file.
         columns: the quasi-identifiers of the source, which the population must have with the same types.
+        as_text: whether the values of a CSV file are taken as they are written, as those of the source were.
 
     Raises:
         UsageError: there is no such table, or it lacks a column or has it with another type.
@@ -32,7 +33,11 @@ def open_population(source: Source, given: str, columns: Sequence[Column]) -> So
     """
     path = Path(given)
     if path.suffix and path.exists():
-        population = open_beside(source, path)
+        population = open_beside(source, path, as_text=as_text)
+    elif source.file is not None or source.frame_kind is not None:
+        raise UsageError(
+            f"There is no file {given}, and {source.name} is in no database that could have it as a table."
+        )
     else:
         population = open_beside(source, source.database or source.engine.connection, given)
     found = resolve_columns([column.name for column in columns], population.columns, population.name)

@@ -121,6 +121,9 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
     require_identity(source.engine, source.relation, roles.quasi_identifiers)
+    everybody = None
+    if policy.population is not None:
+        everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
     seconds: dict[str, float] = {}
     tell("Preparing hierarchies")
     with timed(seconds, "hierarchies"):
@@ -134,10 +137,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         frequency = build_frequency(source.engine, source.relation, hierarchies, roles.entity, sensitive)
         labels = make_labels(frequency, hierarchies)
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
-    population = None
-    if policy.population is not None:
-        everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
-        population = everybody, population_frequency(everybody, hierarchies)
+    population = None if everybody is None else (everybody, population_frequency(everybody, hierarchies))
     return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population)
 
 

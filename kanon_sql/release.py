@@ -13,13 +13,11 @@ from kanon_sql.destinations import (
     Published,
     check_file,
     check_target,
-    copy_statement,
     kind_of,
     publish_file,
     publish_frame,
     publish_table,
     publish_view,
-    reading_back,
 )
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.plan import Plan, logged_script, release_plan
@@ -27,7 +25,9 @@ from kanon_sql.policy import Destination, Policy
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
 from kanon_sql.recoding import Local, Multidimensional, by_name
+from kanon_sql.release_summary import summary_of
 from kanon_sql.verify import Expected
+from kanon_sql.written_files import copy_statement, reading_back
 
 if TYPE_CHECKING:
     import os
@@ -156,6 +156,21 @@ class Release:
     def optimal(self) -> bool:
         """Whether it is proven that no full-domain release is better by ``policy.measure``."""
         return self.result.optimal
+
+    @property
+    def labels(self) -> dict[str, int] | None:
+        """How many labels each quasi-identifier has; None of a local recoding."""
+        if self.counts.labels is None:
+            return None
+        return dict(zip(self.publication.quasi_identifiers, self.counts.labels, strict=True))
+
+    @property
+    def models_before(self) -> tuple[ModelResult, ...]:
+        """What the search measured of each model in the worst published class."""
+        return tuple(
+            ModelResult(model.name, model.required, worst, holds=True, letter=model.letter, sensitive=model.sensitive)
+            for model, worst in zip(self.publication.models, self.counts.worst, strict=True)
+        )
 
     # Publishing
 
@@ -320,54 +335,7 @@ class Release:
         Args:
             published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
         """
-        checked = published.verification if published else None
-        models = checked.models if checked else self._models_before()
-        return {
-            "algorithm": self.policy.algorithm,
-            "measure": self.policy.measure,
-            "source": self.prepared.source.name,
-            "destination": published.destination if published else None,
-            "levels": self.levels,
-            "labels": self._labels(),
-            "steps": self.steps,
-            "cutting": self.cutting,
-            "path_share": None if self.path_share is None else round(self.path_share, 4),
-            "heights": {hierarchy.column.name: hierarchy.height for hierarchy in self.publication.hierarchies},
-            "hierarchies": {
-                hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}
-                for hierarchy in self.publication.hierarchies
-            },
-            "rows_in": self.rows_in,
-            "rows_out": checked.rows if checked else self.rows_out,
-            "rows_suppressed": self.rows_suppressed,
-            "classes": checked.classes if checked else self.classes,
-            "k": next(
-                (result.measured for result in models if result.model == "k-anonymity"),
-                checked.smallest_class if checked else self.counts.smallest,
-            ),
-            "smallest_class": checked.smallest_class if checked else self.counts.smallest,
-            "models": [
-                {
-                    "model": result.model,
-                    "sensitive": result.sensitive,
-                    "letter": result.letter,
-                    "required": result.required,
-                    "measured": result.measured,
-                    "holds": result.holds,
-                    "entity": model.entity,
-                }
-                for result, model in zip(models, self.publication.models, strict=True)
-            ],
-            "measures": self.measures,
-            "optimal": self.optimal,
-            "bound": self.bound,
-            "gap": self.gap,
-            "stopped": self.result.stopped,
-            "nodes_tested": self.result.nodes_tested,
-            "lattice_size": self.prepared.lattice.size,
-            "seed": self.publication.seed,
-            "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
-        }
+        return summary_of(self, published)
 
     def close(self) -> None:
         """Let go of the source and drop the temporary tables, unless a ``PreparedTable`` holds them."""
@@ -394,17 +362,6 @@ class Release:
     @property
     def _expected(self) -> Expected:
         return Expected(self.rows_out, self.classes, exactly=not isinstance(self.publication.recoding, Local))
-
-    def _labels(self) -> dict[str, int] | None:
-        if self.counts.labels is None:
-            return None
-        return dict(zip(self.publication.quasi_identifiers, self.counts.labels, strict=True))
-
-    def _models_before(self) -> tuple[ModelResult, ...]:
-        return tuple(
-            ModelResult(model.name, model.required, worst, holds=True, letter=model.letter, sensitive=model.sensitive)
-            for model, worst in zip(self.publication.models, self.counts.worst, strict=True)
-        )
 
     def _noted(self, published: Published) -> Published:
         self.seconds.update(published.seconds)

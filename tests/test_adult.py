@@ -50,7 +50,8 @@ def test_proven_optimum_at_every_suppression_limit(
     assert found["optimal"] is True
     assert found["lattice_size"] == 6480
     (model,) = found["models"]
-    assert model == {"model": "k-anonymity", "required": 5, "measured": found["k"], "holds": True, "entity": None}
+    said = {"model": "k-anonymity", "letter": "k", "required": 5, "holds": True, "entity": None, "sensitive": None}
+    assert model == {**said, "measured": found["k"]}
     # The file itself, read by a plain DuckDB.
     columns = ", ".join(f'"{column}"' for column in ADULT_QI)
     release = duckdb.read_parquet(str(in_tmp / "release.parquet"))

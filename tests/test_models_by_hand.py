@@ -250,7 +250,7 @@ def test_check_tells_the_worst_classes_and_fails(kanon: Callable[..., Ended], tm
         (["--l", "0"], "whole number of at least 1"),
         (["--t", "1.5"], "at most 1"),
         (["--recursive", "3"], "It is written c,l"),
-        (["--distance", "ordered"], "give --t too"),
+        (["--distance", "ordered"], "give t too"),
         (["--t", "0.2", "--distance", "near"], "equal, ordered, hierarchical"),
         (["--t", "0.2", "--distance", "hierarchical"], "needs a hierarchy of column 'disease'"),
         (["--l", "zip2=3"], "no column 'zip2'"),
@@ -371,3 +371,166 @@ def test_an_attack_finds_victims_of_k_alone_and_none_of_l(adult: Path, algorithm
     assert victims
     assert how_many > 0
     assert (others, none) == (False, 0)
+
+
+# What somebody who wanted to break them found
+
+
+def flat(directory: Path, name: str, tree: str) -> str:
+    path = directory / name
+    path.write_text(tree)
+    return str(path)
+
+
+def test_nobody_counts_as_far_as_that() -> None:
+    """DuckDB compares counts wrongly with whole numbers of over 128 bits: 1 >= 1e300 is true there."""
+    for make in (
+        lambda: kanon.KAnonymity(10**60),
+        lambda: kanon.DistinctLDiversity(l=10**300),
+        lambda: kanon.RecursiveCLDiversity(c=2, l=10**60),
+        lambda: kanon.KMap(k=10**40),
+    ):
+        with pytest.raises(kanon.UsageError, match="more than any table has rows"):
+            make()
+    largest = 2**62
+    for model in (
+        kanon.DistinctLDiversity(l=largest),
+        kanon.RecursiveCLDiversity(c=2, l=largest),
+        kanon.KAnonymity(largest),
+    ):
+        assert not kanon.check(
+            patients(THREE_DIVERSE), quasi_identifiers=["zip"], sensitive=["disease"], models=[model]
+        ).holds
+
+
+def test_people_who_are_not_in_the_table_may_spoil_a_union(tmp_path: Path) -> None:
+    """Half of u is in the table and nobody of v: u alone is fine, both together are not, and that must prune nothing."""
+    table = pd.DataFrame({"q": ["u", "u"]})
+    population = tmp_path / "everybody.csv"
+    population.write_text("q\n" + "u\n" * 4 + "v\n" * 100)
+    tree = flat(tmp_path, "q.csv", "u;A;*\nv;A;*\n")
+    models = [kanon.KAnonymity(2), kanon.DeltaPresence(delta_min=0.1, delta_max=1)]
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["q"],
+        "models": models,
+        "population": str(population),
+        "hierarchies": {"q": tree},
+        "max_suppressed": 0,
+    }
+    for algorithm in ("optimal", "datafly"):
+        with kanon.anonymize(table, algorithm=algorithm, **asked) as release:
+            assert (release.levels, release.rows_suppressed) == ({"q": 0}, 0)
+    with pytest.raises(kanon.UsageError, match="incognito relies"):
+        kanon.anonymize(table, algorithm="incognito", **asked)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        kanon.AlphaKAnonymity(alpha=0.333333333),
+        kanon.EntropyLDiversity(l=3.0000000005),
+        kanon.EntropyLDiversity(l=math.exp(math.log(3))),
+    ],
+)
+def test_what_holds_by_its_tolerance_is_found(tmp_path: Path, model: Any) -> None:
+    rows = [*[("u", value) for value in "abc"], ("v", "a"), *[("w", value) for value in "abc"], ("x", "b")]
+    with kanon.anonymize(
+        pd.DataFrame(rows, columns=["q", "s"]),
+        quasi_identifiers=["q"],
+        sensitive=["s"],
+        models=[kanon.KAnonymity(1), model],
+        hierarchies={"q": flat(tmp_path, "q.csv", "u;A;*\nv;A;*\nw;B;*\nx;B;*\n")},
+        max_suppressed=0.3,
+    ) as release:
+        assert (release.levels, release.rows_suppressed) == ({"q": 0}, 2)
+
+
+def test_entropy_is_flat_at_its_top(tmp_path: Path) -> None:
+    """50,001 and 50,000 rows have an entropy of ln 2 but for 1e-10: they are a class, and 100 rows are suppressed."""
+    counted = [("u", "a", 50_001), ("u", "b", 50_000), ("v", "a", 100)]
+    rows = [(q, s) for q, s, count in counted for _ in range(count)]
+    with kanon.anonymize(
+        pd.DataFrame(rows, columns=["q", "s"]),
+        quasi_identifiers=["q"],
+        sensitive=["s"],
+        models=[kanon.KAnonymity(5), kanon.EntropyLDiversity(l=2)],
+        hierarchies={"q": flat(tmp_path, "q.csv", "u;*\nv;*\n")},
+        max_suppressed="100 rows",
+    ) as release:
+        assert (release.levels, release.rows_suppressed) == ({"q": 0}, 100)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--l", "disease=3", "--l", "disease=1"],
+        ["--l", "2", "--l", "disease=1"],
+        ["--t", "0.2", "--t", "Disease=0.9"],
+        ["--delta", "1000"],
+        ["--alpha", "1e-320"],
+        ["--l", "1e300"],
+        ["--k-map", "disease=3"],
+        ["--population", "nosuch", "--k-map", "3"],
+    ],
+)
+def test_what_cannot_be_meant_is_refused(kanon: Callable[..., Ended], tmp_path: Path, options: list[str]) -> None:
+    path = tmp_path / "patients.csv"
+    patients(FOUR_ANONYMOUS).to_csv(path, index=False)
+    asked = [
+        "--qi",
+        "zip,age",
+        "--sensitive",
+        "disease",
+        "--save-policy",
+        tmp_path / "p.toml",
+        "--out",
+        tmp_path / "o.csv",
+    ]
+    ended = kanon("anonymize", path, *asked, *options)
+    assert ended.code in {2, 3}
+    assert "bug" not in ended.err
+    assert "kanon_" not in ended.err
+    assert not (tmp_path / "o.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("privacy", "said"),
+    [
+        ("l = true", "privacy.l must be a number"),
+        ("l = {}", "privacy.l names no column"),
+        ("l = { disease = 2, Disease = 3 }", "twice"),
+        ('t = "x"', "privacy.t must be a number"),
+        ("recursive = [3]", "It is written c,l"),
+        ("k_map = { disease = 3 }", "privacy.k_map names a column"),
+        ('t = 0.2\ndistance = "near"', "privacy.distance is equal"),
+        ("distance = 5", "privacy.distance is equal"),
+        ("l = { nosuch = 3 }", "no column 'nosuch'"),
+    ],
+)
+def test_policies_that_cannot_be_meant(kanon: Callable[..., Ended], tmp_path: Path, privacy: str, said: str) -> None:
+    path = tmp_path / "patients.csv"
+    patients(FOUR_ANONYMOUS).to_csv(path, index=False)
+    policy = tmp_path / "kanon.toml"
+    columns = '[columns]\nquasi_identifiers = ["zip", "age"]\nsensitive = ["disease"]\n'
+    policy.write_text(f"{columns}[privacy]\n{privacy}\n")
+    ended = kanon("check", path, "--policy", policy)
+    assert ended.code == 2
+    assert said in " ".join(ended.err.split())
+
+
+def test_distances_are_named_in_any_case(kanon: Callable[..., Ended], tmp_path: Path) -> None:
+    path = tmp_path / "patients.csv"
+    patients(FOUR_ANONYMOUS).to_csv(path, index=False)
+    asked = [
+        "check",
+        path,
+        "--qi",
+        "zip,age",
+        "--sensitive",
+        "disease",
+        "--t",
+        "Disease=1",
+        "--distance",
+        "disease=ordered",
+    ]
+    assert "t-closeness, ordered distance of disease" in kanon(*asked).out

@@ -12,7 +12,7 @@ from kanon_sql.cutting import Choose, Cut, Numbers, Texts
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.requirements import REQUIREMENTS, parse_requirement, replacing, with_distances
+from kanon_sql.models.requirements import REQUIREMENTS, parse_requirement, replacing, require_one_each, with_distances
 from kanon_sql.names import folded
 from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Measure
 from kanon_sql.roles import find_column, split_names
@@ -248,6 +248,7 @@ def _with_models(
     """Return the models of a file with those of the command line, each instead of one of its kind."""
     texts = {name: [text] if isinstance(text, str) else text or [] for name, text in asked.items()}
     new = [parse_requirement(name, text) for name in REQUIREMENTS for text in texts.get(name, [])]
+    require_one_each(new, "The command line")
     return with_distances(replacing(of_file, new), texts.get("distance", []))
 
 

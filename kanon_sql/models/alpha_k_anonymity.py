@@ -19,6 +19,7 @@ from kanon_sql.models.sensitive import (
     as_double,
     at_most,
     checked_number,
+    leniently,
     number,
 )
 
@@ -28,7 +29,7 @@ class AlphaKAnonymity(SensitiveModel):
     """Every value of the sensitive column has at most a share ``alpha`` of every class.
 
     Attributes:
-        alpha: above 0, at most 1.
+        alpha: from a millionth to 1.
     """
 
     alpha: float
@@ -36,7 +37,7 @@ class AlphaKAnonymity(SensitiveModel):
     letter: ClassVar[str] = "alpha"
 
     def __post_init__(self) -> None:
-        checked_number(self.alpha, "alpha", least=0, most=1, open_end=True)
+        checked_number(self.alpha, "alpha", least=1e-6, most=1)
 
     @property
     def required(self) -> float:
@@ -46,16 +47,18 @@ class AlphaKAnonymity(SensitiveModel):
     @property
     def least_rows(self) -> int:
         """A row has a share of 1/n at least."""
-        return max(1, math.ceil(1 / self.alpha - TOLERANCE))
+        return max(1, math.ceil(1 / leniently(self.alpha) - TOLERANCE))
 
     def measure(self, weighed: Weighed) -> exp.Expr:
         """Return the share of the most frequent value."""
         return exp.Div(this=as_double(exp.Max(this=weighed.n)), expression=weighed.rows)
 
     def most(self, weighed: Weighed) -> exp.Expr:
-        """Return the rows that are left when the most frequent value is cut down to its share: others / (1 - alpha)."""
+        """Return the rows left when the most frequent value is cut down to its share: others / (1 - alpha)."""
         others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
-        return exp.Div(this=as_double(exp.Paren(this=others)), expression=number(max(1 - self.alpha, TOLERANCE)))
+        return exp.Div(
+            this=as_double(exp.Paren(this=others)), expression=number(max(1 - leniently(self.alpha), TOLERANCE))
+        )
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:
         """Return ``measure <= alpha``."""

@@ -14,7 +14,7 @@ class PrivacyModel(Protocol):
     ``RowModel`` measures a class from its rows alone, ``SensitiveModel`` from the values of a sensitive column in it,
     ``PopulationModel`` against the same class of a larger table.
 
-    Whatever is published of a model here has the property of unions: where two classes satisfy it, so does their union.
+    Nearly all models have the property of unions (``unites``): where two classes satisfy it, so does their union.
     Only where merging keeps a satisfied class satisfied *also when the other class was not* (``monotone``) do
     suppressed rows become fewer upwards. Where it does not, a model says how many rows of a class could at most be
     published by any recoding that generalizes less (``SensitiveModel.most``), and the search prunes by that.
@@ -47,6 +47,10 @@ class PrivacyModel(Protocol):
     @property
     def monotone(self) -> bool:
         """Whether a class that satisfies the model still does after it was merged with any other."""
+
+    @property
+    def unites(self) -> bool:
+        """Whether a union of classes that satisfy the model satisfies it."""
 
     def counting(self, entity: str) -> PrivacyModel:
         """Return the model counting people, whom this column names; the same model if it counts no members."""

@@ -24,6 +24,7 @@ from kanon_sql.models.sensitive import (
     at_most,
     checked_number,
     infinity,
+    leniently,
     number,
     total_where,
 )
@@ -71,7 +72,7 @@ class BasicBetaLikeness(SensitiveModel):
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows under the caps ``(1 + beta) q_i``."""
-        return most_under_caps(weighed, exp.Mul(this=number(1 + self.beta), expression=weighed.share))
+        return most_under_caps(weighed, exp.Mul(this=number(1 + leniently(self.beta)), expression=weighed.share))
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:
         """Return ``measure <= beta``."""
@@ -112,8 +113,8 @@ class EnhancedBetaLikeness(SensitiveModel):
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows under the caps ``(1 + min(beta, -ln q_i)) q_i``."""
-        gain = sql.least([number(self.beta), exp.Neg(this=exp.Ln(this=weighed.share))])
-        allowed = exp.Paren(this=exp.Add(this=number(1), expression=gain))
+        gain = sql.least([number(leniently(self.beta)), exp.Neg(this=exp.Ln(this=weighed.share))])
+        allowed = exp.Paren(this=exp.Add(this=number(leniently(1)), expression=gain))
         return most_under_caps(weighed, exp.Mul(this=weighed.share, expression=allowed))
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:

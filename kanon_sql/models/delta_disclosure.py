@@ -33,7 +33,7 @@ class DeltaDisclosure(SensitiveModel):
     """The logarithm of what a value's share of a class is to its share of the table stays below ``delta``.
 
     Attributes:
-        delta: above 0.
+        delta: from a millionth to 700, where every share that can be told apart from 0 is allowed.
     """
 
     delta: float
@@ -41,7 +41,7 @@ class DeltaDisclosure(SensitiveModel):
     letter: ClassVar[str] = "delta"
 
     def __post_init__(self) -> None:
-        checked_number(self.delta, "delta", least=0, open_end=True)
+        checked_number(self.delta, "delta", least=1e-6, most=700)
 
     @property
     def required(self) -> float:

@@ -1,7 +1,9 @@
 """Delta-presence: it cannot be told whether somebody of the population is in the table (Nergiz, Atzori & Clifton 2007).
 
 ``delta_min <= |class in the table| / |class in the population| <= delta_max``. The ratio of a union is between the
-ratios of its parts, so that a union of classes that satisfy the model satisfies it. Not monotone with suppression.
+ratios of its parts. But a class of the population of which nobody is in the table is a part too, with the ratio 0,
+though no class of the table: it may pull a union of good classes below ``delta_min``. So unions keep to the model only
+where ``delta_min`` is 0, and else nothing is pruned by it. Not monotone with suppression.
 """
 
 from __future__ import annotations
@@ -28,7 +30,6 @@ class DeltaPresence(PopulationModel):
 
     delta_min: float
     delta_max: float
-    name: ClassVar[str] = "delta-presence"
     letter: ClassVar[str] = "delta_max"
     monotone: ClassVar[bool] = False
 
@@ -37,6 +38,16 @@ class DeltaPresence(PopulationModel):
         checked_number(self.delta_max, "delta_max", least=0, most=1)
         if self.delta_min > self.delta_max:
             raise UsageError("delta_min must not be above delta_max.")
+
+    @property
+    def name(self) -> str:
+        """With its lower bound: the threshold is the upper one."""
+        return f"delta-presence ({self.delta_min:g}, delta_max)"
+
+    @property
+    def unites(self) -> bool:
+        """Whether a union of classes that satisfy the model satisfies it."""
+        return self.delta_min == 0
 
     @property
     def required(self) -> float:

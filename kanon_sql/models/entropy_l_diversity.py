@@ -17,7 +17,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double, at_least, checked_number, number
+from kanon_sql.models.sensitive import TOLERANCE, SensitiveModel, Weighed, as_double, at_least, checked_number, number
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class EntropyLDiversity(SensitiveModel):
     @property
     def least_rows(self) -> int:
         """As many rows as values: no fewer than l of them have that entropy."""
-        return math.ceil(self.l)
+        return math.ceil(self.l - 4 * TOLERANCE)
 
     def measure(self, weighed: Weighed) -> exp.Expr:
         """Return how many equally frequent values have the entropy of the class."""
@@ -58,7 +58,8 @@ class EntropyLDiversity(SensitiveModel):
         which have the most frequent value, at most ``(N - M) / (1 - p)`` can be published together. With fewer than l
         values none can.
         """
-        largest = largest_share(self.l, weighed.values_of_table or 1)
+        # At its highest entropy is flat: what the tolerance makes of l makes thousands of times more of a share.
+        largest = largest_share(self.l - 4 * TOLERANCE, weighed.values_of_table or 1)
         others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
         bound = exp.Div(this=as_double(exp.Paren(this=others)), expression=number(max(1 - largest, 1e-12)))
         enough = at_least(sql.count_rows(), self.l)

@@ -14,6 +14,9 @@ from kanon_sql import sql
 from kanon_sql.errors import UsageError
 from kanon_sql.frequency import ENTITY, PERSONS, N
 
+LARGEST = 2**62
+"""The largest k: no engine counts so far, and one that compares with it may be wrong."""
+
 
 @dataclass(frozen=True)
 class KAnonymity:
@@ -30,11 +33,14 @@ class KAnonymity:
     name: str = field(default="k-anonymity", init=False)
     letter: str = field(default="k", init=False)
     sensitive: None = field(default=None, init=False)
+    unites: bool = field(default=True, init=False)
     monotone: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise UsageError(f"k must be a whole number of at least 1, not {self.k!r}.")
+        if self.k > LARGEST:
+            raise UsageError("k is more than any table has rows.")
 
     @property
     def required(self) -> int:

@@ -48,6 +48,11 @@ class PopulationModel(ABC):
         """Whether a class that satisfies the model still does after it was merged with any other."""
 
     @property
+    def unites(self) -> bool:
+        """Whether a union of classes that satisfy the model satisfies it; classes of the population come along."""
+        return True
+
+    @property
     def least_rows(self) -> int:
         """Rows that a class has at least that satisfies the model."""
         return 1

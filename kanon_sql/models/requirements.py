@@ -23,6 +23,7 @@ from kanon_sql.models.k_map import KMap
 from kanon_sql.models.recursive_cl_diversity import RecursiveCLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -79,6 +80,9 @@ REQUIREMENTS: dict[str, Requirement] = {
 """Every model but k-anonymity, by the name that it is asked for by."""
 
 
+_KINDS = {requirement.kind for requirement in REQUIREMENTS.values()}
+
+
 def parse_requirement(name: str, text: str) -> PrivacyModel:
     """Return the model that a text asks for: thresholds with commas between, after a column and = or alone.
 
@@ -109,8 +113,32 @@ def made(name: str, values: Sequence[float], column: str | None, where: str) -> 
         raise UsageError(f"{where}: {error}") from None
 
 
-def with_distances(models: Iterable[PrivacyModel], texts: Iterable[str]) -> tuple[PrivacyModel, ...]:
+def require_one_each(models: Iterable[PrivacyModel], where: str) -> None:
+    """Raise where two models of a kind are about one column: a policy file has room for one, and the other would go.
+
+    Raises:
+        UsageError: there are two; or one names no column, which may be that of another.
+    """
+    by_kind: dict[type, list[str | None]] = {}
+    for model in models:
+        by_kind.setdefault(type(model), []).append(None if model.sensitive is None else folded(model.sensitive))
+    for kind, columns in by_kind.items():
+        if len(set(columns)) < len(columns) or (None in columns and len(columns) > 1):
+            name = next(name for name, requirement in REQUIREMENTS.items() if requirement.kind is kind)
+            raise UsageError(
+                f"{where} asks for {name} of one column twice: give it once for each column, with its name."
+            )
+
+
+def with_distances(
+    models: Iterable[PrivacyModel], texts: Iterable[str], where: str = "--distance"
+) -> tuple[PrivacyModel, ...]:
     """Return models with the distances that texts name for t-closeness: ``ordered``, or ``salary=ordered``.
+
+    Args:
+        models: all of them.
+        texts: the distances.
+        where: where they stand.
 
     Raises:
         UsageError: a distance is none, or there is no t-closeness that it could be for.
@@ -119,14 +147,14 @@ def with_distances(models: Iterable[PrivacyModel], texts: Iterable[str]) -> tupl
     for text in texts:
         column, _, distance = text.rpartition("=")
         if distance not in get_args(Distance):
-            raise UsageError(f"--distance is {', '.join(get_args(Distance))}, or COLUMN=one of them; not {text!r}.")
+            raise UsageError(f"{where} is {', '.join(get_args(Distance))}, for one column or all; not {distance!r}.")
         places = [
             place
             for place, model in enumerate(found)
-            if isinstance(model, TCloseness) and (not column or model.sensitive == column)
+            if isinstance(model, TCloseness) and (not column or folded(model.sensitive or "") == folded(column))
         ]
         if not places:
-            raise UsageError(f"--distance is for t-closeness{f' of {column!r}' if column else ''}: give --t too.")
+            raise UsageError(f"{where} is for t-closeness{f' of {column!r}' if column else ''}: give t too.")
         for place in places:
             found[place] = replace(found[place], distance=distance)  # type: ignore[type-var]  # a TCloseness
     return tuple(found)
@@ -136,7 +164,9 @@ def replacing(models: Sequence[PrivacyModel], new: Sequence[PrivacyModel]) -> tu
     """Return models with new ones, each instead of those of its kind about the same column."""
 
     def replaced(model: PrivacyModel) -> bool:
-        return any(type(one) is type(model) and one.sensitive == model.sensitive for one in new)
+        return any(
+            type(one) is type(model) and folded(one.sensitive or "") == folded(model.sensitive or "") for one in new
+        )
 
     return (*(model for model in models if not replaced(model)), *new)
 
@@ -152,21 +182,29 @@ def from_settings(settings: Mapping[str, Any], checked: Callable[[Any, str], flo
         UsageError: a threshold or a distance is not allowed.
     """
     models: list[PrivacyModel] = []
-    for name in REQUIREMENTS:
+    for name, requirement in REQUIREMENTS.items():
         if (setting := settings.get(name)) is None:
             continue
         by_column = setting if isinstance(setting, dict) else {None: setting}
+        if not by_column or (None not in by_column and not issubclass(requirement.kind, SensitiveModel)):
+            raise UsageError(f"privacy.{name} names {'a' if by_column else 'no'} column: it is written {name} = ...")
         for column, value in by_column.items():
             where = f"privacy.{name}" + (f".{column}" if column else "")
             listed = value if isinstance(value, list) else [value]
             models.append(made(name, [checked(number, where) for number in listed], column, where))
     distance = settings.get("distance", {})
     texts = [f"{column}={one}" for column, one in distance.items()] if isinstance(distance, dict) else [str(distance)]
-    return with_distances(models, texts)
+    require_one_each(models, "[privacy]")
+    return with_distances(models, texts, "privacy.distance")
 
 
 def to_settings(models: Sequence[PrivacyModel]) -> dict[str, Any]:
-    """Return what a section [privacy] has of these models, but for k."""
+    """Return what a section [privacy] has of these models, but for k.
+
+    Raises:
+        UsageError: it has no room for two models of a kind about one column.
+    """
+    require_one_each((model for model in models if type(model) in _KINDS), "The policy")
     settings: dict[str, Any] = {}
     for name, requirement in REQUIREMENTS.items():
         for model in models:

@@ -24,6 +24,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.errors import UsageError
+from kanon_sql.models.k_anonymity import LARGEST
 
 TOLERANCE = 1e-9
 """How much a measure may be off its threshold."""
@@ -88,6 +89,7 @@ class SensitiveModel(ABC):
 
     entity: ClassVar[None] = None
     monotone: ClassVar[bool] = False
+    unites: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -179,6 +181,11 @@ def total_where(value: exp.Expr, condition: exp.Expr) -> exp.Expr:
     return exp.Coalesce(this=sql.where(exp.Sum(this=value), condition), expressions=[sql.literal(0)])
 
 
+def leniently(threshold: float) -> float:
+    """Return a threshold for a bound: on its far side, so that the bound leaves out nothing that is judged to hold."""
+    return threshold + 4 * TOLERANCE
+
+
 def checked_number(value: object, what: str, *, least: float, most: float = math.inf, open_end: bool = False) -> float:
     """Return a threshold that is a number between two bounds.
 
@@ -202,4 +209,6 @@ def checked_count(value: object, what: str) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"{what} must be a whole number of at least 1, not {value!r}.")
+    if value > LARGEST:  # no engine counts so far, and one that compares with it may be wrong
+        raise UsageError(f"{what} is more than any table has rows.")
     return value

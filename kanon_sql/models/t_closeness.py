@@ -29,7 +29,16 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double, at_most, checked_number, number, total_where
+from kanon_sql.models.sensitive import (
+    SensitiveModel,
+    Weighed,
+    as_double,
+    at_most,
+    checked_number,
+    leniently,
+    number,
+    total_where,
+)
 
 if TYPE_CHECKING:
     from kanon_sql.models.distances import Distance
@@ -75,7 +84,7 @@ class TCloseness(SensitiveModel):
         """
         enough = exp.GTE(this=weighed.share_of_class, expression=weighed.share)
         rows = total_where(weighed.n, sql.negated(exp.Paren(this=enough)))
-        lacking = exp.Sub(this=number(1 - self.t), expression=total_where(weighed.share, enough.copy()))
+        lacking = exp.Sub(this=number(1 - leniently(self.t)), expression=total_where(weighed.share, enough.copy()))
         bounded = exp.GT(this=lacking, expression=number(1e-9))
         bound = exp.Div(this=as_double(rows), expression=exp.Paren(this=lacking.copy()))
         return exp.Case().when(bounded, bound).else_(as_double(weighed.rows))
@@ -127,7 +136,7 @@ class TCloseness(SensitiveModel):
         room = exp.Paren(this=exp.Sub(this=positive, expression=exp.Paren(this=signed)))
         excess = exp.Sub(
             this=exp.Paren(this=_differences(p, share, total)),
-            expression=exp.Mul(this=number(self.t), expression=exp.Max(this=scale)),
+            expression=exp.Mul(this=number(leniently(self.t)), expression=exp.Max(this=scale)),
         )
         needed = exp.Add(this=room.copy(), expression=exp.Paren(this=excess))
         bounded = exp.GT(this=needed, expression=number(1e-9))

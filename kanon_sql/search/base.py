@@ -119,18 +119,18 @@ class SearchProgress(Protocol):
 def require_monotone(problem: Problem, algorithm: str) -> None:
     """Raise unless a node above one that suppresses few enough rows does so too, on which an algorithm relies.
 
-    It does under monotone models; and under all others where nothing may be suppressed, since a union of classes that
-    satisfy a model satisfies it.
+    It does under monotone models; and where nothing may be suppressed under those others of which a union of classes
+    that satisfy one satisfies it.
 
     Raises:
         UnsuitableError: a model is not monotone, and rows may be suppressed.
     """
-    stubborn = [model.name for model in problem.models if not model.monotone]
-    if stubborn and problem.limit:
+    stubborn = [model.name for model in problem.models if not model.monotone and (problem.limit or not model.unites)]
+    if stubborn:
         raise UnsuitableError(
             f"Algorithm {algorithm} relies on rows that are published at a node being published above it, which "
             f"{', '.join(dict.fromkeys(stubborn))} does not promise where rows may be suppressed: use --algorithm "
-            "optimal, or --max-suppressed 0."
+            "optimal" + (", or --max-suppressed 0." if problem.limit else ".")
         )
 
 

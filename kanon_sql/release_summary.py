@@ -1,0 +1,57 @@
+"""What came out, as plain values: what ``kanon anonymize --format json`` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.class_check import k_of
+
+if TYPE_CHECKING:
+    from kanon_sql.destinations import Published
+    from kanon_sql.release import Release
+
+
+def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
+    """Return what came out of a release.
+
+    Args:
+        release: the release.
+        published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
+    """
+    checked = published.verification if published else None
+    models = checked.models if checked else release.models_before
+    smallest = checked.smallest_class if checked else release.counts.smallest
+    return {
+        "algorithm": release.policy.algorithm,
+        "measure": release.policy.measure,
+        "source": release.prepared.source.name,
+        "destination": published.destination if published else None,
+        "levels": release.levels,
+        "labels": release.labels,
+        "steps": release.steps,
+        "cutting": release.cutting,
+        "path_share": None if release.path_share is None else round(release.path_share, 4),
+        "heights": {hierarchy.column.name: hierarchy.height for hierarchy in release.publication.hierarchies},
+        "hierarchies": {
+            hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}
+            for hierarchy in release.publication.hierarchies
+        },
+        "rows_in": release.rows_in,
+        "rows_out": checked.rows if checked else release.rows_out,
+        "rows_suppressed": release.rows_suppressed,
+        "classes": checked.classes if checked else release.classes,
+        "k": k_of(models, smallest),
+        "smallest_class": smallest,
+        "models": [
+            result.stated(model.entity) for result, model in zip(models, release.publication.models, strict=True)
+        ],
+        "measures": release.measures,
+        "optimal": release.optimal,
+        "bound": release.bound,
+        "gap": release.gap,
+        "stopped": release.result.stopped,
+        "nodes_tested": release.result.nodes_tested,
+        "lattice_size": release.prepared.lattice.size,
+        "seed": release.publication.seed,
+        "seconds": {step: round(seconds, 4) for step, seconds in release.seconds.items()},
+    }
