@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kanon_sql.bookkeeping.listing import Remembered, forget, ledger
     from kanon_sql.checker import CheckResult, check
     from kanon_sql.comparison import Compared, Comparison
-    from kanon_sql.destinations import Published
     from kanon_sql.errors import (
         HierarchyError,
         JointReleaseError,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy import Destination, Policy, read_policy, write_policy
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
     from kanon_sql.progress import Progress
+    from kanon_sql.published import Published
     from kanon_sql.release import Release
     from kanon_sql.risks.assessment import Risk
     from kanon_sql.roles import NamedColumns
@@ -64,7 +64,7 @@ _HOME = {
     "CheckResult": "checker",
     "Compared": "comparison",
     "Comparison": "comparison",
-    "Published": "destinations",
+    "Published": "published",
     "HierarchyError": "errors",
     "JointReleaseError": "errors",
     "KanonError": "errors",

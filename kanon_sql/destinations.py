@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 import time
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
@@ -24,6 +23,7 @@ from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.publish_boxes import of_view
 from kanon_sql.publish_local import recoding_statements
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements, without_dots
+from kanon_sql.published import Published
 from kanon_sql.recoding import Local
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, verify
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb import DuckDBEngine
     from kanon_sql.engine.sources import Source
     from kanon_sql.publication import Publication
+    from kanon_sql.published import Watch
 
 _WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -51,42 +52,6 @@ _FORMATS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-
-
-@dataclass(frozen=True)
-class Published:
-    """A release that was made and verified.
-
-    Attributes:
-        destination: name of the table or view, or path of the file.
-        verification: what was found in it.
-        seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
-        not_remembered: why it could not be written into the ledger of its database; None if it was, or there is none.
-    """
-
-    destination: str
-    verification: Verification
-    seconds: dict[str, float]
-    not_remembered: str | None = None
-
-
-class Watch(Protocol):
-    """What looks at a release before it takes its name, and remembers it: the ledger."""
-
-    unwritable: str | None
-
-    def check(self, output: exp.Expr, seconds: dict[str, float]) -> None:
-        """Raise unless a verified release may be published."""
-
-    def remember(
-        self,
-        kind: Literal["table", "view", "file"],
-        target: exp.Table | Path,
-        rows_out: int,
-        *,
-        written: Path | None = None,
-    ) -> None:
-        """Write a release into the ledger."""
 
 
 def target_table(engine: Engine, name: str) -> exp.Table:

@@ -10,7 +10,6 @@ from kanon_sql import sql
 from kanon_sql.bookkeeping.ledger import Ledger
 from kanon_sql.class_check import ModelResult, Verification
 from kanon_sql.destinations import (
-    Published,
     check_file,
     check_target,
     kind_of,
@@ -19,7 +18,7 @@ from kanon_sql.destinations import (
     publish_table,
     publish_view,
 )
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.errors import UsageError
 from kanon_sql.plan import Plan, logged_script, release_plan
 from kanon_sql.policy import Destination, Policy
 from kanon_sql.publish import readable_lookups, release_query
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.preparation import Prepared
     from kanon_sql.publication import Publication
+    from kanon_sql.published import Published
     from kanon_sql.search.base import SearchResult
 
 
@@ -210,13 +210,8 @@ class Release:
     def to_file(self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False) -> Published:
         """Write the release to a Parquet, CSV or JSON file.
 
-        It is remembered in the database of the source, which is opened for writing for that; where it cannot be
-        written, ``not_remembered`` of what is returned says so.
-
-        Args:
-            path: of the file.
-            replace: whether a file of that name may be replaced.
-            ignore_ledger: as for ``to_table``.
+        Other arguments are those of ``to_table``. The database of a source is opened for writing, to remember the
+        release there; where that cannot be, ``not_remembered`` of what is returned says why.
 
         Raises:
             UsageError: the suffix is not known, or the file exists.
@@ -227,10 +222,7 @@ class Release:
         source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
         check_file(source, Path(path), replace=replace)
         if ledger is not None:
-            try:
-                source.make_writable()
-            except SourceError as error:  # somebody else reads it, or nobody may write it
-                ledger.unwritable = str(error)
+            ledger.open()
         return self._noted(
             publish_file(source, self.publication, Path(path), self._expected, replace=replace, ledger=ledger)
         )

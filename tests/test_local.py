@@ -215,7 +215,7 @@ def test_the_pasted_script_gives_the_same_release(kanon: Callable[..., Ended], a
         assert connection.sql("FROM pasted").fetchall() == connection.sql("FROM made").fetchall()
         assert connection.sql("SELECT count(*) FROM made").fetchall() == [(made["rows_out"],)]
         left_behind = connection.sql("SELECT table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY 1").fetchall()
-        assert left_behind == [("made",), ("pasted",), ("t",)]
+        assert left_behind == [("made",), ("pasted",), ("releases",), ("t",)]  # releases is the ledger
     text = kanon(*asked, "--into", "made", "--replace")
     assert f"by {algorithm}" in text.out
     assert "step" in text.out

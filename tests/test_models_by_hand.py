@@ -404,7 +404,7 @@ def test_nobody_counts_as_far_as_that() -> None:
 
 
 def test_people_who_are_not_in_the_table_may_spoil_a_union(tmp_path: Path) -> None:
-    """Half of u is in the table and nobody of v: u alone is fine, both together are not, and that must prune nothing."""
+    """Half of u is in the table and nobody of v: u alone is fine, both together are not; that must prune nothing."""
     table = pd.DataFrame({"q": ["u", "u"]})
     population = tmp_path / "everybody.csv"
     population.write_text("q\n" + "u\n" * 4 + "v\n" * 100)

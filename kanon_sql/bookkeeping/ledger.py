@@ -15,7 +15,7 @@ from kanon_sql.bookkeeping.earlier import CannotBeCheckedError
 from kanon_sql.bookkeeping.entry import Entry, KeptHierarchy, remembered_policy
 from kanon_sql.bookkeeping.joint import Joiner
 from kanon_sql.bookkeeping.store import entries_of, remember
-from kanon_sql.errors import JointReleaseError
+from kanon_sql.errors import JointReleaseError, SourceError
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.preparation import given_rules
 from kanon_sql.timing import timed
@@ -57,6 +57,13 @@ class Ledger:
     @property
     def _engine(self) -> Engine:
         return self.prepared.source.engine
+
+    def open(self) -> None:
+        """Open the database for writing, or note why that cannot be: another process reads it, or nobody may write."""
+        try:
+            self.prepared.source.make_writable()
+        except SourceError as error:
+            self.unwritable = str(error)
 
     def check(self, output: exp.Expr, seconds: dict[str, float]) -> None:
         """Raise unless a verified release can go beside the earlier ones.

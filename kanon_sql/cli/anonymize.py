@@ -64,7 +64,7 @@ from kanon_sql.progress import Progress
 from kanon_sql.release import Release
 
 if TYPE_CHECKING:
-    from kanon_sql.destinations import Published
+    from kanon_sql.published import Published
 
 SqlOfRelease = Annotated[
     Literal["release", "all"] | None,
