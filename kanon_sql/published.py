@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.verify import Verification
+    from kanon_sql.class_check import Verification
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.class_check import k_of
 
 if TYPE_CHECKING:
-    from kanon_sql.destinations import Published
+    from kanon_sql.published import Published
     from kanon_sql.release import Release
 
 

@@ -268,8 +268,9 @@ class Stubborn(kanon.KAnonymity):
 
 
 def test_no_proof_for_a_model_that_is_not_monotone(connection: duckdb.DuckDBPyConnection) -> None:
-    with pytest.raises(kanon.UsageError, match="monotone"):
-        release_of(connection, "t", models=[Stubborn(5)])
+    for algorithm in ("incognito", "samarati"):
+        with pytest.raises(kanon.UsageError, match=f"{algorithm} relies"):
+            release_of(connection, "t", models=[Stubborn(5)], algorithm=algorithm)
 
 
 def deep(name: str) -> str:

@@ -225,7 +225,7 @@ class Evidence:
 
     def _screened(self, node: Node, classes: RollUp | None) -> tuple[int, int] | None:
         """Return the rows that models of rows alone suppress, if these are too many; which costs a fraction to know."""
-        of_rows = [model for model in self.problem.models if isinstance(model, RowModel)]
+        of_rows = [model for model in self.problem.models if isinstance(model, RowModel) and model.monotone]
         if self.monotone or not of_rows or not self.bounds_are_free:
             return None
         suppressed, _ = self._count_suppressed(node, classes, of_rows=of_rows)
