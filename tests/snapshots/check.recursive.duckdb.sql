@@ -21,14 +21,6 @@ WITH shares_1 AS (
     age,
     sex,
     disease
-), weighed AS (
-  SELECT
-    counted.age,
-    counted.sex,
-    counted.value,
-    counted.n,
-    ROW_NUMBER() OVER (PARTITION BY counted.age, counted.sex ORDER BY counted.n DESC) AS place
-  FROM counted
 ), classes AS (
   SELECT
     age,
@@ -36,13 +28,15 @@ WITH shares_1 AS (
     CAST(SUM(n) AS BIGINT) AS n,
     SUM(n) AS measure_0,
     CASE
-      WHEN COALESCE(SUM(n) FILTER(WHERE
-        place >= 2), 0) > 0
-      THEN CAST(MAX(n) AS DOUBLE) / COALESCE(SUM(n) FILTER(WHERE
-        place >= 2), 0)
+      WHEN (
+        SUM(n) - MAX(n)
+      ) > 0
+      THEN CAST(MAX(n) AS DOUBLE) / (
+        SUM(n) - MAX(n)
+      )
       ELSE CAST('Infinity' AS DOUBLE)
     END AS measure_1
-  FROM weighed
+  FROM counted
   GROUP BY
     age,
     sex

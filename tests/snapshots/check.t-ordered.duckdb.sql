@@ -52,16 +52,6 @@ WITH shares_1 AS (
     counted.n,
     CAST(SUM(counted.n) OVER (PARTITION BY counted.age, counted.sex) AS BIGINT) AS class_n
   FROM counted
-), measured AS (
-  SELECT
-    age,
-    sex,
-    CAST(SUM(n) AS BIGINT) AS n,
-    SUM(n) AS measure_0
-  FROM weighed
-  GROUP BY
-    age,
-    sex
 ), spread AS (
   SELECT
     weighed.age,
@@ -78,10 +68,12 @@ WITH shares_1 AS (
     weighed.age,
     weighed.sex,
     features.feature
-), distance AS (
+), classes AS (
   SELECT
     age,
     sex,
+    MAX(class_n) AS n,
+    MAX(class_n) AS measure_0,
     CASE
       WHEN MAX(scale) > 0
       THEN (
@@ -93,17 +85,6 @@ WITH shares_1 AS (
   GROUP BY
     age,
     sex
-), classes AS (
-  SELECT
-    measured.age,
-    measured.sex,
-    measured.n,
-    measured.measure_0,
-    distance.measure_1
-  FROM measured
-  INNER JOIN distance
-    ON measured.age IS NOT DISTINCT FROM distance.age
-    AND measured.sex IS NOT DISTINCT FROM distance.sex
 )
 SELECT
   COUNT(*) AS classes,
