@@ -150,7 +150,9 @@ SELECT
     measure_0 < 10) AS rows_failing,
   MIN(measure_0) AS worst_0,
   COUNT(*) FILTER(WHERE
-    measure_0 < 10) AS failing_0
+    measure_0 < 10) AS failing_0,
+  SUM(n) FILTER(WHERE
+    measure_0 < 10) AS rows_failing_0
 FROM classes;
 
 SELECT

@@ -184,6 +184,8 @@ SELECT
   MIN(measure_0) AS worst_0,
   COUNT(*) FILTER(WHERE
     measure_0 < 4) AS failing_0,
+  SUM(n) FILTER(WHERE
+    measure_0 < 4) AS rows_failing_0,
   COUNT(*) FILTER(WHERE
     n IS DISTINCT FROM n_in_source) AS not_whole
 FROM classes;
