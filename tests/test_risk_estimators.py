@@ -156,8 +156,10 @@ def test_expected_uniques_are_as_in_the_papers_in_large_populations() -> None:
 def size_is(size: int, a: float, b: float) -> float:
     """Return the probability of a size under the model: one more than a negative binomial number."""
     others = size - 1
-    ways = math.exp(math.lgamma(a + others) - math.lgamma(a) - math.lgamma(size))
-    return float(ways * b**a * (1 - b) ** others)
+    if b == 1:  # but for rounding
+        return float(others == 0)
+    log_ways = math.lgamma(a + others) - math.lgamma(a) - math.lgamma(size)  # whose number may be too large for a float
+    return math.exp(log_ways + a * math.log(b) + others * math.log1p(-b))
 
 
 def drawn_of_size(drawn: int, fit: snb_model.SnbFit, fraction: float) -> float:
