@@ -108,7 +108,7 @@ def box_measures(
     (total,) = engine.row(exp.select(possible).from_(relation.copy()), "ambiguity")
     # 2. How densely rows lie where a tuple is.
     patterns = exp.select(*_masks(frequency)).distinct().from_(relation.copy())
-    found = engine.rows(patterns, "patterns of masks")
+    found = sorted(engine.rows(patterns, "patterns of masks"))  # the same statements every time
     divergence = None
     if patiently or (frequency.tuples <= _TUPLES and len(found) * frequency.tuples <= _PAIRS):
         divergence = _divergence(frequency, relation, found)
