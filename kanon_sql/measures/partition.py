@@ -101,7 +101,10 @@ def _classes_query(tables: PartTables, models: Sequence[PrivacyModel]) -> exp.Se
         labels.append(sql.column("label", alias))
     measures = [f"measure_{number}" for number in range(len(models))]
     rows = sql.named(sql.sum_of(sql.column(N, "parts")), N)
-    worst = [sql.named(exp.Min(this=sql.column(measure, "parts")), measure) for measure in measures]
+    worst = [
+        sql.named(model.worst(sql.column(measure, "parts")), measure)
+        for model, measure in zip(models, measures, strict=True)
+    ]
     return query.select(rows, *worst).group_by(*labels)
 
 
