@@ -47,15 +47,10 @@ def most_under_caps(weighed: Weighed, cap: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True)
-class BasicBetaLikeness(SensitiveModel):
-    """No sensitive value gains more than ``beta`` times its share of the table in any class.
-
-    Attributes:
-        beta: above 0.
-    """
+class _BetaLikeness(SensitiveModel):
+    """A bound on what a value gains in a class, by its measure."""
 
     beta: float
-    name: ClassVar[str] = "basic beta-likeness"
     letter: ClassVar[str] = "beta"
 
     def __post_init__(self) -> None:
@@ -65,14 +60,6 @@ class BasicBetaLikeness(SensitiveModel):
     def required(self) -> float:
         """The largest gain."""
         return self.beta
-
-    def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the largest gain of a value: at least 0, as the shares of both class and table add up to 1."""
-        return _largest_gain(weighed)
-
-    def most(self, weighed: Weighed) -> exp.Expr:
-        """Return the rows under the caps ``(1 + beta) q_i``."""
-        return most_under_caps(weighed, exp.Mul(this=number(1 + leniently(self.beta)), expression=weighed.share))
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:
         """Return ``measure <= beta``."""
@@ -84,24 +71,33 @@ class BasicBetaLikeness(SensitiveModel):
 
 
 @dataclass(frozen=True)
-class EnhancedBetaLikeness(SensitiveModel):
+class BasicBetaLikeness(_BetaLikeness):
+    """No sensitive value gains more than ``beta`` times its share of the table in any class.
+
+    Attributes:
+        beta: above 0.
+    """
+
+    name: ClassVar[str] = "basic beta-likeness"
+
+    def measure(self, weighed: Weighed) -> exp.Expr:
+        """Return the largest gain of a value: at least 0, as the shares of both class and table add up to 1."""
+        return _largest_gain(weighed)
+
+    def most(self, weighed: Weighed) -> exp.Expr:
+        """Return the rows under the caps ``(1 + beta) q_i``."""
+        return most_under_caps(weighed, exp.Mul(this=number(1 + leniently(self.beta)), expression=weighed.share))
+
+
+@dataclass(frozen=True)
+class EnhancedBetaLikeness(_BetaLikeness):
     """No value gains more than ``beta`` times its share, nor more than ``-ln`` of its share, in any class.
 
     Attributes:
         beta: above 0.
     """
 
-    beta: float
     name: ClassVar[str] = "enhanced beta-likeness"
-    letter: ClassVar[str] = "beta"
-
-    def __post_init__(self) -> None:
-        checked_number(self.beta, "beta", least=0, open_end=True)
-
-    @property
-    def required(self) -> float:
-        """The largest gain."""
-        return self.beta
 
     def measure(self, weighed: Weighed) -> exp.Expr:
         """Return the largest gain of a value; infinite where a value gains more than ``-ln q``, whatever beta is."""
@@ -116,14 +112,6 @@ class EnhancedBetaLikeness(SensitiveModel):
         gain = sql.least([number(leniently(self.beta)), exp.Neg(this=exp.Ln(this=weighed.share))])
         allowed = exp.Paren(this=exp.Add(this=number(leniently(1)), expression=gain))
         return most_under_caps(weighed, exp.Mul(this=weighed.share, expression=allowed))
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure <= beta``."""
-        return at_most(measure, self.beta)
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the largest gain in a class."""
-        return exp.Max(this=measure)
 
 
 def _largest_gain(weighed: Weighed) -> exp.Expr:
