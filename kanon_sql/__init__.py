@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kanon_sql.bookkeeping.listing import Remembered, forget, ledger
     from kanon_sql.checker import CheckResult, check
     from kanon_sql.comparison import Compared, Comparison
+    from kanon_sql.destination import Destination
     from kanon_sql.errors import (
         HierarchyError,
         JointReleaseError,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.k_map import KMap
     from kanon_sql.models.recursive_cl_diversity import RecursiveCLDiversity
     from kanon_sql.models.t_closeness import TCloseness
-    from kanon_sql.policy import Destination, Policy, read_policy, write_policy
+    from kanon_sql.policy import Policy, read_policy, write_policy
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
     from kanon_sql.progress import Progress
     from kanon_sql.published import Published
@@ -91,7 +92,7 @@ _HOME = {
     "KMap": "models.k_map",
     "RecursiveCLDiversity": "models.recursive_cl_diversity",
     "TCloseness": "models.t_closeness",
-    "Destination": "policy",
+    "Destination": "destination",
     "Policy": "policy",
     "read_policy": "policy",
     "write_policy": "policy",

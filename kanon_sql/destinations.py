@@ -45,12 +45,17 @@ _WORD = re.compile(r"[^\W\d]\w*")
 # Types whose values would not come back as they were.
 _NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\bUNION\(")
 _NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP)\(")
+DATABASE = "duckdb"
+"""The format of files that are databases."""
 _FORMATS = {
     ".parquet": "parquet",
     ".csv": "csv",
     ".json": "json",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".duckdb": DATABASE,
+    ".ddb": DATABASE,
+    ".db": DATABASE,
 }
 
 
@@ -110,19 +115,30 @@ def check_file(source: Source, path: Path, *, replace: bool) -> str:
         UsageError: its suffix is not known, it exists and may not be replaced, or it is what is to be anonymized.
         SourceError: its directory does not exist.
     """
-    format_name = _FORMATS.get(path.suffix.lower())
-    if format_name is None:
-        raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(_FORMATS)}.")
+    format_name = check_format(path)
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
-    if source.file is not None and is_among(source.file, path):
-        raise UsageError(f"{path} is what is to be anonymized: write the release to another file.")
+    itself = source.database is not None and path.exists() and path.samefile(source.database)
+    if itself or (source.file is not None and is_among(source.file, path)):
+        raise UsageError(f"{path} is what is to be anonymized: write the release to another file, or give --in-place.")
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
     return format_name
 
 
-def _require_types(publication: Publication, format_name: str) -> None:
+def check_format(path: Path) -> str:
+    """Return the format of a file that a release is written to.
+
+    Raises:
+        UsageError: its suffix is not known.
+    """
+    format_name = _FORMATS.get(path.suffix.lower())
+    if format_name is None:
+        raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(_FORMATS)}.")
+    return format_name
+
+
+def require_types(publication: Publication, format_name: str) -> None:
     """Raise unless a format can hold the types of the published columns.
 
     Raises:
@@ -154,13 +170,13 @@ def publish_table(
     seconds: dict[str, float] = {}
     with engine.transaction():
         with timed(seconds, "publish"):
-            _recode(engine, publication, lookups)
+            recode(engine, publication, lookups)
             engine.run(sql.create_table(staging, release_query(publication, lookups)), "make the release")
         with timed(seconds, "verify"):
-            verification = _verified(engine, publication, lookups, staging, expected)
+            verification = verified(engine, publication, lookups, staging, expected)
         if ledger is not None:
             ledger.check(staging, seconds)
-        _forget_recoding(engine, publication)
+        forget_recoding(engine, publication)
         _take_name(engine, staging, target, "TABLE")
         if ledger is not None:
             ledger.remember("table", target, verification.rows)
@@ -194,7 +210,7 @@ def publish_view(
             for statement in view_statements(publication, name, staging, own):
                 engine.run(statement, "make the view and its hierarchies")
         with timed(seconds, "verify"):
-            verification = _verified(engine, viewed, lookups, staging, expected)
+            verification = verified(engine, viewed, lookups, staging, expected)
         if ledger is not None:
             ledger.check(staging, seconds)
         _take_name(engine, staging, target, "VIEW")
@@ -215,20 +231,8 @@ def publish_file(
     """Write a release to a file; it is verified as it can be read back, then takes its name in one step."""
     engine = source.engine
     format_name = check_file(source, path, replace=replace)
-    _require_types(publication, format_name)
-    partial = path.with_name(f".kanon-{time.time_ns():x}.partial")
-    lookups = readable_lookups(publication.hierarchies)
-    seconds: dict[str, float] = {}
-    try:
-        with timed(seconds, "publish"):
-            _recode(engine, publication, lookups)
-            query = release_query(publication, lookups)
-            engine.run(copy_statement(query, partial, format_name), "write the release")
-        with timed(seconds, "verify"):
-            output = reading_back(publication, partial, format_name)
-            verification = _verified(engine, publication, lookups, output, expected)
-        if ledger is not None:
-            ledger.check(output, seconds)
+
+    def take_name(partial: Path, verification: Verification) -> None:
         recording = ledger is not None and ledger.unwritable is None
         with engine.transaction() if recording else nullcontext():
             if ledger is not None:
@@ -237,11 +241,55 @@ def publish_file(
                 partial.replace(path)
             except OSError as error:
                 raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+
+    verification, seconds = write_file(source, publication, path, format_name, expected, take_name, ledger)
+    return Published(str(path), verification, seconds, None if ledger is None else ledger.unwritable)
+
+
+def write_file(
+    source: Source,
+    publication: Publication,
+    path: Path,
+    format_name: str,
+    expected: Expected,
+    finish: Callable[[Path, Verification], None],
+    ledger: Watch | None = None,
+) -> tuple[Verification, dict[str, float]]:
+    """Write a release beside where it is to be, verify it there, and hand it on; it is gone afterwards.
+
+    Args:
+        source: what is anonymized.
+        publication: what is published.
+        path: where it is to be.
+        format_name: of the file.
+        expected: what the search counted.
+        finish: gives the verified file its name.
+        ledger: asked before that.
+
+    Returns:
+        What was found in the file, and the seconds that it took.
+    """
+    engine = source.engine
+    require_types(publication, format_name)
+    partial = path.with_name(f".kanon-{time.time_ns():x}.partial")
+    lookups = readable_lookups(publication.hierarchies)
+    seconds: dict[str, float] = {}
+    try:
+        with timed(seconds, "publish"):
+            recode(engine, publication, lookups)
+            query = release_query(publication, lookups)
+            engine.run(copy_statement(query, partial, format_name), "write the release")
+        with timed(seconds, "verify"):
+            output = reading_back(publication, partial, format_name)
+            verification = verified(engine, publication, lookups, output, expected)
+        if ledger is not None:
+            ledger.check(output, seconds)
+        finish(partial, verification)
     finally:
         with suppress(OSError):
             partial.unlink()
-        _forget_recoding(engine, publication)
-    return Published(str(path), verification, seconds, None if ledger is None else ledger.unwritable)
+        forget_recoding(engine, publication)
+    return verification, seconds
 
 
 def publish_frame(
@@ -253,36 +301,42 @@ def publish_frame(
     seconds: dict[str, float] = {}
     try:
         with timed(seconds, "publish"):
-            _recode(engine, publication, lookups)
+            recode(engine, publication, lookups)
             query = release_query(publication, lookups)
             engine.run(sql.create_table(staging, query, temporary=True), "make the release")
         with timed(seconds, "verify"):
-            verification = _verified(engine, publication, lookups, staging, expected)
+            verification = verified(engine, publication, lookups, staging, expected)
         frame = engine.fetched(staging, fetch)
     finally:
         engine.run(sql.drop(staging), "drop the copy that was fetched")
-        _forget_recoding(engine, publication)
+        forget_recoding(engine, publication)
     return frame, Published("data frame", verification, seconds)
 
 
-def _recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
+def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
     """Go through the steps of a local recoding."""
     for number, statement in enumerate(recoding_statements(publication, lookups)):
         engine.run(statement, f"step {number} of the recoding" if number else "combinations of values")
 
 
-def _forget_recoding(engine: Engine, publication: Publication) -> None:
+def forget_recoding(engine: Engine, publication: Publication) -> None:
+    """Drop what a local recoding worked on."""
     if isinstance(publication.recoding, Local):
         engine.run(sql.drop(publication.combinations), "drop the combinations of values")
 
 
-def _verified(
+def verified(
     engine: Engine,
     publication: Publication,
     lookups: dict[str, exp.Table],
     output: exp.Expr,
     expected: Expected,
 ) -> Verification:
+    """Return what is found in an output; arguments are those of ``verify``.
+
+    Raises:
+        VerificationError: it is not what it should be.
+    """
     found = [column.name for column in engine.columns(output)]
     return verify(engine, publication, lookups, output, expected=expected, columns_found=found)
 

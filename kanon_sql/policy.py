@@ -24,7 +24,7 @@
                                     # of mondrian: choose = "range", cut = "strict", labels = "tree", numbers = "range"
 
     [release]
-    into = "patients_k5"                # or out = "patients_k5.parquet"
+    into = "patients_k5"                # or out = "patients_k5.parquet", or in_place = true (and backup = "FILE")
     as = "table"                        # or "view"
     seed = 42
 
@@ -42,6 +42,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.cutting import OPTIONS, Cutting, cutting_of
+from kanon_sql.destination import Destination
 from kanon_sql.errors import PolicyError, SourceError, UsageError
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -59,8 +60,6 @@ Algorithm = Literal[
     "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg", "mondrian", "mondrian-plus"
 ]
 Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
-Kind = Literal["table", "view"]
-
 DEFAULT_K = 5
 DEFAULT_MAX_SUPPRESSED = 0.02
 
@@ -169,27 +168,6 @@ class Policy:
         return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=1)
 
 
-@dataclass(frozen=True)
-class Destination:
-    """Where a release goes: at most one of ``into`` and ``out``.
-
-    Attributes:
-        into: name of a table or view in the database.
-        kind: which of the two.
-        out: a file, its format by its suffix.
-        replace: whether something of that name may be replaced.
-    """
-
-    into: str | None = None
-    kind: Kind = "table"
-    out: Path | None = None
-    replace: bool = False
-
-    def __post_init__(self) -> None:
-        if self.into is not None and self.out is not None:
-            raise UsageError("A release goes to one place: give --into or --out, not both.")
-
-
 def suppression_limit(given: float | str) -> float | str:
     """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``.
 
@@ -214,7 +192,7 @@ _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "distance", "population", *REQUIREMENTS},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", *OPTIONS},
-    "release": {"into", "as", "out", "seed", "replace"},
+    "release": {"into", "as", "out", "in_place", "backup", "seed", "replace"},
 }
 
 
@@ -255,6 +233,8 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
         "into": destination.into,
         "as": destination.kind if destination.into else None,
         "out": os.path.relpath(destination.out, path.parent) if destination.out else None,
+        "in_place": destination.in_place or None,
+        "backup": os.path.relpath(destination.backup, path.parent) if destination.backup else None,
         "seed": policy.seed,
         "replace": destination.replace or None,
     }
@@ -308,10 +288,13 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         directory=directory,
     )
     out = _checked(release.get("out"), str, "release.out")
+    backup = _checked(release.get("backup"), str, "release.backup")
     destination = Destination(
         into=_checked(release.get("into"), str, "release.into"),
         kind=_one_of(release.get("as", "table"), ("table", "view"), "release.as"),
         out=directory / out if out else None,
+        in_place=_checked(release.get("in_place", False), bool, "release.in_place"),
+        backup=directory / backup if backup else None,
         replace=_checked(release.get("replace", False), bool, "release.replace"),
     )
     return policy, destination

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -11,6 +11,41 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.class_check import Verification
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """What became of a table that was anonymized in place, and of the file that it is in.
+
+    Attributes:
+        done: whether it was done; False where it was only tried.
+        file: the file.
+        bytes_before: its size.
+        bytes_after: its size now, or the size that it would have.
+        kept: constraints and indexes that stay.
+        removed: constraints, defaults, indexes, columns and types that went.
+        hierarchies: hierarchies in the database that were left out, since they list values of the table.
+        views: views over the table that read labels now.
+        backup: the copy of the file as it was; None if none was asked for.
+    """
+
+    done: bool
+    file: Path
+    bytes_before: int
+    bytes_after: int
+    kept: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    hierarchies: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    backup: Path | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {
+            **asdict(self),
+            "file": str(self.file),
+            "backup": None if self.backup is None else str(self.backup),
+        }
 
 
 @dataclass(frozen=True)
@@ -22,12 +57,14 @@ class Published:
         verification: what was found in it.
         seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
         not_remembered: why it could not be written into the ledger of its database; None if it was, or there is none.
+        in_place: what became of the table and its file, where the release took their place.
     """
 
     destination: str
     verification: Verification
     seconds: dict[str, float]
     not_remembered: str | None = None
+    in_place: InPlace | None = None
 
 
 class Watch(Protocol):

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kanon_sql import sql
 from kanon_sql.bookkeeping.ledger import Ledger
 from kanon_sql.class_check import ModelResult, Verification
-from kanon_sql.destinations import (
-    check_file,
-    check_target,
-    kind_of,
-    publish_file,
-    publish_frame,
-    publish_table,
-    publish_view,
-)
+from kanon_sql.destination import Destination
+from kanon_sql.destinations import DATABASE, check_file, publish_file, publish_frame, publish_table, publish_view
 from kanon_sql.errors import UsageError
-from kanon_sql.plan import Plan, logged_script, release_plan
-from kanon_sql.policy import Destination, Policy
-from kanon_sql.publish import readable_lookups, release_query
-from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
+from kanon_sql.in_place.publish import HowInPlace, check_in_place, publish_in_place
+from kanon_sql.new_database import publish_database
+from kanon_sql.plan import Plan, logged_script
 from kanon_sql.recoding import Local, Multidimensional, by_name
+from kanon_sql.release_sql import plan_of
 from kanon_sql.release_summary import summary_of
 from kanon_sql.verify import Expected
-from kanon_sql.written_files import copy_statement, reading_back
 
 if TYPE_CHECKING:
     import os
 
-    from sqlglot import exp
-
     from kanon_sql.measures.objective import Objective
     from kanon_sql.measures.summary import ClassCounts
+    from kanon_sql.policy import Policy
     from kanon_sql.preparation import Prepared
     from kanon_sql.publication import Publication
     from kanon_sql.published import Published
@@ -208,7 +198,7 @@ class Release:
         return self._noted(publish_view(source, self.publication, name, self._expected, replace=replace, ledger=ledger))
 
     def to_file(self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False) -> Published:
-        """Write the release to a Parquet, CSV or JSON file.
+        """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
 
         Other arguments are those of ``to_table``. The database of a source is opened for writing, to remember the
         release there; where that cannot be, ``not_remembered`` of what is returned says why.
@@ -220,12 +210,45 @@ class Release:
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
         source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
-        check_file(source, Path(path), replace=replace)
+        format_name = check_file(source, Path(path), replace=replace)
         if ledger is not None:
             ledger.open()
+        publish = publish_database if format_name == DATABASE else publish_file
         return self._noted(
-            publish_file(source, self.publication, Path(path), self._expected, replace=replace, ledger=ledger)
+            publish(source, self.publication, Path(path), self._expected, replace=replace, ledger=ledger)
         )
+
+    def in_place(
+        self,
+        *,
+        backup: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        replace: bool = False,
+        ignore_ledger: bool = False,
+    ) -> Published:
+        """Put the release in the place of its table, and leave no raw value of it in the file (see docs/in-place.md).
+
+        The release is of no more use afterwards: the rows that it was made from are gone.
+
+        Args:
+            backup: where the file is copied to first, raw values and all.
+            dry_run: whether to make and check everything, and then to leave the file as it is.
+            replace: whether the backup may replace a file.
+            ignore_ledger: as for ``to_table``.
+
+        Raises:
+            UsageError: the source is no table of a file, or something rests on its rows.
+            SourceError: a file cannot be written, or another process has it open.
+            VerificationError: the output is not what it should be; the file is as it was.
+            JointReleaseError: it says too much beside an earlier release of the table; the file is as it was.
+        """
+        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
+        how = HowInPlace(None if backup is None else Path(backup), dry_run=dry_run, replace=replace)
+        check_in_place(source, how)
+        source.make_writable()
+        published = publish_in_place(source, self.publication, self._expected, how, ledger)
+        source.gone = not dry_run
+        return self._noted(published)
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
         """Return the release as a pandas data frame with an index of its own."""
@@ -249,6 +272,7 @@ class Release:
         Raises:
             VerificationError: the output is not what it should be.
         """
+        self.prepared.source.require_rows()
         _, published = publish_frame(self.prepared.source.engine, self.publication, self._expected, lambda _: None)
         return published.verification
 
@@ -257,8 +281,12 @@ class Release:
         replace = destination.replace
         if destination.out is not None:
             return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger)
+        if destination.in_place:
+            return self.in_place(
+                backup=destination.backup, dry_run=destination.dry_run, replace=replace, ignore_ledger=ignore_ledger
+            )
         if destination.into is None:
-            raise UsageError("Say where the release should go: --into NAME or --out FILE.")
+            raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
         if destination.kind == "view":
             return self.to_view(destination.into, replace=replace, ignore_ledger=ignore_ledger)
         return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger)
@@ -272,29 +300,8 @@ class Release:
             destination: where the release goes; without one, the statement returns its rows.
             stands_alone: whether hierarchies that are stored in the database are written out too.
         """
-        source, publication = self.prepared.source, self.publication
-        if stands_alone:
-            trees = {name: replace(tree, stored=None) for name, tree in publication.trees.items()}
-            publication = replace(publication, trees=trees)
         destination = destination or Destination()
-        lookups = readable_lookups(publication.hierarchies, stored=not stands_alone)
-        query = release_query(publication, lookups)
-        make: tuple[exp.Expr, ...] = (query,)
-        output: exp.Expr | None = None
-        if destination.out is not None and not stands_alone:
-            form = check_file(source, destination.out, replace=True)
-            make = (copy_statement(query, destination.out, form),)
-            output = reading_back(publication, destination.out, form)
-        elif destination.into is not None:
-            output = check_target(source, destination.into, destination.kind, replace=True)
-            make = (sql.create_table(output.copy(), query),)
-            if destination.kind == "view":
-                require_viewable(publication)
-                make = view_statements(publication, destination.into, output, lookups)
-                lookups = view_lookups(publication, destination.into)
-            if destination.replace and (existing := kind_of(source.engine, output)):
-                make = (sql.drop(output, existing), *make)
-        return release_plan(source, publication, make, output, lookups, stands_alone=stands_alone)
+        return plan_of(self.prepared.source, self.publication, destination, stands_alone=stands_alone)
 
     def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
         """Return the script that makes the release: what is run, as text that can be run again elsewhere.
@@ -361,6 +368,7 @@ class Release:
 
     def _ledger(self, *, ignore: bool) -> Ledger | None:
         """Return the ledger of the database that was opened for the source; None where there is none to write to."""
+        self.prepared.source.require_rows()
         if self.prepared.source.database is None:
             return None
         return Ledger(self.policy, self.prepared, self.publication, ignore=ignore)
@@ -370,6 +378,7 @@ class Release:
             return {"pandas": relation.df, "polars": relation.pl, "arrow": relation.to_arrow_table}[kind]()
 
         engine = self.prepared.source.engine
+        self.prepared.source.require_rows()
         frame, published = publish_frame(engine, self.publication, self._expected, fetch)
         self._noted(published)
         return frame

@@ -26,6 +26,7 @@ def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
         "measure": release.policy.measure,
         "source": release.prepared.source.name,
         "destination": published.destination if published else None,
+        "in_place": published.in_place.summary() if published and published.in_place else None,
         "levels": release.levels,
         "labels": release.labels,
         "steps": release.steps,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +9,19 @@ import typer
 
 from kanon_sql.anonymizer import make_release
 from kanon_sql.cli.conflicts import check_options
+from kanon_sql.cli.destination_options import (
+    BackupOption,
+    DryRunOption,
+    InPlaceAsked,
+    InPlaceOption,
+    IntoOption,
+    KindOption,
+    OutOption,
+    asked_destination,
+    check_destination,
+    check_policy_file,
+    save_policy_as,
+)
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.model_options import (
     AlphaOption,
@@ -56,10 +66,10 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, visible
 from kanon_sql.cli.release_tables import print_release
-from kanon_sql.destinations import check_file, check_target
-from kanon_sql.engine.sources import Source, open_source
-from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.policy import Algorithm, Destination, Kind, Policy, read_policy, write_policy
+from kanon_sql.destination import Destination
+from kanon_sql.engine.sources import open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.policy import Algorithm, Policy, read_policy
 from kanon_sql.progress import Progress
 from kanon_sql.release import Release
 
@@ -79,6 +89,11 @@ SqlOfRelease = Annotated[
 
 _APART = {
     ("into", "out"): "a release goes to one place",
+    ("into", "in_place"): "a release goes to one place",
+    ("out", "in_place"): "a release goes to one place",
+    ("in_place", "kind"): "--as says what --into makes",
+    ("sql", "dry_run"): "--sql changes nothing anyway",
+    ("dry_run", "save_policy"): "--dry-run writes nothing",
     ("out", "kind"): "--as says what --into makes",
     ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
     ("sql", "ignore_ledger"): "--sql publishes nothing, and so checks nothing",
@@ -143,15 +158,12 @@ def anonymize_command(
         Path | None,
         typer.Option("--save-policy", metavar="FILE", help="Write what was asked for as a kanon.toml."),
     ] = None,
-    into: Annotated[
-        str | None,
-        typer.Option("--into", metavar="NAME", help="Put the release into the database under this name."),
-    ] = None,
-    kind: Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv or .json file."),
-    ] = None,
+    into: IntoOption = None,
+    kind: KindOption = None,
+    out: OutOption = None,
+    in_place: InPlaceOption = False,
+    backup: BackupOption = None,
+    dry_run: DryRunOption = False,
     replace_existing: ReplaceOption = False,
     ignore_ledger: Annotated[
         bool,
@@ -169,12 +181,16 @@ def anonymize_command(
     """
     check_options(context, _APART)
     base, in_file = read_policy(policy_file) if policy_file is not None else (Policy(), Destination())
-    destination = _destination(in_file, into, kind, out, replace_existing=replace_existing)
-    if sql is None and destination.into is None and destination.out is None:
-        raise UsageError("Say where the release should go: --into NAME or --out FILE; or --sql to see the SQL only.")
+    asked = InPlaceAsked(in_place, backup, dry_run)
+    destination = asked_destination(in_file, into, kind, out, asked, replace_existing=replace_existing)
+    if sql is None and not destination.is_somewhere:
+        raise UsageError(
+            "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only."
+        )
     if save_policy is not None:
-        _check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
-    opened = open_source(source, table, writable=destination.into is not None and sql is None)
+        check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
+    changes_source = destination.into is not None or destination.in_place
+    opened = open_source(source, table, writable=changes_source and sql is None)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         opened.engine.listener = talk.statement
         policy = overridden(
@@ -207,7 +223,7 @@ def anonymize_command(
             },
         )
         if sql is None:
-            _check_destination(opened, destination)
+            check_destination(opened, destination)
         release = make_release(opened, policy, talk)
         _say_what_was_chosen(release, destination, talk)
         if sql is not None:
@@ -217,7 +233,7 @@ def anonymize_command(
         published = release.publish(destination, ignore_ledger=ignore_ledger)
         with interrupted_after(f"the release is there: {published.destination}"):
             if save_policy is not None:
-                _write_policy(policy, destination, save_policy)
+                save_policy_as(policy, destination, save_policy)
             talk.end()
             if published.not_remembered is not None:
                 talk.note(f"The ledger does not know of this release: {published.not_remembered}")
@@ -229,75 +245,6 @@ def summary_of(release: Release, published: Published) -> dict[str, Any]:
     roles = release.prepared.roles
     left_out = [column.name for column in (*roles.identifying, *roles.dropped)]
     return {**release.summary(published), "columns_left_out": left_out}
-
-
-def _destination(
-    in_file: Destination, into: str | None, kind: Kind | None, out: Path | None, *, replace_existing: bool
-) -> Destination:
-    """Return where the release goes: what the policy file says, and over it what the command line says.
-
-    Raises:
-        UsageError: it would have no name, or --as says what it is although it is a file.
-    """
-    said: dict[str, Any] = {}
-    if into is not None:
-        said |= {"into": into, "out": None}
-    if out is not None:
-        said |= {"into": None, "out": out}
-    if kind is not None:
-        said |= {"kind": kind}
-    if replace_existing:
-        said |= {"replace": True}
-    destination = replace(in_file, **said)
-    if destination.into is not None and not destination.into.strip():
-        raise UsageError("The name of the release is empty: say after --into what it should be called.")
-    if kind is not None and destination.into is None:
-        raise UsageError("--as says what --into makes: give --into NAME too, or leave it out.")
-    return destination
-
-
-def _check_policy_file(path: Path, others: list[Path | None], *, replace_existing: bool) -> None:
-    """Refuse a file for the policy before any work is done for it.
-
-    Raises:
-        UsageError: it exists and may not be replaced, or it is the table or the release.
-        SourceError: its directory does not exist, or it is one.
-    """
-    if not path.parent.is_dir():
-        raise SourceError(f"The directory {path.parent}, where --save-policy should write, does not exist.")
-    if path.is_dir():
-        raise SourceError(f"{path} is a directory: say after --save-policy which file in it.")
-    if any(other is not None and other.resolve() == path.resolve() for other in others):
-        raise UsageError(f"{path} cannot be the policy too: give another name after --save-policy.")
-    if path.exists() and not replace_existing:
-        raise UsageError(f"{path} exists already: give another name after --save-policy, or replace it (--replace).")
-
-
-def _write_policy(policy: Policy, destination: Destination, path: Path) -> None:
-    """Write a policy whole or not at all.
-
-    Raises:
-        SourceError: it cannot be written.
-    """
-    partial = path.with_name(f".{path.name}.{time.time_ns():x}.partial")
-    try:
-        write_policy(policy, destination, partial)
-        partial.replace(path)
-    except SourceError as error:
-        raise SourceError(f"The release is there. {str(error).replace(str(partial), str(path))}") from None
-    except OSError as error:
-        raise SourceError(f"The release is there. The policy cannot be written to {path}: {error.strerror}.") from None
-    finally:
-        with suppress(OSError):
-            partial.unlink()
-
-
-def _check_destination(source: Source, destination: Destination) -> None:
-    """Refuse a destination before any work is done for it."""
-    if destination.out is not None:
-        check_file(source, destination.out, replace=destination.replace)
-    elif destination.into is not None:
-        check_target(source, destination.into, destination.kind, replace=destination.replace)
 
 
 def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk) -> None:

@@ -30,10 +30,10 @@ from kanon_sql.demo import (
     mark_as_ours,
     release_name,
 )
+from kanon_sql.destination import Destination
 from kanon_sql.dialect import script
 from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.engine.sources import Source
-from kanon_sql.policy import Destination
 from kanon_sql.progress import Progress
 
 if TYPE_CHECKING:

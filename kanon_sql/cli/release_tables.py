@@ -18,6 +18,8 @@ def print_release(summary: dict[str, Any]) -> None:
     else:
         _print_levels(summary)
     print_pairs(_findings(summary))
+    if summary["in_place"] is not None:
+        print_pairs(_in_place(summary["in_place"]))
 
 
 def _print_levels(summary: dict[str, Any]) -> None:
@@ -95,6 +97,25 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if summary["columns_left_out"]:
         pairs.append(("left out", ", ".join(summary["columns_left_out"])))
+    return pairs
+
+
+def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what became of a table in place, and of its file."""
+    sizes = f"{outcome['bytes_before'] / 1e6:,.1f} MB -> {outcome['bytes_after'] / 1e6:,.1f} MB"
+    pairs = [("file", f"{outcome['file']}: {'rewritten' if outcome['done'] else 'would be rewritten'}, {sizes}")]
+    if outcome["backup"] is not None:
+        made = "the file as it was, raw values and all" if outcome["done"] else "would be made first"
+        pairs.append(("backup", f"{outcome['backup']}: {made}"))
+    told = {
+        "kept": "kept",
+        "removed": "removed",
+        "hierarchies": "hierarchies removed",
+        "views": "views that read labels",
+    }
+    pairs += [(title, "; ".join(outcome[name])) for name, title in told.items() if outcome[name]]
+    if not outcome["done"]:
+        pairs.append(("dry run", "everything was made and checked; nothing was changed"))
     return pairs
 
 

@@ -132,6 +132,39 @@ class DuckDBEngine:
         self._attached[file] = name
         return name
 
+    def attach_new(self, path: Path) -> str:
+        """Attach a database file that is not there yet, for writing; return the name that it has until ``detach``.
+
+        Raises:
+            SourceError: it cannot be made.
+            UsageError: a transaction is open, in which it could not be detached again.
+        """
+        if not self._owned and self.in_transaction():
+            raise UsageError("The connection has a transaction open; commit it or roll it back, then publish.")
+        taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
+        name = unused_name("kanon_new", taken)
+        self._attach_file(path, sql.identifier(name), writable=True)
+        return name
+
+    def detach(self, name: str) -> None:
+        """Let go of a database that ``attach_new`` made, all of it written to its file."""
+        self._call(
+            lambda: self._execute(exp.Command(this="CHECKPOINT", expression=sql.identifier(name))), "write", None
+        )
+        self._execute(exp.Detach(this=sql.identifier(name)))
+
+    def abandon(self, name: str) -> None:
+        """Let go of a database that ``attach_new`` made and that nobody wants, if it is still attached."""
+        with suppress(duckdb.Error):
+            self._execute(exp.Detach(this=sql.identifier(name)))
+
+    def leave_file(self) -> None:
+        """Let go of the file, under whose name another one lies now; temporary tables stay."""
+        if self._file is not None:
+            self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
+            self._execute(exp.Detach(this=self._file[1].copy()))
+            self._file = None
+
     def _attach(self, *, writable: bool) -> None:
         if self._file is None:
             return

@@ -39,6 +39,7 @@ class Source:
         frame_kind: the kind of data frame that was handed in, if one was.
         setup: statements that a script must begin with to have the relation.
         writable: whether tables can be made in the database.
+        gone: whether a release has taken its place, so that its rows are no more.
     """
 
     engine: DuckDBEngine
@@ -50,10 +51,20 @@ class Source:
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()
     writable: bool = True
+    gone: bool = False
 
     def __post_init__(self) -> None:
         if not self.columns:
             self.columns = self.engine.columns(self.relation)
+
+    def require_rows(self) -> None:
+        """Raise where a release has taken the place of the table.
+
+        Raises:
+            UsageError: it has.
+        """
+        if self.gone:
+            raise UsageError(f"{self.name} was anonymized in place: the rows that it had are gone. Open it anew.")
 
     def make_writable(self) -> None:
         """Open the database for writing if it was opened for reading.

@@ -1,0 +1,266 @@
+"""Anonymizing a table in place: all or nothing, and nothing of what was there is left in the file.
+
+DuckDB keeps what is deleted: in freed blocks, in its log, in statistics. So the file is not changed at all. A new one
+is made beside it, with the release and everything else that is in the database, and takes its name in one step:
+
+1. See what stands around the table, and refuse what cannot go on (``facts``, ``changes``).
+2. Merge the log of the database into its file, so that the file is all there is.
+3. Make the new database in a directory of our own: definitions, other tables, the release, indexes (``rewrite``).
+4. Verify the release in it; ask the ledger; try every view that reads the table.
+5. Copy the old file, if a backup was asked for.
+6. The new file, all of it on the disk, takes the name of the old one.
+
+Whoever stops this before 6, or pulls the plug, finds the old file; after it, the new one. The lock on the old file is
+held from before the new database is made to the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.destinations import check_format, forget_recoding, recode, verified, write_file
+from kanon_sql.engine.sources import open_database
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.in_place.facts import facts_of
+from kanon_sql.in_place.rewrite import rewrite_of
+from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.published import InPlace, Published
+from kanon_sql.timing import timed
+from kanon_sql.whole_files import copy_whole, require_no_log, require_replaceable, require_space, take_place, workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kanon_sql.class_check import Verification
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.sources import Source
+    from kanon_sql.in_place.facts import TableFacts, ViewFacts
+    from kanon_sql.in_place.rewrite import Rewrite
+    from kanon_sql.publication import Publication
+    from kanon_sql.published import Watch
+    from kanon_sql.verify import Expected
+
+
+@dataclass(frozen=True)
+class HowInPlace:
+    """How a table is anonymized in place.
+
+    Attributes:
+        backup: where the file is copied to first.
+        dry_run: whether everything is made and checked, and nothing changed.
+        replace: whether the backup may replace a file.
+    """
+
+    backup: Path | None = None
+    dry_run: bool = False
+    replace: bool = False
+
+
+def check_in_place(source: Source, how: HowInPlace) -> None:
+    """Refuse what cannot be anonymized in place, before any work is done for it.
+
+    Raises:
+        UsageError: the source is no table of a file, something rests on its rows, or the backup has the name of a file.
+        SourceError: the file or its directory is read-only, or the disk has no room.
+    """
+    file = _file_of(source)
+    real = require_replaceable(file)
+    _check_backup(file, how)
+    if source.database is None:
+        check_format(file)
+        needed = real.stat().st_size
+    else:
+        facts_of(source)
+        needed = _bytes_used(source.engine)
+    require_space(real.parent, needed, f"The new {file.name}")
+    if how.backup is not None:
+        require_space(how.backup.parent, real.stat().st_size, "The backup")
+
+
+def publish_in_place(
+    source: Source, publication: Publication, expected: Expected, how: HowInPlace, ledger: Watch | None = None
+) -> Published:
+    """Put a release in the place of its table; see above.
+
+    Raises:
+        UsageError: something rests on the rows of the table, or a view would fail.
+        SourceError: a file cannot be written; the old one is as it was.
+        VerificationError: the output is not what it should be; the file is as it was.
+    """
+    check_in_place(source, how)
+    if source.database is None:
+        return _replace_data_file(source, publication, expected, how)
+    engine, file = source.engine, source.database
+    real = require_replaceable(file)
+    lookups = readable_lookups(publication.hierarchies)
+    seconds: dict[str, float] = {}
+    # 1. What stands around the table.
+    facts = facts_of(source)
+    # 2. The log.
+    if not how.dry_run:
+        engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
+    with workspace(real) as directory:
+        new_file = directory / f"new{real.suffix}"
+        name = engine.attach_new(new_file)
+        try:
+            # 3. The new database.
+            with timed(seconds, "publish"):
+                rewrite = _rewrite(source, publication, facts, name)
+                recode(engine, publication, lookups)
+                _run(engine, rewrite)
+            # 4. What is in it.
+            with timed(seconds, "verify"):
+                verification = verified(engine, publication, lookups, rewrite.target, expected)
+            if ledger is not None:
+                ledger.check(rewrite.target, seconds)
+            forget_recoding(engine, publication)
+            with timed(seconds, "write"):
+                engine.detach(name)
+        except BaseException:
+            engine.abandon(name)
+            raise
+        _try_views(source, facts, new_file)
+        before, after = real.stat().st_size, new_file.stat().st_size
+        if not how.dry_run:
+            with timed(seconds, "write"):
+                # 5. The backup.
+                if how.backup is not None:
+                    copy_whole(real, how.backup)
+                # 6. The new file.
+                require_no_log(real, new_file)
+                take_place(new_file, real)
+                engine.leave_file()
+    changes = rewrite.changes
+    outcome = InPlace(
+        done=not how.dry_run,
+        file=file,
+        bytes_before=before,
+        bytes_after=after,
+        kept=changes.kept,
+        removed=changes.removed,
+        hierarchies=rewrite.hierarchies,
+        views=changes.views,
+        backup=how.backup,
+    )
+    return Published(f"{file}: {facts.name}", verification, seconds, in_place=outcome)
+
+
+def in_place_statements(source: Source, publication: Publication) -> tuple[tuple[exp.Expr, ...], exp.Table]:
+    """Return the statements that make the new database, which is then given the name of the old one, and its table."""
+    if source.database is None:
+        raise UsageError(f"{source.name} is not in a database: --sql shows how the file is made with --out FILE.")
+    name = "kanon_new"
+    rewrite = _rewrite(source, publication, facts_of(source), name)
+    new_file = source.database.with_name(f"{source.database.stem}.new{source.database.suffix}")
+    attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
+    begin, commit = exp.Transaction(), exp.Commit()
+    made = (attach, begin, *rewrite.schema, commit, *rewrite.rows, rewrite.release, *rewrite.after)
+    return made, rewrite.target
+
+
+def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: str) -> Rewrite:
+    engine = source.engine
+    query = release_query(publication, readable_lookups(publication.hierarchies))
+    ((old,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
+    return rewrite_of(facts, publication, query, stored_hierarchies(engine).values(), old, new)
+
+
+def _run(engine: Engine, rewrite: Rewrite) -> None:
+    with engine.transaction():
+        for statement in rewrite.schema:
+            engine.run(statement, "definitions of the new database")
+    for statement in rewrite.rows:
+        engine.run(statement, "rows of another table")
+    engine.run(rewrite.release, "make the release")
+    for statement in rewrite.after:
+        engine.run(statement, "indexes and comments")
+
+
+def _try_views(source: Source, facts: TableFacts, new_file: Path) -> None:
+    """Read every view over the table in the new database.
+
+    Raises:
+        UsageError: one fails that did not fail before.
+    """
+    if not facts.views:
+        return
+    with open_database(new_file, writable=False) as new:
+        failing = [view for view in facts.views if not _can_be_read(new, view)]
+    broken = [view for view in failing if _can_be_read(source.engine, view)]
+    if broken:
+        names = ", ".join(view.name for view in broken)
+        raise UsageError(
+            f"Views that read {facts.name!r} would fail on the release ({names}): they use columns that are not "
+            "published, or take labels for numbers or dates. Change or drop them first. Nothing was changed."
+        )
+
+
+def _can_be_read(engine: Engine, view: ViewFacts) -> bool:
+    relation = sql.relation(view.name, view.schema)
+    rows = exp.select(sql.named(exp.Anonymous(this="HASH", expressions=[exp.column("row")]), "row"))
+    every = rows.from_(sql.aliased(relation, "row")).subquery("rows")
+    try:
+        engine.row(exp.select(exp.Count(this=exp.column("row"))).from_(every), f"does the view {view.name} work?")
+    except SourceError:
+        return False
+    return True
+
+
+def _replace_data_file(source: Source, publication: Publication, expected: Expected, how: HowInPlace) -> Published:
+    """Put a release in the place of the CSV, Parquet or JSON file that it was made from."""
+    file = _file_of(source)
+    real = require_replaceable(file)
+    sizes = [real.stat().st_size]
+
+    def replace(partial: Path, _: Verification) -> None:
+        sizes.append(partial.stat().st_size)
+        if how.dry_run:
+            return
+        if how.backup is not None:
+            copy_whole(real, how.backup)
+        take_place(partial, real)
+
+    verification, seconds = write_file(source, publication, real, check_format(file), expected, replace)
+    outcome = InPlace(not how.dry_run, file, sizes[0], sizes[1], backup=how.backup)
+    return Published(str(file), verification, seconds, in_place=outcome)
+
+
+def _file_of(source: Source) -> Path:
+    """Return the file that a source is in.
+
+    Raises:
+        UsageError: it is in none that could be replaced.
+    """
+    file = source.database or source.file
+    if file is None:
+        raise UsageError(
+            f"{source.name} cannot be anonymized in place: a new file takes the place of the old one. Open the "
+            "database by its path, or make a table of the release."
+        )
+    if not file.is_file():
+        raise UsageError(f"{file} is not one file: name the file that is to be anonymized in place.")
+    return file
+
+
+def _check_backup(file: Path, how: HowInPlace) -> None:
+    backup = how.backup
+    if backup is None:
+        return
+    if not backup.parent.is_dir():
+        raise SourceError(f"The directory {backup.parent}, where the backup should be, does not exist.")
+    if backup.is_dir():
+        raise SourceError(f"{backup} is a directory: say after --backup which file in it.")
+    if backup.resolve() == file.resolve():
+        raise UsageError("The backup cannot be the file itself: give another name after --backup.")
+    if backup.exists() and not how.replace:
+        raise UsageError(f"{backup} exists already: give another name after --backup, or replace it (--replace).")
+
+
+def _bytes_used(engine: Engine) -> int:
+    ((used,),) = engine.rows(sql.statement("size_of_database"), "size of the database")
+    return int(used)

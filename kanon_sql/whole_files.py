@@ -1,0 +1,127 @@
+"""Files that take the place of others: whole, on the disk, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kanon_sql.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def workspace(beside: Path) -> Iterator[Path]:
+    """Return a directory of our own on the disk of a file, which is gone afterwards with all that is in it.
+
+    Raises:
+        SourceError: none can be made there.
+    """
+    try:
+        directory = Path(tempfile.mkdtemp(prefix=".kanon-", dir=beside.parent))
+    except OSError as error:
+        raise SourceError(f"Nothing can be written to the directory {beside.parent}: {error.strerror}.") from None
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def require_replaceable(path: Path) -> Path:
+    """Return the file that a path leads to, which is to be replaced by another.
+
+    Raises:
+        UsageError: it has other names, which would keep the old content.
+        SourceError: its directory cannot be written to.
+    """
+    real = path.resolve()
+    names = real.stat().st_nlink
+    if names > 1:
+        raise UsageError(
+            f"{path} has {names} names (hard links); the others would keep what is to be removed. Remove them first."
+        )
+    if not os.access(real, os.W_OK) or not os.access(real.parent, os.W_OK):
+        raise SourceError(f"{path} cannot be replaced: the file or its directory is read-only.")
+    return real
+
+
+def require_space(directory: Path, needed: int, what: str) -> None:
+    """Raise where a disk has less room than will be needed.
+
+    Raises:
+        SourceError: it has less.
+    """
+    free = shutil.disk_usage(directory).free
+    if free < needed:
+        raise SourceError(
+            f"{what} needs about {needed / 1e6:,.0f} MB in {directory}, where {free / 1e6:,.0f} MB are free. Make "
+            "room there; nothing was changed."
+        )
+
+
+def take_place(new: Path, old: Path) -> None:
+    """Give a file the name of another, with its owner and permissions: after a crash there is the one or the other.
+
+    Raises:
+        SourceError: it cannot be done; the old one is as it was.
+    """
+    try:
+        facts = old.stat()
+        new.chmod(facts.st_mode & 0o7777)
+        with suppress(PermissionError):  # only root may give files away
+            os.chown(new, facts.st_uid, facts.st_gid)
+        take_name(new, old)
+    except OSError as error:
+        raise SourceError(f"{old} cannot be replaced: {error.strerror}. It is as it was.") from None
+
+
+def take_name(new: Path, name: Path) -> None:
+    """Give a file a name, in one step, once all of it is on the disk; what had the name before is gone."""
+    sync(new)
+    new.replace(name)
+    sync(name.parent)
+
+
+def require_no_log(*databases: Path) -> None:
+    """Raise if there is a log beside a database file, or beside where one is to be: it would be taken for its own.
+
+    Raises:
+        SourceError: there is.
+    """
+    for file in databases:
+        log = file.with_name(f"{file.name}.wal")
+        if log.exists():
+            raise SourceError(
+                f"{log} is there: {file.name} is open elsewhere, or was not closed. Close it, or open and close it."
+            )
+
+
+def copy_whole(file: Path, target: Path) -> None:
+    """Copy a file to another name, all of it on the disk, or not at all.
+
+    Raises:
+        SourceError: it cannot be written.
+    """
+    try:
+        with workspace(target) as directory:
+            partial = directory / "copy"
+            shutil.copy2(file, partial)
+            take_name(partial, target)
+    except OSError as error:
+        raise SourceError(f"The backup {target} cannot be written: {error.strerror}. Nothing was changed.") from None
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on the disk."""
+    if os.name == "nt" and path.is_dir():  # where directories cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

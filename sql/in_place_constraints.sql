@@ -1,0 +1,16 @@
+/* The constraints of a table, and the foreign keys of other tables that refer to it. */
+SELECT
+  schema_name,
+  table_name,
+  constraint_type,
+  constraint_column_names,
+  expression,
+  referenced_table,
+  referenced_column_names,
+  constraint_text
+FROM duckdb_constraints()
+WHERE database_name = CURRENT_DATABASE()
+  AND constraint_type <> 'NOT NULL'
+  AND schema_name = $schema
+  AND (table_name = $name OR referenced_table = $name)
+ORDER BY schema_name, table_name, constraint_index
