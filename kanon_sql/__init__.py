@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
+    from kanon_sql.in_place.clean import Cleaned, clean
     from kanon_sql.measurer import Measured, measure
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
     from kanon_sql.models.beta_likeness import BasicBetaLikeness, EnhancedBetaLikeness
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy import Policy, read_policy, write_policy
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
     from kanon_sql.progress import Progress
-    from kanon_sql.published import Published
+    from kanon_sql.published import InPlace, Published
     from kanon_sql.release import Release
     from kanon_sql.risks.assessment import Risk
     from kanon_sql.roles import NamedColumns
@@ -70,6 +71,9 @@ _HOME = {
     "JointReleaseError": "errors",
     "KanonError": "errors",
     "ledger": "bookkeeping.listing",
+    "Cleaned": "in_place.clean",
+    "clean": "in_place.clean",
+    "InPlace": "published",
     "forget": "bookkeeping.listing",
     "Remembered": "bookkeeping.listing",
     "NoSolutionError": "errors",
@@ -111,6 +115,7 @@ __all__ = [
     "Attacked",
     "BasicBetaLikeness",
     "CheckResult",
+    "Cleaned",
     "Compared",
     "Comparison",
     "DeltaDisclosure",
@@ -120,6 +125,7 @@ __all__ = [
     "EnhancedBetaLikeness",
     "EntropyLDiversity",
     "HierarchyError",
+    "InPlace",
     "JointReleaseError",
     "KAnonymity",
     "KMap",
@@ -147,6 +153,7 @@ __all__ = [
     "anonymize",
     "attack",
     "check",
+    "clean",
     "forget",
     "ledger",
     "measure",

@@ -15,6 +15,7 @@ from kanon_sql.cli import diagnostics
 from kanon_sql.cli.anonymize import anonymize_command
 from kanon_sql.cli.attack import attack_command
 from kanon_sql.cli.check import check_command
+from kanon_sql.cli.clean import clean_command
 from kanon_sql.cli.compare import compare_command
 from kanon_sql.cli.demo import demo_command
 from kanon_sql.cli.hierarchy import hierarchy_app
@@ -43,6 +44,7 @@ app.command("check")(check_command)
 app.command("measure")(measure_command)
 app.command("attack")(attack_command)
 app.command("ledger")(ledger_command)
+app.command("clean")(clean_command)
 app.command("lattice")(lattice_command)
 app.command("compare")(compare_command)
 

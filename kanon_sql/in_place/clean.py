@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.destinations import kind_of
 from kanon_sql.engine.sources import is_database, open_database
 from kanon_sql.errors import UsageError
-from kanon_sql.in_place.publish import HowInPlace, check_backup, try_views
-from kanon_sql.in_place.facts import facts_of_table
-from kanon_sql.in_place.rewrite import copy_of
-from kanon_sql.timing import timed
-from kanon_sql.whole_files import (
-    copy_whole,
-    require_no_log,
-    require_replaceable,
-    require_space,
-    take_place,
-    workspace,
-)
+from kanon_sql.hierarchy.store import SCHEMA, stored_hierarchies
+from kanon_sql.in_place.facts import facts_of_table, tables_of
+from kanon_sql.in_place.publish import HowInPlace, bytes_used, check_backup, try_views
+from kanon_sql.in_place.rewrite import copied_rows, definitions, dropped_type, in_order
+from kanon_sql.names import folded
+from kanon_sql.whole_files import copy_whole, require_no_log, require_replaceable, require_space, take_place, workspace
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from kanon_sql.engine.duckdb import DuckDBEngine
-    from kanon_sql.in_place.facts import TableFacts
+    from kanon_sql.engine.base import Engine, Logged
+    from kanon_sql.in_place.facts import OtherTable, TableFacts
 
 
 @dataclass(frozen=True)
@@ -41,9 +35,9 @@ class Cleaned:
         file: the file.
         bytes_before: its size.
         bytes_after: its size now.
-        dropped: names of the tables that were left out.
         tables: how many tables there are.
-        hierarchies: names of hierarchies in it, which list values of columns.
+        dropped: names of the tables that were left out.
+        hierarchies: names of columns whose hierarchies are in it: these list values.
         backup: the copy of the file as it was; None if none was asked for.
         seconds: that it took.
     """
@@ -51,8 +45,137 @@ class Cleaned:
     file: Path
     bytes_before: int
     bytes_after: int
-    dropped: tuple[str, ...]
     tables: int
+    dropped: tuple[str, ...]
     hierarchies: tuple[str, ...]
     backup: Path | None
     seconds: float
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {
+            **asdict(self),
+            "file": str(self.file),
+            "backup": None if self.backup is None else str(self.backup),
+            "seconds": round(self.seconds, 4),
+        }
+
+
+def clean(
+    source: str | os.PathLike[str],
+    *,
+    drop: Sequence[str] = (),
+    backup: str | os.PathLike[str] | None = None,
+    replace: bool = False,
+    listener: Callable[[Logged], None] | None = None,
+) -> Cleaned:
+    """Rewrite a DuckDB file: what was deleted, replaced or dropped in it is not in its bytes any more.
+
+    A new file is made with all that is in the database now, and takes the name of the old one in one step.
+
+    Args:
+        source: path of the database.
+        drop: names of tables to leave out.
+        backup: where the file is copied to first, with all that was in it.
+        replace: whether the backup may replace a file.
+        listener: is told every statement before it runs.
+
+    Raises:
+        UsageError: it is no database, there is no such table, or something else rests on it.
+        SourceError: another process has the file open, or it cannot be written.
+    """
+    path, how = Path(source), HowInPlace(None if backup is None else Path(backup), replace=replace)
+    begin = time.monotonic()
+    if path.is_file() and not is_database(path):
+        raise UsageError(f"{path} is not a DuckDB database, and only a database keeps what was deleted.")
+    with open_database(path, writable=True) as engine:
+        engine.listener = listener
+        real = require_replaceable(path)
+        check_backup(path, how)
+        require_space(real.parent, bytes_used(engine), f"The new {path.name}")
+        left_out = _facts(engine, drop)
+        engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
+        with workspace(real) as directory:
+            new_file = directory / f"new{real.suffix}"
+            name = engine.attach_new(new_file)
+            tables = [table for table in tables_of(engine) if not _is_among(table, left_out)]
+            try:
+                schema, rows = _statements(engine, tables, left_out, name)
+                with engine.transaction():
+                    for statement in schema:
+                        engine.run(statement, "definitions of the new database")
+                for statement in rows:
+                    engine.run(statement, "rows of a table")
+                engine.detach(name)
+            except BaseException:
+                engine.abandon(name)
+                raise
+            for facts in left_out:
+                try_views(engine, facts.views, new_file, facts.name)
+            hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
+            before, after = real.stat().st_size, new_file.stat().st_size
+            if how.backup is not None:
+                copy_whole(real, how.backup)
+            require_no_log(real, new_file)
+            take_place(new_file, real)
+            engine.leave_file()
+    dropped = tuple(facts.name for facts in left_out)
+    return Cleaned(
+        path,
+        before,
+        after,
+        len([table for table in tables if table.schema != SCHEMA]),
+        dropped,
+        hierarchies,
+        how.backup,
+        time.monotonic() - begin,
+    )
+
+
+def clean_statements(source: str | os.PathLike[str], *, drop: Sequence[str] = ()) -> list[exp.Expr]:
+    """Return the statements that make the new database, which is then given the name of the old one."""
+    path = Path(source)
+    with open_database(path, writable=False) as engine:
+        left_out = _facts(engine, drop)
+        tables = [table for table in tables_of(engine) if not _is_among(table, left_out)]
+        name = "kanon_new"
+        new_file = path.with_name(f"{path.stem}.new{path.suffix}")
+        attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
+        schema, rows = _statements(engine, tables, left_out, name)
+        return [attach, exp.Transaction(), *schema, exp.Commit(), *rows]
+
+
+def _statements(
+    engine: Engine, tables: Sequence[OtherTable], left_out: Sequence[TableFacts], new: str
+) -> tuple[list[exp.Expr], tuple[exp.Expr, ...]]:
+    ((old,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
+    schema = [definitions(old, new)]
+    schema += [sql.drop(sql.relation(facts.name, facts.schema, new)) for facts in left_out]
+    schema += [dropped_type(in_schema, name, new) for facts in left_out for in_schema, name in facts.lists]
+    return schema, copied_rows(tables, old, new)
+
+
+def _facts(engine: Engine, drop: Sequence[str]) -> list[TableFacts]:
+    """Return what stands around tables that are to be left out; those that refer to others first.
+
+    Raises:
+        UsageError: there is no such table, or something else rests on it.
+    """
+    there = tables_of(engine)
+    chosen = []
+    for wanted in drop:
+        found = [
+            table for table in there if folded(wanted) in {folded(table.name), folded(f"{table.schema}.{table.name}")}
+        ]
+        if len(found) != 1:
+            listed = ", ".join(table.name for table in there if table.schema != SCHEMA)
+            many = f"names {len(found)} tables: write SCHEMA.TABLE" if found else f"is no table here. There: {listed}"
+            raise UsageError(f"{wanted!r} {many}.")
+        chosen += found
+    going = frozenset((table.schema, table.name) for table in chosen)
+    last_first = reversed(in_order(chosen))
+    return [facts_of_table(engine, table.schema, table.name, going) for table in last_first]
+
+
+def _is_among(table: OtherTable, left_out: Sequence[TableFacts]) -> bool:
+    return any((table.schema, table.name) == (facts.schema, facts.name) for facts in left_out)

@@ -69,6 +69,7 @@ class OtherTable:
 
     schema: str
     name: str
+    comment: str | None
     columns: tuple[str, ...]
     referenced: tuple[str, ...]
 
@@ -129,22 +130,37 @@ def facts_of(source: Source) -> TableFacts:
     schema, name = source.relation.db or _schema(engine), source.relation.name
     if kind_of(engine, source.relation) != "TABLE":
         raise UsageError(f"{name!r} is a view, which has no rows of its own: anonymize the table behind it in place.")
+    return facts_of_table(engine, schema, name)
+
+
+def facts_of_table(
+    engine: Engine, schema: str, name: str, going: frozenset[tuple[str, str]] = frozenset()
+) -> TableFacts:
+    """Return what stands around a table.
+
+    Args:
+        engine: on its database.
+        schema: where it is.
+        name: what it is called.
+        going: schema and name of tables that will not be there any more.
+
+    Raises:
+        UsageError: other tables or views of ours rest on its rows.
+    """
     here = {"schema": schema, "name": name}
     constraints = []
     for in_schema, table, kind, columns, expression, referenced, there, text in engine.rows(
         sql.statement("in_place_constraints", values=here), "constraints of the table"
     ):
-        if table != name:
+        if table != name and (in_schema, table) not in going:
             raise UsageError(
-                f"Table {in_schema}.{table} has a foreign key to {name!r} ({', '.join(columns)}), whose rows are not "
-                "the same after an anonymization in place: drop that key, or that table, first."
+                f"Table {in_schema}.{table} has a foreign key to {name!r} ({', '.join(columns)}), whose rows would be "
+                "gone or changed: drop that key, or that table, first."
             )
-        constraints.append(
-            ConstraintFacts(
-                kind, tuple(columns), expression, (referenced, tuple(there)) if referenced is not None else None, text
-            )
-        )
-    tables = engine.rows(sql.statement("in_place_tables"), "tables of the database")
+        if table == name:
+            refers = (referenced, tuple(there)) if referenced is not None else None
+            constraints.append(ConstraintFacts(kind, tuple(columns), expression, refers, text))
+    tables = tables_of(engine)
     columns_found = engine.rows(sql.statement("in_place_columns", values=here), "columns of the table")
     indexes = engine.rows(sql.statement("in_place_indexes", values=here), "indexes of the table")
     views = _views_over(engine, schema, name)
@@ -156,18 +172,24 @@ def facts_of(source: Source) -> TableFacts:
     return TableFacts(
         schema,
         name,
-        next(comment for own, table, comment, *_ in tables if (own, table) == (schema, name)),
+        next(table.comment for table in tables if (table.schema, table.name) == (schema, name)),
         tuple(ColumnFacts(*row) for row in columns_found),
         tuple(constraints),
         tuple(IndexFacts(*row) for row in indexes),
-        tuple(
-            OtherTable(own, table, tuple(stored), tuple(referenced or ()))
-            for own, table, _, stored, referenced in tables
-            if (own, table) != (schema, name)
-        ),
+        tuple(table for table in tables if (table.schema, table.name) != (schema, name)),
         views,
         _lists(engine, schema, name),
     )
+
+
+def tables_of(engine: Engine) -> list[OtherTable]:
+    """Return all tables of the database."""
+    return [
+        OtherTable(schema, name, comment, tuple(stored or ()), tuple(referenced or ()))
+        for schema, name, comment, stored, referenced in engine.rows(
+            sql.statement("in_place_tables"), "tables of the database"
+        )
+    ]
 
 
 def _schema(engine: Engine) -> str:

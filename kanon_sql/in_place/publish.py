@@ -34,6 +34,7 @@ from kanon_sql.timing import timed
 from kanon_sql.whole_files import copy_whole, require_no_log, require_replaceable, require_space, take_place, workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from kanon_sql.class_check import Verification
@@ -70,13 +71,13 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
     """
     file = _file_of(source)
     real = require_replaceable(file)
-    _check_backup(file, how)
+    check_backup(file, how)
     if source.database is None:
         check_format(file)
         needed = real.stat().st_size
     else:
         facts_of(source)
-        needed = _bytes_used(source.engine)
+        needed = bytes_used(source.engine)
     require_space(real.parent, needed, f"The new {file.name}")
     if how.backup is not None:
         require_space(how.backup.parent, real.stat().st_size, "The backup")
@@ -124,7 +125,7 @@ def publish_in_place(
         except BaseException:
             engine.abandon(name)
             raise
-        _try_views(source, facts, new_file)
+        try_views(engine, facts.views, new_file, facts.name)
         before, after = real.stat().st_size, new_file.stat().st_size
         if not how.dry_run:
             with timed(seconds, "write"):
@@ -181,22 +182,20 @@ def _run(engine: Engine, rewrite: Rewrite) -> None:
         engine.run(statement, "indexes and comments")
 
 
-def _try_views(source: Source, facts: TableFacts, new_file: Path) -> None:
-    """Read every view over the table in the new database.
+def try_views(engine: Engine, views: Sequence[ViewFacts], new_file: Path, name: str) -> None:
+    """Read every view over a table in the new database.
 
     Raises:
-        UsageError: one fails that did not fail before.
+        UsageError: one fails that does not fail in the old one.
     """
-    if not facts.views:
+    if not views:
         return
     with open_database(new_file, writable=False) as new:
-        failing = [view for view in facts.views if not _can_be_read(new, view)]
-    broken = [view for view in failing if _can_be_read(source.engine, view)]
-    if broken:
-        names = ", ".join(view.name for view in broken)
+        failing = [view for view in views if not _can_be_read(new, view)]
+    if broken := [view.name for view in failing if _can_be_read(engine, view)]:
         raise UsageError(
-            f"Views that read {facts.name!r} would fail on the release ({names}): they use columns that are not "
-            "published, or take labels for numbers or dates. Change or drop them first. Nothing was changed."
+            f"Views that read {name!r} would fail afterwards ({', '.join(broken)}): they use columns that are gone, or "
+            "take labels for numbers or dates. Change or drop them first. Nothing was changed."
         )
 
 
@@ -247,7 +246,13 @@ def _file_of(source: Source) -> Path:
     return file
 
 
-def _check_backup(file: Path, how: HowInPlace) -> None:
+def check_backup(file: Path, how: HowInPlace) -> None:
+    """Refuse a backup that cannot be made.
+
+    Raises:
+        UsageError: it has the name of a file that is there.
+        SourceError: its directory is not there.
+    """
     backup = how.backup
     if backup is None:
         return
@@ -261,6 +266,7 @@ def _check_backup(file: Path, how: HowInPlace) -> None:
         raise UsageError(f"{backup} exists already: give another name after --backup, or replace it (--replace).")
 
 
-def _bytes_used(engine: Engine) -> int:
+def bytes_used(engine: Engine) -> int:
+    """Return how many bytes of the file of a database are in use."""
     ((used,),) = engine.rows(sql.statement("size_of_database"), "size of the database")
     return int(used)

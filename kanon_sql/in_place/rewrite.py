@@ -69,33 +69,56 @@ def rewrite_of(
     recoded = {folded(name) for name in publication.quasi_identifiers} - {folded(name) for name in changes.unchanged}
     hierarchies = [tree.relation.name for tree in stored if folded(tree.column) in recoded]
     others = [table for table in facts.others if not (table.schema == SCHEMA and table.name in hierarchies)]
-    names = exp.Tuple(expressions=[sql.identifier(old), sql.identifier(new)])
-    everything = "FROM DATABASE {} TO {} (SCHEMA)".format(*(name.sql("duckdb") for name in names.expressions))
-    schema: list[exp.Expr] = [exp.Command(this="COPY", expression=everything), sql.drop(target)]
+    schema = [definitions(old, new), sql.drop(target)]
     schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in hierarchies]
-    schema += [sql.drop(sql.relation(name, in_schema, new), "TYPE") for in_schema, name in facts.lists]
-    rows = [_copied(table, facts, old, new) for table in _in_order(others)]
+    schema += [dropped_type(in_schema, name, new) for in_schema, name in facts.lists]
+    rows = copied_rows(others, old, new, without=(facts.schema, facts.name))
     columns = [sql.identifier(name) for name in publication.published_types]
     release = exp.Insert(this=exp.Schema(this=target.copy(), expressions=columns), expression=query)
     after = (*changes.indexes, *changes.comments)
-    return Rewrite(target, changes, (*schema, changes.table), tuple(rows), release, after, tuple(hierarchies))
+    return Rewrite(target, changes, (*schema, changes.table), rows, release, after, tuple(hierarchies))
 
 
-def _copied(table: OtherTable, facts: TableFacts, old: str, new: str) -> exp.Insert:
-    """Return the statement that copies the rows of another table; of the ledger, not those about the old rows."""
+def definitions(old: str, new: str) -> exp.Expr:
+    """Return the statement that copies all definitions of a database to another, and no rows."""
+    names = (sql.identifier(name).sql("duckdb") for name in (old, new))
+    return exp.Command(this="COPY", expression="FROM DATABASE {} TO {} (SCHEMA)".format(*names))
+
+
+def dropped_type(schema: str, name: str, database: str) -> exp.Drop:
+    """Return the statement that drops a type."""
+    return sql.drop(sql.relation(name, schema, database), "TYPE")
+
+
+def copied_rows(
+    tables: Sequence[OtherTable], old: str, new: str, without: tuple[str, str] | None = None
+) -> tuple[exp.Expr, ...]:
+    """Return the statements that copy the rows of tables, those first that others refer to.
+
+    Args:
+        tables: the tables.
+        old: the database that they are in.
+        new: the database that has their definitions.
+        without: schema and name of a table whose releases the ledger is to forget: its rows are no more.
+    """
+    return tuple(_copied(table, old, new, without) for table in in_order(tables))
+
+
+def _copied(table: OtherTable, old: str, new: str, without: tuple[str, str] | None) -> exp.Insert:
     columns = [sql.identifier(name) for name in table.columns]
     rows = exp.select(*(sql.column(name) for name in table.columns)).from_(sql.relation(table.name, table.schema, old))
-    if (table.schema, table.name) == (SCHEMA, RELEASES):
+    if (table.schema, table.name) == (SCHEMA, RELEASES) and without is not None:
+        names = ("source_schema", "source_name")
         about = [
-            exp.EQ(this=sql.column("source_schema"), expression=sql.literal(facts.schema)),
-            exp.EQ(this=sql.column("source_name"), expression=sql.literal(facts.name)),
+            exp.EQ(this=sql.column(name), expression=sql.literal(value))
+            for name, value in zip(names, without, strict=True)
         ]
         rows = rows.where(exp.not_(sql.all_of(about)))
     into = exp.Schema(this=sql.relation(table.name, table.schema, new), expressions=columns)
     return exp.Insert(this=into, expression=rows)
 
 
-def _in_order(tables: Sequence[OtherTable]) -> list[OtherTable]:
+def in_order(tables: Sequence[OtherTable]) -> list[OtherTable]:
     """Return tables so that each comes after those that its foreign keys refer to."""
     ordered: list[OtherTable] = []
     waiting = list(tables)
