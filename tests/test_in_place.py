@@ -149,6 +149,22 @@ def test_everything_else_is_as_it_was(hospital: Path) -> None:
     assert asked_of(hospital, 'SELECT count(*) FROM "Other One".elsewhere') == [(4,)]
 
 
+def test_programs_that_read_the_old_file_read_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "old.duckdb"
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS old (STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 16384)")
+        connection.execute("CREATE TABLE old.people AS SELECT i % 3 AS age FROM range(30) n(i)")
+    how = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = 'old'"
+    block = "SELECT block_size FROM pragma_database_size()"
+    before = asked_of(path, how), asked_of(path, block)
+    assert before == ([("v1.0.0+",)], [(16384,)])
+    with kanon.anonymize(path, quasi_identifiers=["age"]) as release:
+        release.in_place()
+    assert (asked_of(path, how), asked_of(path, block)) == before
+    kanon.clean(path)
+    assert (asked_of(path, how), asked_of(path, block)) == before
+
+
 def test_permissions_and_links_are_kept(hospital: Path) -> None:
     hospital.chmod(0o640)
     link = hospital.with_name("link.duckdb")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import time
@@ -20,7 +21,7 @@ from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 Result = TypeVar("Result")
@@ -132,8 +133,12 @@ class DuckDBEngine:
         self._attached[file] = name
         return name
 
-    def attach_new(self, path: Path) -> str:
+    def attach_new(self, path: Path, *, like_this: bool = False) -> str:
         """Attach a database file that is not there yet, for writing; return the name that it has until ``detach``.
+
+        Args:
+            path: of the new file.
+            like_this: whether it is written as the file of the current database is, so that the same programs read it.
 
         Raises:
             SourceError: it cannot be made.
@@ -143,8 +148,17 @@ class DuckDBEngine:
             raise UsageError("The connection has a transaction open; commit it or roll it back, then publish.")
         taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
         name = unused_name("kanon_new", taken)
-        self._attach_file(path, sql.identifier(name), writable=True)
+        self._attach_file(path, sql.identifier(name), writable=True, options=self._storage() if like_this else ())
         return name
+
+    def _storage(self) -> list[exp.Expr]:
+        """Return how the file of the current database is written, as options of ATTACH."""
+        version, block_size = self.row(sql.statement("storage_of_database"), "how the file is written")
+        found = re.match(r"v\d+\.\d+\.\d+", version or "")
+        options: list[exp.Expr] = [exp.AttachOption(this=exp.var("BLOCK_SIZE"), expression=sql.literal(block_size))]
+        if found is not None:
+            options.append(exp.AttachOption(this=exp.var("STORAGE_VERSION"), expression=sql.literal(found[0])))
+        return options
 
     def detach(self, name: str) -> None:
         """Let go of a database that ``attach_new`` made, all of it written to its file."""
@@ -172,11 +186,13 @@ class DuckDBEngine:
         self._attach_file(path, name, writable=writable)
         self._execute(exp.Use(this=exp.Table(this=name.copy())))
 
-    def _attach_file(self, path: Path, name: exp.Identifier, *, writable: bool) -> None:
-        options = [] if writable else [exp.AttachOption(this=exp.var("READ_ONLY"))]
+    def _attach_file(
+        self, path: Path, name: exp.Identifier, *, writable: bool, options: Iterable[exp.Expr] = ()
+    ) -> None:
+        read_only = [] if writable else [exp.AttachOption(this=exp.var("READ_ONLY"))]
         attached = exp.Alias(this=sql.literal(str(path)), alias=name.copy())
         try:
-            self._execute(exp.Attach(this=attached, expressions=options))
+            self._execute(exp.Attach(this=attached, expressions=[*read_only, *options]))
         except duckdb.Error as error:
             raise SourceError(_why_not_opened(path, error)) from None
 

@@ -85,7 +85,9 @@ def _views_of_labels(facts: TableFacts, altered: set[str]) -> tuple[str, ...]:
     """Return the names of views that read an altered column by its name, with a star, or from such a view."""
     found: list[str] = []
     for view in facts.views:  # each comes after those that it reads
-        if view.columns & {*altered, "*"} or any(table in map(folded, found) for _, table in view.reads):
+        read = {table for _, table in view.reads}
+        takes_all = "*" in view.columns and folded(facts.name) in read
+        if takes_all or view.columns & altered or read & set(map(folded, found)):
             found.append(view.name)
     return tuple(found)
 

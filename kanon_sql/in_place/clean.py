@@ -97,7 +97,7 @@ def clean(
         engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
         with workspace(real) as directory:
             new_file = directory / f"new{real.suffix}"
-            name = engine.attach_new(new_file)
+            name = engine.attach_new(new_file, like_this=True)
             tables = [table for table in tables_of(engine) if not _is_among(table, left_out)]
             try:
                 schema, rows = _statements(engine, tables, left_out, name)

@@ -107,7 +107,7 @@ def publish_in_place(
         engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
     with workspace(real) as directory:
         new_file = directory / f"new{real.suffix}"
-        name = engine.attach_new(new_file)
+        name = engine.attach_new(new_file, like_this=True)
         try:
             # 3. The new database.
             with timed(seconds, "publish"):
