@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import files_in
+from sqlglot import exp
 
 import kanon_sql as kanon
 from kanon_sql.errors import JointReleaseError, NoSolutionError, SourceError, UsageError, VerificationError
@@ -252,6 +253,33 @@ def test_a_view_that_would_fail(hospital: Path) -> None:
     change(hospital, "DROP VIEW named")
     change(hospital, "DROP VIEW summed")
     in_place(hospital)
+
+
+def test_definitions_are_carried_over_as_they_are(hospital: Path) -> None:
+    change(
+        hospital,
+        "CREATE TABLE odd (age INTEGER, zip VARCHAR, name VARCHAR, disease VARCHAR DEFAULT ('d' || chr(39)), "
+        "seen TIMESTAMP DEFAULT current_timestamp, code UUID DEFAULT gen_random_uuid(), half DOUBLE DEFAULT (7 // 2), "
+        "tags VARCHAR[] DEFAULT ['x', 'y'], CHECK (regexp_matches(disease, '^[a-z''\"]+') OR disease ILIKE 'd%'), "
+        "CHECK (half ** 2 >= 0 AND list_contains(tags, 'x')), CHECK (CASE WHEN half > 9 THEN half < 99 END))",
+    )
+    change(hospital, "INSERT INTO odd (age, zip, name) SELECT i, 'z', 'n' || i FROM range(30) n(i)")
+    defaults = (
+        "SELECT column_name, column_default FROM duckdb_columns() WHERE table_name = 'odd' AND column_default <> ''"
+    )
+    checks = "SELECT constraint_text FROM duckdb_constraints() WHERE table_name = 'odd' ORDER BY ALL"
+    change(hospital, "CREATE INDEX odd_one ON odd((half ** 2), (lower(disease)))")
+    before = asked_of(hospital, defaults), asked_of(hospital, checks)
+    assert len(before[1]) == 3
+    outcome = in_place(hospital, "odd").in_place
+    assert outcome is not None
+    assert "index odd_one: it is over an expression" in outcome.removed
+    assert (asked_of(hospital, defaults), asked_of(hospital, checks)) == before
+
+
+def test_a_definition_that_would_read_otherwise(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kanon_sql.in_place.changes._as_it_is", lambda text: exp.var(text.replace(">= 0", ">= -1")))
+    refused(hospital, "cannot be carried over unchanged .CHECK")
 
 
 def test_a_view_that_failed_before_stays(hospital: Path) -> None:

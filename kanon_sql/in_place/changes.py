@@ -1,9 +1,9 @@
 """What an anonymization in place does to a table's definition: what it keeps, and what goes and is told.
 
 A column is *unchanged* if it is published with the values that it had; rows may be gone. A constraint, a default or an
-index stays if it is about unchanged columns only: one over labels, or over a column that is not published, would mean
-something else or nothing, and its text may hold values. NOT NULL stays wherever the column does, and so does an index
-that is not unique.
+unique index stays if it is about unchanged columns only: one over labels, or over a column that is not published, would
+mean something else or nothing, and its text may hold values. NOT NULL stays wherever the column does, and so does an
+index over columns that is not unique.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _definition(column: ColumnFacts, kind: str, same: list[str], told: _Told) ->
     if column.generated:
         told.removed.append(f"computation of {column.name} (its values are published)")
     elif column.default is not None and column.name in same:
-        default = exp.Paren(this=sqlglot.parse_one(column.default, read="duckdb"))
+        default = exp.Paren(this=_as_it_is(column.default))
         constraints.append(exp.ColumnConstraint(kind=exp.DefaultColumnConstraint(this=default)))
     elif column.default is not None:
         told.removed.append(f"default of {column.name} (labels)")
@@ -124,7 +124,7 @@ def _definition(column: ColumnFacts, kind: str, same: list[str], told: _Told) ->
 
 
 def _stays(constraint: ConstraintFacts, facts: TableFacts, same: list[str], told: _Told) -> bool:
-    what = f"{constraint.kind} ({', '.join(constraint.columns)})"
+    what = constraint.name
     if changed := [name for name in constraint.columns if name not in same]:
         told.removed.append(f"{what}: {', '.join(changed)} changed")
         return False
@@ -138,7 +138,7 @@ def _stays(constraint: ConstraintFacts, facts: TableFacts, same: list[str], told
 def _constraint(constraint: ConstraintFacts, target: exp.Table) -> exp.Expr:
     columns = [sql.identifier(name) for name in constraint.columns]
     if constraint.kind == "CHECK":
-        return exp.CheckColumnConstraint(this=sqlglot.parse_one(constraint.expression or "", read="duckdb"))
+        return exp.CheckColumnConstraint(this=_as_it_is(constraint.expression or ""))
     if constraint.kind == "PRIMARY KEY":
         return exp.PrimaryKey(expressions=columns)
     if constraint.referenced is None:
@@ -149,12 +149,19 @@ def _constraint(constraint: ConstraintFacts, target: exp.Table) -> exp.Expr:
     return exp.ForeignKey(expressions=columns, reference=exp.Reference(this=referred))
 
 
+def _as_it_is(text: str) -> exp.Expr:
+    """Return an expression as DuckDB's catalog has it, letter for letter: parsed, it would read otherwise at times."""
+    return exp.var(text)
+
+
 def _index(index: IndexFacts, target: exp.Table, published: set[str], same: list[str], told: _Told) -> exp.Expr | None:
     """Return the statement that makes an index again; None if it goes."""
     made = sqlglot.parse_one(index.text, read="duckdb")
     named = {folded(column.name) for column in made.find_all(exp.Column)}
-    plain = all(isinstance(ordered.this, exp.Column) for ordered in made.find_all(exp.Ordered))
-    allowed = published if plain and not index.unique else set(same)
+    if not all(isinstance(ordered.this, exp.Column) for ordered in made.find_all(exp.Ordered)):
+        told.removed.append(f"index {index.name}: it is over an expression")
+        return None
+    allowed = set(same) if index.unique else published
     if changed := sorted(named - {folded(name) for name in allowed}):
         told.removed.append(f"index {index.name}: {', '.join(changed)} changed")
         return None

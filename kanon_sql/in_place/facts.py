@@ -52,6 +52,11 @@ class ConstraintFacts:
     referenced: tuple[str, tuple[str, ...]] | None
     text: str
 
+    @property
+    def name(self) -> str:
+        """What it is called where it is told of."""
+        return f"{self.kind} ({', '.join(self.columns)})"
+
 
 @dataclass(frozen=True)
 class IndexFacts:

@@ -26,7 +26,7 @@ from kanon_sql.destinations import check_format, forget_recoding, recode, verifi
 from kanon_sql.engine.sources import open_database
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.store import stored_hierarchies
-from kanon_sql.in_place.facts import facts_of
+from kanon_sql.in_place.facts import facts_of, facts_of_table
 from kanon_sql.in_place.rewrite import rewrite_of
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.published import InPlace, Published
@@ -125,6 +125,7 @@ def publish_in_place(
         except BaseException:
             engine.abandon(name)
             raise
+        _require_same_definitions(facts, rewrite, new_file)
         try_views(engine, facts.views, new_file, facts.name)
         before, after = real.stat().st_size, new_file.stat().st_size
         if not how.dry_run:
@@ -180,6 +181,27 @@ def _run(engine: Engine, rewrite: Rewrite) -> None:
     engine.run(rewrite.release, "make the release")
     for statement in rewrite.after:
         engine.run(statement, "indexes and comments")
+
+
+def _require_same_definitions(facts: TableFacts, rewrite: Rewrite, new_file: Path) -> None:
+    """Raise unless what stays of the table's definition is in the new database as it was.
+
+    Raises:
+        UsageError: a default or a constraint reads otherwise there.
+    """
+    with open_database(new_file, writable=False) as new:
+        made = facts_of_table(new, facts.schema, facts.name)
+    same = rewrite.changes.unchanged
+    defaults = {column.name: column.default for column in facts.columns if not column.generated}
+    other = [f"default of {one.name}" for one in made.columns if one.name in same and one.default != defaults[one.name]]
+    staying = {constraint for constraint in facts.constraints if constraint.name in rewrite.changes.kept}
+    other += [constraint.name for constraint in staying - set(made.constraints)]
+    other += [f"index {index.name}" for index in made.indexes if index not in facts.indexes]
+    if other:
+        raise UsageError(
+            f"What {facts.name!r} asks of its columns cannot be carried over unchanged ({', '.join(other)}): drop it "
+            "first. Nothing was changed."
+        )
 
 
 def try_views(engine: Engine, views: Sequence[ViewFacts], new_file: Path, name: str) -> None:
