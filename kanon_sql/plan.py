@@ -69,6 +69,7 @@ def release_plan(
     output: exp.Expr | None,
     lookups: Mapping[str, exp.Table],
     *,
+    title: str = "The release: generalize, leave out classes that are too small, mix the rows",
     stands_alone: bool = False,
 ) -> Plan:
     """Return the plan of a release.
@@ -79,6 +80,7 @@ def release_plan(
         make: the statements that make the release.
         output: the release as the statements that verify it read it; None leaves them out.
         lookups: for each quasi-identifier, the relation that the statements that verify it join.
+        title: of the step that makes the release.
         stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
     """
     steps = []
@@ -92,7 +94,7 @@ def release_plan(
         steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
     if boxes := box_statements(source.engine, publication):
         steps.append(Step("boxes", "Where the table is cut, and what is published of each box", boxes))
-    steps.append(Step("release", "The release: generalize, leave out classes that are too small, mix the rows", make))
+    steps.append(Step("release", title, make))
     if output is not None:
         steps.append(
             Step("verify", "Check the release on its own rows", checks_of(publication, lookups, output).statements())

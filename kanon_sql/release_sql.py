@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources import Source
     from kanon_sql.publication import Publication
 
+_IN_PLACE = "A new database with the release and all else; verified, its file takes the name of the old one"
+
 
 def plan_of(source: Source, publication: Publication, destination: Destination, *, stands_alone: bool = False) -> Plan:
     """Return the statements from source to release.
@@ -38,8 +40,10 @@ def plan_of(source: Source, publication: Publication, destination: Destination, 
     query = release_query(publication, lookups)
     make: tuple[exp.Expr, ...] = (query,)
     output: exp.Expr | None = None
+    title: dict[str, str] = {}
     if destination.in_place and not stands_alone:
         make, output = in_place_statements(source, publication)
+        title = {"title": _IN_PLACE}
     elif destination.out is not None and not stands_alone:
         form = check_file(source, destination.out, replace=True)
         if form == DATABASE:
@@ -56,4 +60,4 @@ def plan_of(source: Source, publication: Publication, destination: Destination, 
             lookups = view_lookups(publication, destination.into)
         if destination.replace and (existing := kind_of(source.engine, output)):
             make = (sql.drop(output, existing), *make)
-    return release_plan(source, publication, make, output, lookups, stands_alone=stands_alone)
+    return release_plan(source, publication, make, output, lookups, **title, stands_alone=stands_alone)

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from conftest import files_in
 from sqlglot import exp
+from test_sql import require_approved
 
 import kanon_sql as kanon
 from kanon_sql.errors import JointReleaseError, NoSolutionError, SourceError, UsageError, VerificationError
@@ -216,6 +217,12 @@ def test_policy_file(hospital: Path, kanon: Callable[..., Ended]) -> None:
     )
     assert kanon("anonymize", hospital, "patients", "--policy", policy).code == 0
     assert files_in(hospital.parent) == {"before.duckdb", "hospital.duckdb", "kanon.toml"}
+
+
+def test_its_statements_are_approved(hospital: Path, request: pytest.FixtureRequest) -> None:
+    with kanon.anonymize(hospital, "patients", **ASKED) as release:
+        script = release.sql(destination=kanon.Destination(in_place=True))
+    require_approved(script.replace(str(hospital.parent), "DIRECTORY"), "in-place.duckdb.sql", request)
 
 
 def test_the_script_makes_the_same_database(hospital: Path, kanon: Callable[..., Ended]) -> None:
