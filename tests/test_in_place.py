@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 from conftest import files_in
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlglot import exp
+from strategies import HOSTILE_NAMES
 from test_sql import require_approved
 
 import kanon_sql as kanon
@@ -18,7 +23,6 @@ from kanon_sql.errors import JointReleaseError, NoSolutionError, SourceError, Us
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Ended
 
@@ -165,6 +169,44 @@ def test_programs_that_read_the_old_file_read_the_new_one(tmp_path: Path) -> Non
     assert (asked_of(path, how), asked_of(path, block)) == before
     kanon.clean(path)
     assert (asked_of(path, how), asked_of(path, block)) == before
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@settings(max_examples=40)
+@given(
+    names=st.lists(st.sampled_from(HOSTILE_NAMES), min_size=7, max_size=7, unique_by=str.casefold),
+    stem=st.sampled_from(["plain", "memory", "kanon_new", 'a"b', "se lect", "temp", "x.y", "ünï"]),
+)
+def test_hostile_names(names: list[str], stem: str) -> None:
+    schema, table, other, qi, sensitive, kept, index = names
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / f"{stem}.duckdb"
+        in_schema, of_table = quoted(schema), f"{quoted(schema)}.{quoted(table)}"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(f"CREATE SCHEMA {in_schema}")
+            connection.execute(f"CREATE TABLE {in_schema}.{quoted(other)} ({quoted(kept)} INTEGER PRIMARY KEY)")
+            connection.execute(f"INSERT INTO {in_schema}.{quoted(other)} SELECT range FROM range(3)")  # noqa: S608 - quoted, as a person would
+            connection.execute(
+                f"CREATE TABLE {of_table} ({quoted(qi)} INTEGER, {quoted(sensitive)} VARCHAR NOT NULL DEFAULT 'x''y', "
+                f"{quoted(kept)} INTEGER REFERENCES {in_schema}.{quoted(other)} ({quoted(kept)}))"
+            )
+            connection.execute(f"INSERT INTO {of_table} SELECT i, 'd' || i % 4, i % 3 FROM range(40) n(i)")  # noqa: S608
+            connection.execute(f"CREATE INDEX {quoted(index)} ON {of_table} ({quoted(qi)}, {quoted(sensitive)})")
+            connection.execute(f"COMMENT ON COLUMN {of_table}.{quoted(qi)} IS 'it''s'")
+            connection.execute(f"CREATE VIEW {in_schema}.kanonless AS SELECT {quoted(sensitive)} FROM {of_table}")  # noqa: S608
+        asked = {"quasi_identifiers": [qi], "sensitive": [sensitive], "rest": "keep", "hierarchies": {qi: "flat"}}
+        with kanon.anonymize(path, f"{schema}.{table}", **asked, models=[kanon.KAnonymity(2)]) as release:
+            outcome = release.in_place().in_place
+        assert outcome is not None
+        assert len(outcome.kept) == 2  # the foreign key and the index
+        assert asked_of(path, f"SELECT count(*), min({quoted(qi)}) FROM {of_table}") == [(40, "*")]  # noqa: S608
+        assert asked_of(path, f"SELECT count(*) FROM {in_schema}.{quoted(other)}") == [(3,)]  # noqa: S608
+        assert asked_of(path, f"SELECT count(*) FROM {in_schema}.kanonless") == [(40,)]  # noqa: S608
+        assert asked_of(path, "SELECT comment FROM duckdb_columns() WHERE comment IS NOT NULL") == [("it's",)]
+        assert files_in(Path(directory)) == {path.name}
 
 
 def test_permissions_and_links_are_kept(hospital: Path) -> None:
