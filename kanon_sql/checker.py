@@ -21,6 +21,7 @@ from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import DEFAULT_K, Policy, read_policy
 from kanon_sql.population import open_population
 from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
+from kanon_sql.pseudonyms import not_pseudonyms_query
 from kanon_sql.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
 
 if TYPE_CHECKING:
@@ -254,10 +255,20 @@ def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
 
 
 def _identifying(source: Source, policy: Policy) -> tuple[str, ...]:
-    """Return the identifying columns of the policy that the table has.
+    """Return the identifying columns of the policy that the table has, but for those that hold pseudonyms only.
 
     The column that names the person is none of them: people are counted by it, so that it must be there.
     """
-    found = [find_column(name, source.columns) for name in policy.columns.identifying]
-    person = find_column(policy.columns.entity, source.columns) if policy.columns.entity else None
-    return tuple(dict.fromkeys(column.name for column in found if column is not None and column != person))
+    named = policy.columns
+    replaced = [column for name in named.pseudonymize if (column := find_column(name, source.columns)) is not None]
+    person = find_column(named.entity, source.columns) if named.entity else None
+    found = [find_column(name, source.columns) for name in named.identifying]
+    others = [column for column in found if column is not None and column != person and column not in replaced]
+    raw = [column for column in replaced if _holds_others(source, column)]
+    return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
+
+
+def _holds_others(source: Source, column: Column) -> bool:
+    """Tell whether a column that is to hold pseudonyms holds anything else."""
+    query = not_pseudonyms_query(source.relation, column.name)
+    return bool(source.engine.row(query, "values that are no pseudonyms")[0])
