@@ -41,7 +41,7 @@ TITLE = (
     f"XOR 0x36) and ${OUTER} (each byte XOR 0x5C)"
 )
 _VALUE, _PSEUDONYM = "value", "pseudonym"
-_WRITTEN_ONE_WAY = {"UUID", "TIME", "BLOB", "BIT", "BIGNUM"}
+_WRITTEN_ONE_WAY = {"UUID", "TIME", "BLOB", "BIT", "BIGNUM", '"NULL"'}  # the last one: of a frame without values
 _WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
 
 

@@ -42,7 +42,7 @@ from kanon_sql.names import unused_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.pseudonyms import Pseudonyms
     from kanon_sql.publication import Publication
@@ -85,7 +85,10 @@ def tie_checks_of(publication: Publication, output: exp.Expr) -> TieChecks:
     others = [name for name in names if entity is None or name != entity.name]
     sensitive = _models_of_named(publication)
     return TieChecks(
-        signatures=tuple(signature_query(publication, name, output) for name in names),
+        signatures=tuple(
+            signature_query(output, publication.published_quasi_identifiers, names, name, k_of_rows(publication.models))
+            for name in names
+        ),
         foreign=tuple(_foreign_query(pseudonyms, name, output) for name in names),
         people=() if entity is None else tuple(_people_query(publication, name, entity.name) for name in others),
         nets=tuple(net_query(one, other, output) for one, other in combinations(names, 2)),
@@ -93,22 +96,29 @@ def tie_checks_of(publication: Publication, output: exp.Expr) -> TieChecks:
     )
 
 
-def signature_query(publication: Publication, column: str, output: exp.Expr) -> exp.Select:
+def signature_query(
+    output: exp.Expr, quasi_identifiers: Sequence[Column], names: Sequence[str], column: str, k: int
+) -> exp.Select:
     """Return the query of how many pseudonyms of a column share their signature.
 
     Five numbers: pseudonyms, those on several rows, signatures, the pseudonyms of the rarest, and the pseudonyms that
     are among fewer than k.
+
+    Args:
+        output: the release.
+        quasi_identifiers: its columns whose values make a class.
+        names: of all pseudonymized columns.
+        column: the one whose pseudonyms are looked at.
+        k: how many must share a signature.
     """
-    others = [
-        name for name in ([] if publication.pseudonyms is None else publication.pseudonyms.names) if name != column
-    ]
+    others = [name for name in names if name != column]
     tables = [table.name for table in output.find_all(exp.Table)]
     tied, numbered, signatures, shared = (
         unused_name(name, tables) for name in ("tied", "numbered", "signatures", "shared")
     )
     pseudonym, n, number = sql.column("pseudonym"), sql.column("n"), sql.column("class")
     # 1. In which classes a pseudonym stands, and on how many rows of each; the other pseudonyms there.
-    labels = [written(sql.column(label.name), label) for label in publication.published_quasi_identifiers]
+    labels = [written(sql.column(label.name), label) for label in quasi_identifiers]
     labels += [sql.column(name).is_(exp.null()) for name in others]
     label_names = [f"label_{place}" for place in range(1, len(labels) + 1)]
     ends = [(f"first_{place}", f"last_{place}", name) for place, name in enumerate(others, start=1)]
@@ -150,7 +160,7 @@ def signature_query(publication: Publication, column: str, output: exp.Expr) -> 
     alike = exp.select(sql.named(sql.count_rows(), "pseudonyms"), sql.named(several, "several")).from_(signatures)
     alike = alike.group_by(sql.column("signature"), *(sql.column(flag) for flag in flags))
     counted = sql.column("pseudonyms")
-    too_few = exp.LT(this=counted.copy(), expression=sql.literal(k_of_rows(publication.models)))
+    too_few = exp.LT(this=counted.copy(), expression=sql.literal(k))
     query = exp.select(
         sql.named(_or_zero(exp.Sum(this=counted)), "pseudonyms"),
         sql.named(_or_zero(exp.Sum(this=sql.column("several"))), "on_several_rows"),
@@ -249,18 +259,8 @@ def check_ties(engine: Engine, publication: Publication, checks: TieChecks) -> t
         *_of_people(engine, [name for name in names if entity is None or name != entity.name], checks),
         *_nets(engine, names, checks),
     ]
-    found = []
-    for name, query in zip(names, checks.signatures, strict=True):
-        numbers = engine.row(query, f"verify how many share what the pseudonyms of {name} tie together")
-        found.append(Tied(name, *numbers))
-    k = k_of_rows(publication.models)
-    problems += [
-        f"{tied.failing:,} of {tied.pseudonyms:,} pseudonyms of column {tied.column!r} tie rows to a combination of "
-        f"classes that fewer than {k} pseudonyms have (the rarest: {tied.fewest:,}); make one row of each person, count "
-        "people (--entity), generalize what differs between the rows of a person, or leave the pseudonyms out"
-        for tied in found
-        if tied.failing
-    ]
+    found = tied_of(engine, names, checks.signatures)
+    problems += [too_rare(tied, k_of_rows(publication.models)) for tied in found if tied.failing]
     beyond = [model for model in publication.models if not isinstance(model, KAnonymity)]
     problems += [
         f"{tied.several:,} pseudonyms of column {tied.column!r} stand on several rows, of which {beyond[0].name} says "
@@ -269,7 +269,24 @@ def check_ties(engine: Engine, publication: Publication, checks: TieChecks) -> t
         if beyond and tied.several
     ]
     problems += _of_named(engine, publication, names, checks)
-    return tuple(found), next(iter(problems), None)
+    return found, next(iter(problems), None)
+
+
+def tied_of(engine: Engine, names: Sequence[str], signatures: Sequence[exp.Select]) -> tuple[Tied, ...]:
+    """Return what was found of the pseudonyms of some columns, by their ``signature_query``."""
+    return tuple(
+        Tied(name, *engine.row(query, f"verify how many share what the pseudonyms of {name} tie together"))
+        for name, query in zip(names, signatures, strict=True)
+    )
+
+
+def too_rare(tied: Tied, k: int) -> str:
+    """Return what is wrong with a column that ties some pseudonyms to what fewer than k have, and what to do."""
+    return (
+        f"{tied.failing:,} of {tied.pseudonyms:,} pseudonyms of column {tied.column!r} tie rows to a combination of "
+        f"classes that fewer than {k} pseudonyms have (the rarest: {tied.fewest:,}); make one row of each person, "
+        "count people (--entity), generalize what differs between the rows of a person, or leave the pseudonyms out"
+    )
 
 
 def _foreign(engine: Engine, names: Sequence[str], checks: TieChecks) -> list[str]:
