@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
+from kanon_sql.keys import draw_key, read_key, require_apart
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
@@ -19,6 +20,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
+from kanon_sql.pseudonyms import pseudonyms_of, published_columns
 from kanon_sql.publication import Publication
 from kanon_sql.release import Release
 from kanon_sql.roles import NamedColumns, names
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from kanon_sql.keys import Key
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.models.base import PrivacyModel
@@ -44,6 +47,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     identifying: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     insensitive: Sequence[str] = (),
+    pseudonymize: Sequence[str] = (),
+    key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
@@ -71,6 +76,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         identifying: columns that tell who a row is about by themselves; they are never published.
         sensitive: columns that must not be learned about a person; published as they are.
         insensitive: other columns that are published as they are.
+        pseudonymize: identifying columns that are published as pseudonyms, one for each value.
+        key_file: the file with the key that makes pseudonyms; without it a key is drawn for this release alone.
         rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
         models: what every published class must satisfy; by default ``KAnonymity(5)``.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
@@ -104,6 +111,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         identifying=identifying,
         sensitive=sensitive,
         insensitive=insensitive,
+        pseudonymize=pseudonymize,
+        key_file=key_file,
         rest=rest,
         hierarchies=hierarchies,
         models=models,
@@ -130,6 +139,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
 
 def make_release(source: Source, policy: Policy, progress: Listener) -> Release:
     """Return the release of an open source that a policy asks for."""
+    _key_of(policy, source)  # read again later: the work may be long, and what is wrong with the key is said before it
     prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
     return release_of(prepared, policy, progress)
 
@@ -141,6 +151,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
             "The connection has a transaction open, and stopping a statement when time is up would undo it: commit it "
             "or roll it back first, or leave time_limit out."
         )
+    key = _key_of(policy, prepared.source)
     seconds = dict(prepared.seconds)
     policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
     policy = replace(policy, models=prepared.resolved(policy.models))
@@ -150,10 +161,10 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
     with timed(seconds, "measure"):
         measures, counts = _measured(prepared, policy, result)
     source, roles = prepared.source, prepared.roles
-    published = {column.name for column in (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive)}
+    pseudonyms = pseudonyms_of(source, roles, key)
     publication = Publication(
-        source=source.relation,
-        columns=tuple(column for column in source.columns if column.name in published),
+        source=source.relation if pseudonyms is None else pseudonyms.view,
+        columns=published_columns(source.columns, roles),
         roles=roles,
         hierarchies=prepared.hierarchies,
         recoding=result.recoding,
@@ -162,8 +173,17 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
         combinations=source.engine.temporary_name("kanon_combinations"),
         trees=prepared.sensitive_hierarchies,
         population=None if prepared.population is None else prepared.population[0].relation,
+        pseudonyms=pseudonyms,
     )
     return Release(policy, prepared, result, publication, measures, counts, seconds)
+
+
+def _key_of(policy: Policy, source: Source) -> Key:
+    """Return the key of a release's pseudonyms: the one in the file, or one that is drawn for it."""
+    if policy.key_file is None:
+        return draw_key()
+    require_apart(policy.key_file, [source.database, source.file], "what is anonymized")
+    return read_key(policy.key_file)
 
 
 def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple[dict[str, float | None], ClassCounts]:
@@ -217,6 +237,8 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     identifying: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     insensitive: Sequence[str] = (),
+    pseudonymize: Sequence[str] = (),
+    key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
     entity: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
@@ -234,13 +256,20 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
         return read_policy(Path(policy))[0]
     in_directory = hierarchies is not None and not isinstance(hierarchies, Mapping)
     columns = NamedColumns(
-        names(identifying), names(quasi_identifiers), names(sensitive), names(insensitive), rest, entity
+        names(identifying),
+        names(quasi_identifiers),
+        names(sensitive),
+        names(insensitive),
+        rest,
+        entity,
+        names(pseudonymize),
     )
     return Policy(
         columns=columns,
         models=tuple(models) if models is not None else (KAnonymity(DEFAULT_K),),
         hierarchies=_rules(hierarchies) if isinstance(hierarchies, Mapping) else {},
         hierarchy_directory=Path(hierarchies) if in_directory else None,  # type: ignore[arg-type]  # a path then
+        key_file=None if key_file is None else Path(key_file),
         **settings,
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.class_check import ModelResult, class_check_query, k_of, read_verification, worst_classes_query
+from kanon_sql.class_check import ModelResult, Tied, class_check_query, k_of, read_verification, worst_classes_query
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
@@ -21,7 +21,9 @@ from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import DEFAULT_K, Policy, read_policy
 from kanon_sql.population import open_population
 from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
+from kanon_sql.pseudonyms import not_pseudonyms_query
 from kanon_sql.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
+from kanon_sql.tie_check import signature_query, tied_of
 
 if TYPE_CHECKING:
     import os
@@ -68,6 +70,7 @@ class CheckResult:
         identifying: identifying columns that the table has and must not have.
         entity: the column that names the person, where people are counted.
         worst: of each model that fails, the worst classes.
+        pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
     """
 
     table: str
@@ -80,11 +83,13 @@ class CheckResult:
     identifying: tuple[str, ...]
     entity: str | None = None
     worst: tuple[WorstClass, ...] = ()
+    pseudonyms: tuple[Tied, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether every model holds and no identifying column is there."""
-        return all(model.holds for model in self.models) and not self.identifying
+        """Whether every model holds, no identifying column is there, and no pseudonym ties too much together."""
+        tied_alike = not any(tied.failing for tied in self.pseudonyms)
+        return all(model.holds for model in self.models) and not self.identifying and tied_alike
 
     def summary(self) -> dict[str, Any]:
         """Return the result as plain values: what ``--format json`` prints."""
@@ -101,6 +106,7 @@ class CheckResult:
             "classes_failing": self.classes_failing,
             "rows_failing": self.rows_failing,
             "identifying_columns": list(self.identifying),
+            "pseudonyms": [tied.stated() for tied in self.pseudonyms],
         }
 
 
@@ -174,6 +180,7 @@ def check_source(source: Source, policy: Policy) -> CheckResult:
                 asked.worst_query(source, number), f"worst classes, {result.model}"
             )
         ),
+        pseudonyms=_ties(source, policy, asked),
     )
 
 
@@ -254,10 +261,28 @@ def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
 
 
 def _identifying(source: Source, policy: Policy) -> tuple[str, ...]:
-    """Return the identifying columns of the policy that the table has.
+    """Return the identifying columns of the policy that the table has, but for those that hold pseudonyms only.
 
     The column that names the person is none of them: people are counted by it, so that it must be there.
     """
-    found = [find_column(name, source.columns) for name in policy.columns.identifying]
-    person = find_column(policy.columns.entity, source.columns) if policy.columns.entity else None
-    return tuple(dict.fromkeys(column.name for column in found if column is not None and column != person))
+    named = policy.columns
+    replaced = [column for name in named.pseudonymize if (column := find_column(name, source.columns)) is not None]
+    person = find_column(named.entity, source.columns) if named.entity else None
+    found = [find_column(name, source.columns) for name in named.identifying]
+    others = [column for column in found if column is not None and column != person and column not in replaced]
+    raw = [column for column in replaced if _holds_others(source, column)]
+    return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
+
+
+def _ties(source: Source, policy: Policy, asked: _Asked) -> tuple[Tied, ...]:
+    """Return what is found of the pseudonyms that the table has."""
+    columns = [find_column(name, source.columns) for name in policy.columns.pseudonymize]
+    names = list(dict.fromkeys(column.name for column in columns if column is not None))
+    queries = [signature_query(source.relation, asked.columns, names, name, policy.k) for name in names]
+    return tied_of(source.engine, names, queries)
+
+
+def _holds_others(source: Source, column: Column) -> bool:
+    """Tell whether a column that is to hold pseudonyms holds anything else."""
+    query = not_pseudonyms_query(source.relation, column.name)
+    return bool(source.engine.row(query, "values that are no pseudonyms")[0])

@@ -68,6 +68,37 @@ def k_of(models: Sequence[ModelResult], smallest: int | None) -> int | float | N
 
 
 @dataclass(frozen=True)
+class Tied:
+    """What was found of the pseudonyms of a column in a release.
+
+    Attributes:
+        column: name of the column.
+        pseudonyms: different pseudonyms.
+        several: those of them that stand on several rows.
+        signatures: different signatures.
+        fewest: the pseudonyms of the rarest signature; None if there are none.
+        failing: pseudonyms whose signature fewer than k share.
+    """
+
+    column: str
+    pseudonyms: int
+    several: int
+    signatures: int
+    fewest: int | None
+    failing: int
+
+    def stated(self) -> dict[str, Any]:
+        """Return what is told of it in a summary."""
+        return {
+            "column": self.column,
+            "pseudonyms": self.pseudonyms,
+            "on_several_rows": self.several,
+            "signatures": self.signatures,
+            "fewest_alike": self.fewest,
+        }
+
+
+@dataclass(frozen=True)
 class Verification:
     """What was found in the output.
 
@@ -78,6 +109,7 @@ class Verification:
         classes_failing: classes that fail some model.
         rows_failing: rows in them.
         models: the result of each model.
+        pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
     """
 
     rows: int
@@ -86,6 +118,7 @@ class Verification:
     classes_failing: int
     rows_failing: int
     models: tuple[ModelResult, ...]
+    pseudonyms: tuple[Tied, ...] = ()
 
 
 def class_check_query(

@@ -19,6 +19,7 @@ from kanon_sql.engine.files import is_among
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded, unused_name
+from kanon_sql.pseudonyms import forget_pseudonyms, make_pseudonyms
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.publish_boxes import of_view
 from kanon_sql.publish_local import recoding_statements
@@ -314,15 +315,17 @@ def publish_frame(
 
 
 def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
-    """Go through the steps of a local recoding."""
+    """Make pseudonyms, and go through the steps of a local recoding."""
+    make_pseudonyms(engine, publication.pseudonyms)
     for number, statement in enumerate(recoding_statements(publication, lookups)):
         engine.run(statement, f"step {number} of the recoding" if number else "combinations of values")
 
 
 def forget_recoding(engine: Engine, publication: Publication) -> None:
-    """Drop what a local recoding worked on."""
+    """Drop what a local recoding worked on, and pseudonyms with the values that they stand for."""
     if isinstance(publication.recoding, Local):
         engine.run(sql.drop(publication.combinations), "drop the combinations of values")
+    forget_pseudonyms(engine, publication.pseudonyms)
 
 
 def verified(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -64,6 +64,8 @@ def publish_database(
                 engine.detach(name)
         except BaseException:
             engine.abandon(name)
+            with suppress(SourceError):
+                forget_recoding(engine, publication)
             raise
         recording = ledger is not None and ledger.unwritable is None
         with engine.transaction() if recording else nullcontext():

@@ -11,6 +11,7 @@ from kanon_sql import sql
 from kanon_sql.dialect import script as as_script
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.pseudonyms import TITLE
 from kanon_sql.publish_boxes import box_statements
 from kanon_sql.publish_local import recoding_statements
 from kanon_sql.verify import checks_of
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """A named part of a plan: ``source``, ``hierarchies``, ``recoding``, ``boxes``, ``release`` or ``verify``."""
+    """A named part of a plan.
+
+    Its name is ``source``, ``hierarchies``, ``pseudonyms``, ``recoding``, ``boxes``, ``release`` or ``verify``.
+    """
 
     name: str
     title: str
@@ -90,6 +94,8 @@ def release_plan(
     if needed:
         made = tuple(lookup_statement(source.engine, hierarchy) for hierarchy in needed)
         steps.append(Step("hierarchies", "Hierarchies: each value with its label at every level", made))
+    if publication.pseudonyms is not None:
+        steps.append(Step("pseudonyms", TITLE, publication.pseudonyms.statements()))
     if recoding := recoding_statements(publication, lookups):
         steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
     if boxes := box_statements(source.engine, publication):

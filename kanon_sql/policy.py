@@ -6,6 +6,7 @@
     sensitive = ["diagnosis"]
     rest = "keep"                       # or "drop"
     entity = "patient_id"               # k counts people, not rows
+    pseudonymize = ["name"]             # identifying, and published as pseudonyms
 
     [hierarchies]
     directory = "hierarchies"           # files <column>.csv or *_hierarchy_<column>.csv
@@ -27,6 +28,7 @@
     into = "patients_k5"                # or out = "patients_k5.parquet", or in_place = true (and backup = "FILE")
     as = "table"                        # or "view"
     seed = 42
+    key_file = "pseudonyms.key"         # of pseudonyms; without it a key is drawn for the release
 
 Paths in the file start from the directory of the file.
 """
@@ -85,6 +87,7 @@ class Policy:
         pairs: passes of mondrian-plus over pairs of parts.
         seed: of the order of rows, and of random choices; None draws one.
         population: the table, or the file, that k-map and delta-presence compare with.
+        key_file: the file with the key of pseudonyms; None draws a key for each release.
         directory: where relative paths of hierarchies start from.
     """
 
@@ -104,6 +107,7 @@ class Policy:
     pairs: int | None = None
     seed: int | None = None
     population: str | None = None
+    key_file: Path | None = None
     directory: Path = field(default_factory=Path)
 
     def __post_init__(self) -> None:
@@ -130,12 +134,17 @@ class Policy:
                 if compared
                 else "A population is for k-map and delta-presence: give --k-map or --presence too."
             )
+        self._require_use_of_key()
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
         if len(named) > 1:
             raise UsageError(f"Several columns are to name the person: {', '.join(sorted(named))}. Name one.")
         if entity := next(iter(named), None):
             object.__setattr__(self, "columns", replace(self.columns, entity=entity))
             object.__setattr__(self, "models", tuple(model.counting(entity) for model in self.models))
+
+    def _require_use_of_key(self) -> None:
+        if self.key_file is not None and not self.columns.pseudonymize:
+            raise UsageError("A key file is for pseudonyms: say which columns with --pseudonymize, or leave it out.")
 
     @property
     def cutting(self) -> Cutting | None:
@@ -153,6 +162,7 @@ class Policy:
             models=(KAnonymity(self.k),),
             hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
             population=None,
+            key_file=None,
         )
 
     @property
@@ -192,7 +202,7 @@ _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "distance", "population", *REQUIREMENTS},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", *OPTIONS},
-    "release": {"into", "as", "out", "in_place", "backup", "seed", "replace"},
+    "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file"},
 }
 
 
@@ -237,6 +247,7 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
         "backup": os.path.relpath(destination.backup, path.parent) if destination.backup else None,
         "seed": policy.seed,
         "replace": destination.replace or None,
+        "key_file": os.path.relpath(policy.key_file, path.parent) if policy.key_file else None,
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
     population = {} if policy.population is None else {"population": policy.population}
@@ -269,6 +280,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         rest=_one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
         entity=_checked(columns.get("entity"), str, "columns.entity"),
     )
+    key_file = _checked(release.get("key_file"), str, "release.key_file")
     privacy = document.get("privacy", {})
     k = _checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
     population = _checked(privacy.get("population"), str, "privacy.population")
@@ -285,6 +297,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         sample_rate=_number(search.get("sample_rate"), "search.sample_rate"),
         **{name: _checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
         seed=_checked(release.get("seed"), int, "release.seed"),
+        key_file=directory / key_file if key_file else None,
         directory=directory,
     )
     out = _checked(release.get("out"), str, "release.out")
@@ -310,7 +323,7 @@ def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
     return {name: _checked(rule, str, f"hierarchies.{name}") for name, rule in (settings | apart).items()}, files
 
 
-_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive")
+_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
 
 
 def _names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold

@@ -136,6 +136,8 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     identifying: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     insensitive: Sequence[str] = (),
+    pseudonymize: Sequence[str] = (),
+    key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
     entity: str | None = None,
     models: Sequence[PrivacyModel] | None = None,
@@ -153,6 +155,8 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         identifying: columns that are never published.
         sensitive: columns that must not be learned about a person.
         insensitive: other columns that are published as they are.
+        pseudonymize: identifying columns that are published as pseudonyms.
+        key_file: the file with the key of pseudonyms; without it, each release has a key of its own.
         rest: what happens to columns that were not named.
         entity: the column that names the person; then every k counts people.
         models: what is asked where nothing else is said; the sensitive columns that they are about are counted too.
@@ -171,6 +175,8 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         identifying=identifying,
         sensitive=sensitive,
         insensitive=insensitive,
+        pseudonymize=pseudonymize,
+        key_file=key_file,
         rest=rest,
         entity=entity,
         models=models,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.pseudonyms import Pseudonyms
     from kanon_sql.recoding import Recoding
     from kanon_sql.roles import Roles
 
@@ -24,8 +25,9 @@ class Publication:
     """What is published, and how.
 
     Attributes:
-        source: the relation that is anonymized.
-        columns: the published columns in the order of the source; identifying and dropped ones are not among them.
+        source: the relation that is anonymized; where there are pseudonyms, the view of it that has them already.
+        columns: the published columns in the order of the source; identifying and dropped ones are not among them, but
+            for those that are published as pseudonyms.
         roles: the role of every column of the source.
         hierarchies: of the quasi-identifiers, in their order.
         recoding: how they are generalized.
@@ -34,6 +36,7 @@ class Publication:
         combinations: the temporary table that a local recoding works on.
         trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
         population: the table that models compare with.
+        pseudonyms: how some identifying columns are published; None if none is.
     """
 
     source: exp.Table
@@ -46,6 +49,7 @@ class Publication:
     combinations: exp.Table
     trees: dict[str, Hierarchy] = field(default_factory=dict)
     population: exp.Table | None = None
+    pseudonyms: Pseudonyms | None = None
 
     @property
     def quasi_identifiers(self) -> list[str]:

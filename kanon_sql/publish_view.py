@@ -22,12 +22,20 @@ if TYPE_CHECKING:
     from kanon_sql.publication import Publication
 
 
+NO_VIEW_OF_PSEUDONYMS = (
+    "A view makes its rows when it is read, and would need the key of pseudonyms in the database: make a table or a "
+    "file, or leave --pseudonymize out."
+)
+
+
 def require_viewable(publication: Publication) -> None:
     """Raise if a release cannot be a view.
 
     Raises:
-        UsageError: the recoding is a local one, or its labels name the values that there are now.
+        UsageError: the recoding is a local one, its labels name the values that there are now, or it has pseudonyms.
     """
+    if publication.pseudonyms is not None:
+        raise UsageError(NO_VIEW_OF_PSEUDONYMS)
     if publication.population is not None:
         raise UsageError(
             "A view would have to read the population at every look, wherever that is then: make a table or a file."

@@ -12,6 +12,7 @@ from kanon_sql.destination import Destination
 from kanon_sql.destinations import DATABASE, check_file, publish_file, publish_frame, publish_table, publish_view
 from kanon_sql.errors import UsageError
 from kanon_sql.in_place.publish import HowInPlace, check_in_place, publish_in_place
+from kanon_sql.keys import require_apart
 from kanon_sql.new_database import publish_database
 from kanon_sql.plan import Plan, logged_script
 from kanon_sql.recoding import Local, Multidimensional, by_name
@@ -211,6 +212,7 @@ class Release:
         """
         source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
         format_name = check_file(source, Path(path), replace=replace)
+        require_apart(self.policy.key_file, [Path(path)], "the release")
         if ledger is not None:
             ledger.open()
         publish = publish_database if format_name == DATABASE else publish_file
@@ -245,6 +247,7 @@ class Release:
         source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
         how = HowInPlace(None if backup is None else Path(backup), dry_run=dry_run, replace=replace)
         check_in_place(source, how)
+        require_apart(self.policy.key_file, [how.backup], "the backup")
         source.make_writable()
         published = publish_in_place(source, self.publication, self._expected, how, ledger)
         source.gone = not dry_run
@@ -314,6 +317,11 @@ class Release:
             raise UsageError(
                 "Rows walk from cut to cut in a recursive query, which Spark 4.0 does not have: use --algorithm "
                 "optimal, or another dialect."
+            )
+        if dialect != source.engine.dialect and self.publication.pseudonyms is not None:
+            raise UsageError(
+                "Pseudonyms are made by functions that other dialects have under other names and with other types: "
+                "leave --dialect out, or --pseudonymize."
             )
         if dialect == "spark" and isinstance(self.publication.recoding, Local):
             raise UsageError(

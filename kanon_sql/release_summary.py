@@ -46,6 +46,7 @@ def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
         "models": [
             result.stated(model.entity) for result, model in zip(models, release.publication.models, strict=True)
         ],
+        "pseudonyms": _pseudonyms(release, published),
         "measures": release.measures,
         "optimal": release.optimal,
         "bound": release.bound,
@@ -55,4 +56,17 @@ def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
         "lattice_size": release.prepared.lattice.size,
         "seed": release.publication.seed,
         "seconds": {step: round(seconds, 4) for step, seconds in release.seconds.items()},
+    }
+
+
+def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any] | None:
+    """Return which columns are published as pseudonyms, where their key is from, and what was verified of them."""
+    pseudonyms = release.publication.pseudonyms
+    if pseudonyms is None:
+        return None
+    verified = () if published is None else published.verification.pseudonyms
+    return {
+        "columns": pseudonyms.names,
+        "key": pseudonyms.key.origin,
+        "verified": [tied.stated() for tied in verified],
     }

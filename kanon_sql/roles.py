@@ -34,6 +34,7 @@ class NamedColumns:
         insensitive: published as they are.
         rest: what happens to columns that were not named: ``keep`` (insensitive), ``drop``, or None (an error).
         entity: the column that names the person whom a row is about; never published.
+        pseudonymize: identifying columns that are published as pseudonyms.
     """
 
     identifying: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class NamedColumns:
     insensitive: tuple[str, ...] = ()
     rest: Rest | None = None
     entity: str | None = None
+    pseudonymize: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,10 @@ class Roles:
     Attributes:
         quasi_identifiers: in the order in which they were given.
         sensitive, insensitive: in the order of the table.
-        identifying: never published; the entity column is one of them.
+        identifying: never published as they are; the entity column is one of them.
         dropped: not published because the rest was to be dropped.
         entity: the column that names the person, if one does.
+        pseudonymized: those of the identifying ones that are published as pseudonyms.
     """
 
     quasi_identifiers: tuple[Column, ...]
@@ -62,6 +65,13 @@ class Roles:
     identifying: tuple[Column, ...]
     dropped: tuple[Column, ...]
     entity: Column | None = None
+    pseudonymized: tuple[Column, ...] = ()
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of the columns that are not published in any form."""
+        never = (*self.identifying, *self.dropped)
+        return [column.name for column in never if column not in self.pseudonymized]
 
 
 def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> Roles:
@@ -83,7 +93,8 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
     quasi_identifiers = take(named.quasi_identifiers, "quasi-identifying")
     if not quasi_identifiers:
         raise UsageError(NO_QUASI_IDENTIFIER)
-    identifying = take(named.identifying, "identifying")
+    pseudonymized = _pseudonymized(named, columns, table)
+    identifying = take((*named.identifying, *named.pseudonymize), "identifying")
     entity = _entity(named.entity, columns, table)
     if entity is not None and given.setdefault(entity.name, "identifying") != "identifying":
         raise UsageError(f"Column {entity.name!r} names the person; it cannot be {given[entity.name]} too.")
@@ -106,7 +117,29 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
         identifying=tuple(dict.fromkeys([*identifying, *([entity] if entity else [])])),
         dropped=rest if named.rest == "drop" else (),
         entity=entity,
+        pseudonymized=tuple(column for column in columns if column in pseudonymized),
     )
+
+
+def _pseudonymized(named: NamedColumns, columns: Sequence[Column], table: str) -> list[Column]:
+    """Return the columns that are to be published as pseudonyms.
+
+    Raises:
+        UsageError: one does not exist, or has a role in which it is published otherwise.
+    """
+    found = resolve_columns(named.pseudonymize, columns, table)
+    others = {
+        "quasi-identifying": named.quasi_identifiers,
+        "sensitive": named.sensitive,
+        "insensitive": named.insensitive,
+    }
+    for role, listed in others.items():
+        also = resolve_columns(listed, columns, table)
+        if both := [column.name for column in found if column in also]:
+            raise UsageError(
+                f"Column {both[0]!r} is to be pseudonymized, which is for identifying columns; it cannot be {role} too."
+            )
+    return found
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:

@@ -215,9 +215,10 @@ def create_table(name: exp.Table, query: exp.Query, *, temporary: bool = False) 
     return exp.Create(this=name, kind="TABLE", expression=query, properties=properties)
 
 
-def create_view(name: exp.Table, query: exp.Query) -> exp.Create:
-    """Return ``CREATE VIEW name AS query``."""
-    return exp.Create(this=name, kind="VIEW", expression=query)
+def create_view(name: exp.Table, query: exp.Query, *, temporary: bool = False) -> exp.Create:
+    """Return ``CREATE [TEMPORARY] VIEW name AS query``."""
+    properties = exp.Properties(expressions=[exp.TemporaryProperty()]) if temporary else None
+    return exp.Create(this=name, kind="VIEW", expression=query, properties=properties)
 
 
 def drop(name: exp.Table, kind: str = "TABLE") -> exp.Drop:

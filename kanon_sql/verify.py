@@ -4,12 +4,13 @@
 2. The labels: a generalized column holds labels of its level and nothing else, so that no raw value slipped through.
 3. The people, where a model counts them: the release does not name them, so that each published class is looked up in
    the source, generalized as it was for the release; it must be there with the same number of rows, and enough people.
-4. The columns: those that are published and no others. The rows and the classes: as many as the search counted.
+4. The pseudonyms, where there are: what rows say together that they tie to one another (see ``tie_check``).
+5. The columns: those that are published and no others. The rows and the classes: as many as the search counted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -30,6 +31,7 @@ from kanon_sql.publish import (
 )
 from kanon_sql.publish_boxes import labels_of
 from kanon_sql.recoding import Multidimensional
+from kanon_sql.tie_check import TieChecks, check_ties, tie_checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,10 +150,12 @@ class Checks:
     classes: exp.Select
     labels: exp.Query | None
     people: exp.Select | None
+    ties: TieChecks = field(default_factory=TieChecks)
 
     def statements(self) -> tuple[exp.Expr, ...]:
         """Return the statements there are, in the order in which they are run."""
-        return tuple(query for query in (self.classes, self.labels, self.people) if query is not None)
+        asked = (self.classes, self.labels, self.people, *self.ties.statements())
+        return tuple(query for query in asked if query is not None)
 
 
 def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> Checks:
@@ -174,6 +178,7 @@ def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output
         ),
         label_check_query(publication, lookups, output),
         people_check_query(publication, lookups, output) if len(counted) < len(publication.models) else None,
+        tie_checks_of(publication, output),
     )
 
 
@@ -205,11 +210,15 @@ def verify(
         verification = _together(publication, verification, read_verification(found, _counted_in_people(publication)))
         if not_whole:
             raise _failed(f"{not_whole:,} classes have other rows than in the table")
-    # 4. The columns, and that every row and every class is accounted for.
+    # 4. The pseudonyms.
+    tied, wrong = check_ties(engine, publication, checks.ties)
+    if wrong is not None:
+        raise _failed(wrong)
+    # 5. The columns, and that every row and every class is accounted for.
     if columns_found != [column.name for column in publication.columns]:
         raise _failed("its columns are not those that were to be published")
     _require_counts(verification, expected)
-    return verification
+    return replace(verification, pseudonyms=tied)
 
 
 def _require_counts(verification: Verification, expected: Expected) -> None:

@@ -171,6 +171,7 @@ def remembered_policy(policy: Policy, roles: Roles) -> dict[str, Any]:
             "sensitive": [column.name for column in roles.sensitive],
             "insensitive": [column.name for column in roles.insensitive],
             "entity": None if roles.entity is None else roles.entity.name,
+            **_pseudonymized(roles),
         },
         "models": [
             {"model": model.name, "required": _plain(model.required), "sensitive": model.sensitive}
@@ -183,6 +184,12 @@ def remembered_policy(policy: Policy, roles: Roles) -> dict[str, Any]:
             **{name: value for name, value in options.items() if value is not None},
         },
     }
+
+
+def _pseudonymized(roles: Roles) -> dict[str, list[str]]:
+    """Return the columns that are published as pseudonyms; of a release without them, nothing, as it always was."""
+    names = [column.name for column in roles.pseudonymized]
+    return {"pseudonymized": names} if names else {}
 
 
 def _plain(required: Any) -> Any:  # noqa: ANN401 - what a model requires: a whole number, a share, or several

@@ -120,7 +120,7 @@ class Ledger:
             publication.recoding.levels(publication.hierarchies),
             self._hierarchies(),
             own,
-            source_fingerprint(engine, publication.source, publication.quasi_identifiers),
+            source_fingerprint(engine, self.prepared.source.relation, publication.quasi_identifiers),
         )
         known = entries_of(engine)
         if not any(each.is_of(entry.source) and each.says_the_same(entry) for each in known):
@@ -181,7 +181,7 @@ class Ledger:
         steps = [level - entry.levels[name] for name, level in levels.items()]
         if min(steps) < 0 < max(steps):
             return False
-        return source_fingerprint(self._engine, self.publication.source, entry.quasi_identifiers) == (
+        return source_fingerprint(self._engine, self.prepared.source.relation, entry.quasi_identifiers) == (
             entry.source_fingerprint
         )
 
@@ -205,7 +205,7 @@ class Ledger:
         )
 
     def _source(self) -> tuple[str, str]:
-        source = self.publication.source
+        source = self.prepared.source.relation
         return (source.db or self._schema(), source.name)
 
     def _schema(self) -> str:

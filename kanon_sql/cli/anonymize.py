@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kanon_sql.anonymizer import make_release
-from kanon_sql.cli.conflicts import check_options
+from kanon_sql.cli.conflicts import check_key_file, check_options
 from kanon_sql.cli.destination_options import (
     BackupOption,
     DryRunOption,
@@ -47,6 +47,7 @@ from kanon_sql.cli.options import (
     HierarchiesOption,
     HierarchyOption,
     IdOption,
+    KeyFileOption,
     KOption,
     LabelsOption,
     MaxSuppressedOption,
@@ -54,6 +55,7 @@ from kanon_sql.cli.options import (
     NumbersOption,
     PairsOption,
     PolicyOption,
+    PseudonymizeOption,
     QiOption,
     QuietOption,
     ReplaceOption,
@@ -112,6 +114,8 @@ def anonymize_command(
         Literal["keep", "drop"] | None, typer.Option("--rest", help="What happens to columns without a role.")
     ] = None,
     entity: EntityOption = None,
+    pseudonymize: PseudonymizeOption = None,
+    key_file: KeyFileOption = None,
     k: KOption = None,
     l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
     entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
@@ -200,6 +204,7 @@ def anonymize_command(
                 "identifying": identifying,
                 "quasi_identifiers": quasi_identifiers,
                 "sensitive": sensitive,
+                "pseudonymize": pseudonymize,
             },
             rest=rest,
             entity=entity,
@@ -220,8 +225,10 @@ def anonymize_command(
                 "pairs": pairs,
                 "seed": seed,
                 "population": population,
+                "key_file": key_file and key_file.absolute(),
             },
         )
+        check_key_file(policy, destination, save_policy)
         if sql is None:
             check_destination(opened, destination)
         release = make_release(opened, policy, talk)
@@ -242,9 +249,7 @@ def anonymize_command(
 
 def summary_of(release: Release, published: Published) -> dict[str, Any]:
     """Return what came out as plain values, with the names of the columns that were not published."""
-    roles = release.prepared.roles
-    left_out = [column.name for column in (*roles.identifying, *roles.dropped)]
-    return {**release.summary(published), "columns_left_out": left_out}
+    return {**release.summary(published), "columns_left_out": release.prepared.roles.left_out}
 
 
 def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk) -> None:

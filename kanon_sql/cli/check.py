@@ -125,6 +125,9 @@ def _print_result(result: CheckResult) -> None:
         pairs.append((about(model.model, model.sensitive), f"{asked}: {found}"))
     if result.classes_failing:
         pairs.append(("failing" if len(result.models) > 1 else "too small", _failing(result)))
+    for tied in result.pseudonyms:
+        alike = "has none" if tied.fewest is None else f"ties what {tied.fewest:,} or more have alike"
+        pairs.append(("pseudonyms", f"{tied.column} {alike}" + (": TOO FEW" if tied.failing else "")))
     if result.identifying:
         pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
     print_prose(f"{visible(result.table)} {'satisfies' if result.holds else 'DOES NOT SATISFY'} the policy")

@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.cli.options import refuse_contradictions
 from kanon_sql.errors import UsageError
+from kanon_sql.keys import require_apart
+from kanon_sql.publish_view import NO_VIEW_OF_PSEUDONYMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import typer
+
+    from kanon_sql.destination import Destination
+    from kanon_sql.policy import Policy
 
 
 def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] | None = None) -> None:
@@ -46,3 +52,16 @@ def _given(context: typer.Context) -> dict[str, str]:
         and (source := context.get_parameter_source(parameter.name)) is not None
         and source.name == "COMMANDLINE"
     }
+
+
+def check_key_file(policy: Policy, destination: Destination, save_policy: Path | None) -> None:
+    """Refuse what cannot be done with pseudonyms, before any work is done for it.
+
+    Raises:
+        UsageError: the key file is something else too, or pseudonyms are to be in a view.
+    """
+    require_apart(policy.key_file, [destination.out], "the release")
+    require_apart(policy.key_file, [destination.backup], "the backup")
+    require_apart(policy.key_file, [save_policy], "the policy")
+    if policy.columns.pseudonymize and destination.into is not None and destination.kind == "view":
+        raise UsageError(NO_VIEW_OF_PSEUDONYMS)

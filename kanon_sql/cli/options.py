@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy import Policy
     from kanon_sql.roles import NamedColumns
 
-_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive")
+_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
 
 Format = Literal["table", "json"]
 DialectName = Literal["duckdb", "postgres", "spark"]
@@ -67,6 +67,22 @@ QiOption = Annotated[
 SensitiveOption = Annotated[
     list[str] | None,
     typer.Option("--sensitive", metavar="COLUMN", help="Must not be learned about a person; published as it is."),
+]
+PseudonymizeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pseudonymize",
+        metavar="COLUMN",
+        help="Identifying, and published as pseudonyms: a keyed hash of each value, which ties the rows of a person.",
+    ),
+]
+KeyFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        metavar="FILE",
+        help="The key of pseudonyms, 16 bytes or more; without it a key is drawn for this release alone.",
+    ),
 ]
 HierarchyOption = Annotated[
     list[str] | None,
@@ -207,6 +223,8 @@ def overridden(
     if rest is not None:
         said = replace(said, rest=rest)
     given = {name: value for name, value in (settings or {}).items() if value is not None}
+    if not said.pseudonymize:  # the command line took the column that the file pseudonymizes another role
+        given.setdefault("key_file", None)
     return replace(
         policy,
         columns=said,

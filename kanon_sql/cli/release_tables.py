@@ -95,6 +95,8 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
             + ", ".join(f"{step.replace('_', ' ')} {seconds:.2f}" for step, seconds in summary["seconds"].items()),
         ),
     ]
+    if summary["pseudonyms"] is not None:
+        pairs.append(("pseudonyms", _pseudonyms(summary["pseudonyms"])))
     if summary["columns_left_out"]:
         pairs.append(("left out", ", ".join(summary["columns_left_out"])))
     return pairs
@@ -146,3 +148,13 @@ def _members(model: dict[str, Any]) -> str:
     if model["entity"] is None:
         return counted(model["measured"], "row")
     return f"{counted(model['measured'], 'person', 'people')} ({model['entity']})"
+
+
+def _pseudonyms(found: dict[str, Any]) -> str:
+    """Return which columns are published as pseudonyms, by what key, and how many look alike."""
+    by = "a key drawn for this release alone" if found["key"] == "drawn" else "the key of a file"
+    columns = [
+        one["column"] + ("" if one["fewest_alike"] is None else f" ({one['fewest_alike']:,} or more alike)")
+        for one in found["verified"]
+    ]
+    return f"{', '.join(columns)}, by {by}"

@@ -61,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Logged:
-    """A statement that was run, what it was run for, and the values of its placeholders."""
+    """A statement that was run, what it was run for, and the values of its placeholders but for secret ones."""
 
     title: str
     statement: exp.Expr
@@ -94,7 +94,7 @@ class Engine(Protocol):
             statement: the query; placeholders ``$name`` are bound by the engine.
             title: what it is for, as shown by ``--sql=all``.
             parameters: the value of each placeholder; given, even as an empty mapping, for a statement that is run
-                often, whose text is then kept.
+                often, whose text is then kept. A ``Secret`` is bound and never logged.
             deadline: ``time.monotonic()`` at which to stop it.
 
         Raises:

@@ -18,6 +18,7 @@ from kanon_sql import sql
 from kanon_sql.dialect import render
 from kanon_sql.engine.base import Column, DeadlineReachedError, Logged
 from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.keys import revealed, shown
 from kanon_sql.names import unused_name
 
 if TYPE_CHECKING:
@@ -212,8 +213,8 @@ class DuckDBEngine:
         deadline: float | None = None,
     ) -> list[tuple[Any, ...]]:
         """Return all rows of a query (see ``Engine.rows``)."""
-        bound = dict(parameters or {})
-        logged = Logged(title, statement, bound)
+        bound = {name: revealed(value) for name, value in (parameters or {}).items()}
+        logged = Logged(title, statement, shown(parameters or {}))
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)

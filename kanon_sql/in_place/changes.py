@@ -99,10 +99,11 @@ def unchanged_columns(publication: Publication) -> list[str]:
         for number, name in enumerate(publication.quasi_identifiers)
         if publication.recoding.levels_of(number) != (0,)
     }
+    replaced = set() if publication.pseudonyms is None else set(publication.pseudonyms.names)
     return [
         column.name
         for column in publication.columns
-        if column.name not in recoded
+        if column.name not in recoded | replaced
         and publication.published_types[column.name] == column.type == published_type(column)
     ]
 

@@ -16,6 +16,7 @@ held from before the new database is made to the end.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -124,6 +125,8 @@ def publish_in_place(
                 engine.detach(name)
         except BaseException:
             engine.abandon(name)
+            with suppress(SourceError):
+                forget_recoding(engine, publication)
             raise
         _require_same_definitions(facts, rewrite, new_file)
         try_views(engine, facts.views, new_file, facts.name)
