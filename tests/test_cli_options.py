@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from conftest import files_in, tables_of
 
-from kanon_sql.cli import anonymize
+from kanon_sql.cli import anonymize, destination_options
 from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.errors import SourceError
 
@@ -78,7 +78,7 @@ def test_a_policy_that_cannot_be_written_is_one_line_and_the_release_is_there(
             raise SourceError(f"The policy cannot be written to {path}: No space left on device.")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(anonymize, "write_policy", fail)
+    monkeypatch.setattr(destination_options, "write_policy", fail)
     ended = kanon(*shlex.split(SEX), "--into", "x", "--save-policy", "p.toml", "-q")
     assert ended.code == 3
     assert ended.err == (
