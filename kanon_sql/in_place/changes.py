@@ -119,9 +119,7 @@ def _definition(column: ColumnFacts, kind: str, same: list[str], told: _Told) ->
         constraints.append(exp.ColumnConstraint(kind=exp.DefaultColumnConstraint(this=default)))
     elif column.default is not None:
         told.removed.append(f"default of {column.name} (labels)")
-    return exp.ColumnDef(
-        this=sql.identifier(column.name), kind=exp.DataType.build(kind, dialect="duckdb"), constraints=constraints
-    )
+    return exp.ColumnDef(this=sql.identifier(column.name), kind=_as_it_is(kind), constraints=constraints)
 
 
 def _stays(constraint: ConstraintFacts, facts: TableFacts, same: list[str], told: _Told) -> bool:
@@ -151,7 +149,7 @@ def _constraint(constraint: ConstraintFacts, target: exp.Table) -> exp.Expr:
 
 
 def _as_it_is(text: str) -> exp.Expr:
-    """Return an expression as DuckDB's catalog has it, letter for letter: parsed, it would read otherwise at times."""
+    """Return a type or an expression as DuckDB has it, letter for letter: parsed, some would read otherwise."""
     return exp.var(text)
 
 

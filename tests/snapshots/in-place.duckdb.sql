@@ -58,19 +58,19 @@ COPY FROM DATABASE hospital TO kanon_new (SCHEMA);
 DROP TABLE IF EXISTS kanon_new.main.patients;
 
 CREATE TABLE kanon_new.main.patients (
-  id INT NOT NULL DEFAULT (
+  id INTEGER NOT NULL DEFAULT (
     nextval('numbers')
   ),
-  age TEXT NOT NULL,
-  zip TEXT DEFAULT (
+  age VARCHAR NOT NULL,
+  zip VARCHAR DEFAULT (
     '00000'
   ),
-  disease TEXT DEFAULT (
+  disease VARCHAR DEFAULT (
     'none'
   ),
-  ward INT,
-  "cost ""in"" now" DECIMAL(9, 2),
-  stay STRUCT("days" INT, notes TEXT[]),
+  ward INTEGER,
+  "cost ""in"" now" DECIMAL(9,2),
+  stay STRUCT("days" INTEGER, notes VARCHAR[]),
   PRIMARY KEY (id),
   FOREIGN KEY (ward) REFERENCES main.wards (
     ward
