@@ -407,7 +407,6 @@ def test_a_file_that_changes_meanwhile(in_tmp: Path, suffix: str) -> None:
 # Signals
 
 SLOW = [*ANONYMIZE, "--algorithm", "mondrian", "-v"]
-STEPS = ["frequency set of the quasi-identifiers", "the boxes", "make the release"]
 
 
 def began(step: str, *arguments: str) -> subprocess.Popen[str]:
@@ -424,17 +423,20 @@ def began(step: str, *arguments: str) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 @pytest.mark.parametrize(
-    ("number", "step", "times"),
+    ("number", "step", "times", "place"),
     [
-        (signal.SIGTERM, "frequency set of the quasi-identifiers", 1),
-        (signal.SIGHUP, "the boxes", 2),
-        (signal.SIGTERM, "make the release", 2),
-        (signal.SIGINT, "make the release", 1),
+        (signal.SIGTERM, "frequency set of the quasi-identifiers", 1, ["--out", "out.csv"]),
+        (signal.SIGHUP, "the boxes", 2, ["--into", "released"]),
+        (signal.SIGTERM, "make the release", 2, ["--into", "released"]),
+        (signal.SIGTERM, "make the release", 1, ["--in-place"]),
+        (signal.SIGINT, "make the release", 1, ["--into", "released"]),
     ],
 )
-def test_a_signal_ends_it_and_leaves_nothing(ward: Path, number: signal.Signals, step: str, times: int) -> None:
+def test_a_signal_ends_it_and_leaves_nothing(
+    ward: Path, number: signal.Signals, step: str, times: int, place: list[str]
+) -> None:
     before = tables_of(ward)
-    process = began(step, *SLOW, "--into", "released")
+    process = began(step, *SLOW, *place)
     for _ in range(times):
         process.send_signal(number)
     out, err = process.communicate()

@@ -34,7 +34,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 requirement not met, 2 usage, 3 database or file, 4 no solution, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 requirement not met, 2 usage, 3 database or file, 4 no solution, 130 interrupted, "
+    "143 terminated.",
 )
 app.command("demo")(with_resources(demo_command))
 hierarchy_app.command("load")(with_resources(load_command))
