@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 KANON = [sys.executable, "-m", "kanon_sql"]
 ANONYMIZE = [
-    *("anonymize", "ward.duckdb", "admissions", "--id", "name", "--qi", "birth_date,sex,zip,admission_date"),
+    *("anonymize", "ward.duckdb", "admissions", "--id", "name", "--qi", "birth_date,sex,zip"),
     *("--sensitive", "diagnosis", "--rest", "keep", "--seed", "1"),
 ]
 COMMANDS = [
@@ -202,7 +202,7 @@ def assert_no_room(ended: subprocess.CompletedProcess[str], *says: str) -> None:
         assert text in ended.stderr
 
 
-@pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.jsonl", "table"])
+@pytest.mark.parametrize("target", ["out.parquet", "table"])
 def test_a_disk_that_fills_up_under_the_release(ward: Path, target: str) -> None:
     pytest.importorskip("resource")
     before = tables_of(ward)
@@ -406,7 +406,7 @@ def test_a_file_that_changes_meanwhile(in_tmp: Path, suffix: str) -> None:
 
 # Signals
 
-SLOW = [*ANONYMIZE, "--algorithm", "mondrian", "-v"]
+LOUD = [*ANONYMIZE, "-v"]
 
 
 def began(step: str, *arguments: str) -> subprocess.Popen[str]:
@@ -426,23 +426,21 @@ def began(step: str, *arguments: str) -> subprocess.Popen[str]:
     ("number", "step", "times", "place"),
     [
         (signal.SIGTERM, "frequency set of the quasi-identifiers", 1, ["--out", "out.csv"]),
-        (signal.SIGHUP, "the boxes", 2, ["--into", "released"]),
+        (signal.SIGHUP, "size of the frequency set", 2, ["--into", "released"]),
         (signal.SIGTERM, "make the release", 2, ["--into", "released"]),
         (signal.SIGTERM, "make the release", 1, ["--in-place"]),
-        (signal.SIGINT, "make the release", 1, ["--into", "released"]),
     ],
 )
 def test_a_signal_ends_it_and_leaves_nothing(
     ward: Path, number: signal.Signals, step: str, times: int, place: list[str]
 ) -> None:
     before = tables_of(ward)
-    process = began(step, *SLOW, *place)
+    process = began(step, *LOUD, *place)
     for _ in range(times):
         process.send_signal(number)
     out, err = process.communicate()
     assert (process.returncode, out) == (128 + number, "")
-    said = "Interrupted" if number == signal.SIGINT else f"Ended by {number.name}"
-    assert err.endswith(f"error: {said}; nothing was written.\n")
+    assert err.endswith(f"error: Ended by {number.name}; nothing was written.\n")
     assert err.count("error") == 1
     assert files_in(ward.parent) == {"ward.duckdb"}
     assert tables_of(ward) == before
@@ -451,7 +449,7 @@ def test_a_signal_ends_it_and_leaves_nothing(
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 def test_a_search_that_is_asked_to_end_publishes_nothing(ward: Path) -> None:
     """Unlike one that is interrupted by Ctrl-C, which publishes the best so far."""
-    process = began("Searching", *ANONYMIZE, "--out", "out.csv", "-v")
+    process = began("Searching", *LOUD, "--out", "out.csv")
     process.send_signal(signal.SIGTERM)
     process.communicate()
     assert process.returncode == 143
@@ -463,7 +461,7 @@ def test_a_search_that_is_asked_to_end_publishes_nothing(ward: Path) -> None:
 def test_after_a_kill_the_source_is_whole_and_the_next_run_cleans_up(ward: Path, target: str) -> None:
     before = tables_of(ward)
     place = ["--into", "released"] if target == "table" else ["--out", target]
-    process = began("make the release" if target == "table" else "write the release", *SLOW, *place)
+    process = began("make the release" if target == "table" else "write the release", *LOUD, *place)
     process.kill()
     process.communicate()
     assert tables_of(ward) == before
