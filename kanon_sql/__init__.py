@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from kanon_sql.checker import CheckResult, check
     from kanon_sql.comparison import Compared, Comparison
     from kanon_sql.destination import Destination
+    from kanon_sql.engine.resources import Resources
     from kanon_sql.errors import (
         HierarchyError,
         JointReleaseError,
         KanonError,
+        NoRoomError,
         NoSolutionError,
         PolicyError,
         SearchInterruptedError,
@@ -76,6 +78,7 @@ _HOME = {
     "InPlace": "published",
     "forget": "bookkeeping.listing",
     "Remembered": "bookkeeping.listing",
+    "NoRoomError": "errors",
     "NoSolutionError": "errors",
     "PolicyError": "errors",
     "SearchInterruptedError": "errors",
@@ -105,6 +108,7 @@ _HOME = {
     "prepare": "prepared_table",
     "Progress": "progress",
     "Release": "release",
+    "Resources": "engine.resources",
     "risk": "assessor",
     "Risk": "risks.assessment",
     "NamedColumns": "roles",
@@ -132,6 +136,7 @@ __all__ = [
     "KanonError",
     "Measured",
     "NamedColumns",
+    "NoRoomError",
     "NoSolutionError",
     "Policy",
     "PolicyError",
@@ -141,6 +146,7 @@ __all__ = [
     "RecursiveCLDiversity",
     "Release",
     "Remembered",
+    "Resources",
     "Risk",
     "SatisfyingNode",
     "SearchInterruptedError",

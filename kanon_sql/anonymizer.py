@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from kanon_sql.engine.resources import Resources
     from kanon_sql.keys import Key
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.summary import ClassCounts
@@ -65,6 +66,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     pairs: int | None = None,
     seed: int | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
+    resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> Release:
     """Return the release of a table that loses least.
@@ -98,6 +100,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         pairs: how often "mondrian-plus" goes through pairs of parts at the end, to cut them anew together.
         seed: of the order of rows, and of random choices; drawn when not given.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
 
     Raises:
@@ -129,7 +132,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         pairs=pairs,
         seed=seed,
     )
-    opened = open_source(source, table)
+    opened = open_source(source, table, resources=resources)
     try:
         return make_release(opened, asked, progress or silent)
     except BaseException:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
+    from kanon_sql.engine.resources import Resources
 
 
 def risk(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -32,6 +33,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     sampling_fraction: float | None = None,
     population: Any = None,  # noqa: ANN401 - the same, or the name of a table
     population_table: str | None = None,
+    resources: Resources | None = None,
 ) -> Risk:
     """Return who could be found in a table as it is. Nothing is changed.
 
@@ -48,6 +50,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
         population: a table of everybody whom the rows could be about, with values written like those of the table: a
             table in the same database, a path, or a data frame.
         population_table: the name of the population, where ``population`` is a database.
+        resources: what may be taken of the machine; a connection has settings of its own.
 
     Raises:
         UsageError: a setting is wrong, a column is not there, or the population does not contain the table.
@@ -58,7 +61,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
         policy = Policy(NamedColumns(quasi_identifiers=names(quasi_identifiers), entity=entity))
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
-    opened = open_source(source, table, as_text=True)
+    opened = open_source(source, table, as_text=True, resources=resources)
     try:
         require_entity(entity, opened)
         everybody = open_population(opened, source, population, population_table)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kanon_sql.attacks.people import People
     from kanon_sql.attacks.released import Released
     from kanon_sql.engine.base import Column
+    from kanon_sql.engine.resources import Resources
     from kanon_sql.measures.places import Places
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
@@ -99,6 +100,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     policy: Policy | str | os.PathLike[str] | None = None,
     confidence: float = 1,
     ruled_out: int = 1,
+    resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> Attacked:
     """Return what a release gives away to someone who knows the quasi-identifiers of every row of its original.
@@ -116,6 +118,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
         ruled_out: up to how many sensitive values the attacker can rule out for a person.
+        resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
 
     Raises:
@@ -130,7 +133,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         models=models,
         rest="drop",
     )
-    opened = open_original(source, original, original_table)
+    opened = open_original(source, original, original_table, resources)
     try:
         release = open_beside(opened, source, table, as_text=True)
         beside = [open_other(opened, source, release, other) for other in others]

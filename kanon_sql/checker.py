@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
+    from kanon_sql.engine.resources import Resources
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.models.base import PrivacyModel
 
@@ -121,6 +122,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
+    resources: Resources | None = None,
 ) -> CheckResult:
     """Return whether a table satisfies a policy as it is. Nothing is changed.
 
@@ -138,6 +140,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         hierarchies: of sensitive columns, for the hierarchical distance of t-closeness.
         models: what every class must satisfy; by default ``KAnonymity(5)``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        resources: what may be taken of the machine; a connection has settings of its own.
 
     Raises:
         UsageError: a quasi-identifier is not there, or none is named.
@@ -150,7 +153,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         policy = Policy(columns, asked, rules, population=population)
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
-    opened = open_source(source, table, as_text=True)
+    opened = open_source(source, table, as_text=True, resources=resources)
     try:
         return check_source(opened, policy)
     finally:

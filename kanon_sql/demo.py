@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,6 +13,7 @@ from kanon_sql.engine.sources import is_database
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import Policy
+from kanon_sql.private import private_directory
 from kanon_sql.roles import NamedColumns
 
 if TYPE_CHECKING:
@@ -110,8 +109,8 @@ def demo_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """
     target = path.resolve()  # a link stays a link
     _check_may_be_made(path, replace=replace)
-    partial = target.with_name(f".{target.name}.{time.time_ns():x}.partial")
-    try:
+    with private_directory(target.parent) as private:
+        partial = private.path / target.name
         yield partial
         if _log_of(partial).exists():
             raise SourceError(f"{path} cannot be made: its last changes were not written. Is the disk full?")
@@ -120,10 +119,6 @@ def demo_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
             _log_of(target).unlink(missing_ok=True)  # of the database that was there before
         except OSError as error:
             raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
-    finally:
-        partial.unlink(missing_ok=True)
-        _log_of(partial).unlink(missing_ok=True)
-        shutil.rmtree(f"{partial}.tmp", ignore_errors=True)
 
 
 def _log_of(database: Path) -> Path:

@@ -6,8 +6,8 @@ anything fails on the way, whatever was made is gone.
 
 from __future__ import annotations
 
+import os
 import re
-import time
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from kanon_sql.engine.files import is_among
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded, unused_name
+from kanon_sql.private import private_directory, unwritable
 from kanon_sql.pseudonyms import forget_pseudonyms, make_pseudonyms
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.publish_boxes import of_view
@@ -28,7 +29,7 @@ from kanon_sql.published import Published
 from kanon_sql.recoding import Local
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, verify
-from kanon_sql.written_files import copy_statement, reading_back
+from kanon_sql.written_files import copy_statement, reading_back, require_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 _WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
 _WORD = re.compile(r"[^\W\d]\w*")
-# Types whose values would not come back as they were.
-_NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\bUNION\(")
-_NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP)\(")
 DATABASE = "duckdb"
 """The format of files that are databases."""
 _FORMATS = {
@@ -114,11 +112,13 @@ def check_file(source: Source, path: Path, *, replace: bool) -> str:
 
     Raises:
         UsageError: its suffix is not known, it exists and may not be replaced, or it is what is to be anonymized.
-        SourceError: its directory does not exist.
+        SourceError: its directory does not exist, or cannot be written.
     """
     format_name = check_format(path)
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):  # known before the work is done, not after it
+        raise unwritable(path.parent, "no permission")
     itself = source.database is not None and path.exists() and path.samefile(source.database)
     if itself or (source.file is not None and is_among(source.file, path)):
         raise UsageError(f"{path} is what is to be anonymized: write the release to another file, or give --in-place.")
@@ -137,21 +137,6 @@ def check_format(path: Path) -> str:
     if format_name is None:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(_FORMATS)}.")
     return format_name
-
-
-def require_types(publication: Publication, format_name: str) -> None:
-    """Raise unless a format can hold the types of the published columns.
-
-    Raises:
-        UsageError: it would change their values.
-    """
-    unknown = _NOT_IN_PARQUET if format_name == "parquet" else _NOT_IN_TEXT
-    for name, kind in publication.published_types.items():
-        if unknown.search(kind):
-            raise UsageError(
-                f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
-                "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
-            )
 
 
 def publish_table(
@@ -272,24 +257,23 @@ def write_file(
     """
     engine = source.engine
     require_types(publication, format_name)
-    partial = path.with_name(f".kanon-{time.time_ns():x}.partial")
     lookups = readable_lookups(publication.hierarchies)
     seconds: dict[str, float] = {}
-    try:
-        with timed(seconds, "publish"):
-            recode(engine, publication, lookups)
-            query = release_query(publication, lookups)
-            engine.run(copy_statement(query, partial, format_name), "write the release")
-        with timed(seconds, "verify"):
-            output = reading_back(publication, partial, format_name)
-            verification = verified(engine, publication, lookups, output, expected)
-        if ledger is not None:
-            ledger.check(output, seconds)
-        finish(partial, verification)
-    finally:
-        with suppress(OSError):
-            partial.unlink()
-        forget_recoding(engine, publication)
+    with private_directory(path.parent) as private, engine.snapshot():
+        partial = private.path / path.name
+        try:
+            with timed(seconds, "publish"):
+                recode(engine, publication, lookups)
+                query = release_query(publication, lookups)
+                engine.run(copy_statement(query, partial, format_name), "write the release")
+            with timed(seconds, "verify"):
+                output = reading_back(publication, partial, format_name)
+                verification = verified(engine, publication, lookups, output, expected)
+            if ledger is not None:
+                ledger.check(output, seconds)
+            finish(partial, verification)
+        finally:
+            forget_recoding(engine, publication)
     return verification, seconds
 
 
@@ -300,17 +284,19 @@ def publish_frame(
     staging = engine.temporary_name("kanon_release")
     lookups = readable_lookups(publication.hierarchies)
     seconds: dict[str, float] = {}
-    try:
-        with timed(seconds, "publish"):
-            recode(engine, publication, lookups)
-            query = release_query(publication, lookups)
-            engine.run(sql.create_table(staging, query, temporary=True), "make the release")
-        with timed(seconds, "verify"):
-            verification = verified(engine, publication, lookups, staging, expected)
-        frame = engine.fetched(staging, fetch)
-    finally:
-        engine.run(sql.drop(staging), "drop the copy that was fetched")
-        forget_recoding(engine, publication)
+    with engine.snapshot():
+        try:
+            with timed(seconds, "publish"):
+                recode(engine, publication, lookups)
+                query = release_query(publication, lookups)
+                engine.run(sql.create_table(staging, query, temporary=True), "make the release")
+            with timed(seconds, "verify"):
+                verification = verified(engine, publication, lookups, staging, expected)
+            frame = engine.fetched(staging, fetch)
+        finally:
+            with suppress(SourceError):  # as in forget_recoding
+                engine.run(sql.drop(staging), "drop the copy that was fetched")
+            forget_recoding(engine, publication)
     return frame, Published("data frame", verification, seconds)
 
 
@@ -324,8 +310,10 @@ def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.T
 def forget_recoding(engine: Engine, publication: Publication) -> None:
     """Drop what a local recoding worked on, and pseudonyms with the values that they stand for."""
     if isinstance(publication.recoding, Local):
-        engine.run(sql.drop(publication.combinations), "drop the combinations of values")
-    forget_pseudonyms(engine, publication.pseudonyms)
+        with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+            engine.run(sql.drop(publication.combinations), "drop the combinations of values")
+    with suppress(SourceError):
+        forget_pseudonyms(engine, publication.pseudonyms)
 
 
 def verified(

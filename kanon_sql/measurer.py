@@ -25,6 +25,7 @@ from kanon_sql.roles import find_column, resolve_quasi_identifiers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kanon_sql.engine.resources import Resources
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
     from kanon_sql.risks.assessment import Risk
@@ -100,6 +101,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     sampling_fraction: float | None = None,
     population: Any = None,  # noqa: ANN401 - as for original
     population_table: str | None = None,
+    resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> Measured:
     """Return what a published table is worth: who could be found in it, and how much of its original it keeps.
@@ -121,6 +123,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         sampling_fraction: the share of the population that the original has; without an original, the table.
         population: everybody whom the rows of the published table could be about, as for ``risk``.
         population_table: the name of the population, where ``population`` is a database.
+        resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
 
     Raises:
@@ -134,13 +137,13 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     if original is None:
         if hierarchies is not None or original_table is not None:
             raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
-        opened = open_source(source, table, as_text=True)
+        opened = open_source(source, table, as_text=True, resources=resources)
         try:
             require_entity(entity, opened)
             return measure_alone(opened, asked, risks, open_population(opened, source, population, population_table))
         finally:
             opened.engine.close()
-    opened = open_original(source, original, original_table)
+    opened = open_original(source, original, original_table, resources)
     try:
         release = open_beside(opened, source, table, as_text=True)
         require_entity(entity, opened, release)
@@ -154,6 +157,7 @@ def open_original(
     source: Any,  # noqa: ANN401 - as for ``measure``
     original: Any,  # noqa: ANN401 - as for ``measure``, but for None
     original_table: str | None = None,
+    resources: Resources | None = None,
 ) -> Source:
     """Return the original of a published table: a table beside it in its database, or a source of its own.
 
@@ -165,8 +169,8 @@ def open_original(
     if is_name and not (Path(original).suffix and Path(original).exists()):
         in_file = isinstance(source, str | os.PathLike) and is_database(Path(source))
         if in_file or not isinstance(source, str | os.PathLike):
-            return open_source(source, original)
-    return open_source(original, original_table)
+            return open_source(source, original, resources=resources)
+    return open_source(original, original_table, resources=resources)
 
 
 def measure_alone(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from kanon_sql.engine.resources import Resources
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
     from kanon_sql.release import Release
@@ -144,6 +145,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
+    resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> PreparedTable:
     """Return a table ready to be anonymized in many ways: its hierarchies made, its frequency set counted.
@@ -163,6 +165,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
 
     Raises:
@@ -184,7 +187,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         hierarchies=hierarchies,
     )
     tell = progress or silent
-    opened = open_source(source, table)
+    opened = open_source(source, table, resources=resources)
     try:
         return PreparedTable(prepare_source(opened, asked, lambda doing: tell(Progress(doing))), asked)
     except BaseException:

@@ -368,7 +368,8 @@ class Release:
 
     @property
     def _expected(self) -> Expected:
-        return Expected(self.rows_out, self.classes, exactly=not isinstance(self.publication.recoding, Local))
+        exactly = not isinstance(self.publication.recoding, Local)
+        return Expected(self.rows_out, self.classes, exactly, self.rows_in, self.counts.squares)
 
     def _noted(self, published: Published) -> Published:
         self.seconds.update(published.seconds)

@@ -6,6 +6,7 @@
    the source, generalized as it was for the release; it must be there with the same number of rows, and enough people.
 4. The pseudonyms, where there are: what rows say together that they tie to one another (see ``tie_check``).
 5. The columns: those that are published and no others. The rows and the classes: as many as the search counted.
+6. The table, where the connection is somebody else's: as many rows as the search counted, in classes of those sizes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kanon_sql import sql
 from kanon_sql.class_check import Verification, class_check_query, read_verification, summary_of
 from kanon_sql.errors import VerificationError
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.identity import published
+from kanon_sql.identity import published, written
 from kanon_sql.models.base import RowModel
 from kanon_sql.names import unused_name
 from kanon_sql.publish import (
@@ -50,11 +51,15 @@ class Expected:
         rows: its rows.
         classes: its classes.
         exactly: whether it has just as many classes; those of different steps may read alike, and become one.
+        rows_in: rows of the table that it is made from.
+        squares: the sum of the squares of the sizes of its classes.
     """
 
     rows: int
     classes: int
     exactly: bool = True
+    rows_in: int | None = None
+    squares: int | None = None
 
 
 def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Select:
@@ -196,6 +201,7 @@ def verify(
     Raises:
         VerificationError: it is not what it should be.
     """
+    _require_same_files(engine)
     checks = checks_of(publication, lookups, output)
     # 1. The classes.
     row = engine.row(checks.classes, "verify the classes of the release")
@@ -218,7 +224,42 @@ def verify(
     if columns_found != [column.name for column in publication.columns]:
         raise _failed("its columns are not those that were to be published")
     _require_counts(verification, expected)
+    # 6. The table, where others could change it after it was searched.
+    if engine.is_shared:
+        _require_unchanged(engine, publication, output, expected)
+    _require_same_files(engine)  # people are looked up in the source once more
     return replace(verification, pseudonyms=tied)
+
+
+def _require_same_files(engine: Engine) -> None:
+    """Raise if a file that is read where it lies is not what it was.
+
+    Raises:
+        VerificationError: the release is not that of the file that was searched.
+    """
+    if changed := engine.changed_files():
+        raise VerificationError(f"{changed[0]} was changed while it was anonymized; nothing was kept. Run it again.")
+
+
+def _require_unchanged(engine: Engine, publication: Publication, output: exp.Expr, expected: Expected) -> None:
+    """Raise if a table is seen not to be the one that was searched: the figures of the release would not be its own.
+
+    Raises:
+        VerificationError: it has other rows; what was left out is not in the release. Or rows went to another class.
+    """
+    if expected.rows_in is not None:
+        query = exp.select(sql.count_rows()).from_(publication.source.copy())
+        (rows_in,) = engine.row(query, "does the table have as many rows as it had?")
+        if rows_in != expected.rows_in:
+            raise _failed(f"the table has {rows_in:,} rows and had {expected.rows_in:,} when it was searched")
+    if expected.exactly and expected.squares is not None:
+        groups = [written(sql.column(column.name), column) for column in publication.published_quasi_identifiers]
+        sizes = exp.select(sql.named(sql.count_rows(), "n")).from_(output.copy()).group_by(*groups).subquery("sizes")
+        square = exp.Mul(this=sql.column("n"), expression=sql.column("n"))
+        query = exp.select(exp.Coalesce(this=exp.Sum(this=square), expressions=[sql.literal(0)])).from_(sizes)
+        (squares,) = engine.row(query, "are the classes as large as they were?")
+        if squares != expected.squares:
+            raise _failed("its classes have other sizes than were counted; did the table change meanwhile?")
 
 
 def _require_counts(verification: Verification, expected: Expected) -> None:

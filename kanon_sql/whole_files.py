@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.private import private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @contextmanager
@@ -22,14 +22,8 @@ def workspace(beside: Path) -> Iterator[Path]:
     Raises:
         SourceError: none can be made there.
     """
-    try:
-        directory = Path(tempfile.mkdtemp(prefix=".kanon-", dir=beside.parent))
-    except OSError as error:
-        raise SourceError(f"Nothing can be written to the directory {beside.parent}: {error.strerror}.") from None
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with private_directory(beside.parent) as private:
+        yield private.path
 
 
 def require_replaceable(path: Path) -> Path:
@@ -110,10 +104,21 @@ def copy_whole(file: Path, target: Path) -> None:
     try:
         with workspace(target) as directory:
             partial = directory / "copy"
-            shutil.copy2(file, partial)
+            _copy(file, partial)
             take_name(partial, target)
     except OSError as error:
         raise SourceError(f"The backup {target} cannot be written: {error.strerror}. Nothing was changed.") from None
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy a file that may be a database which is open.
+
+    Its descriptor is never closed: POSIX takes all locks of a process on a file away when it closes any descriptor of
+    it, DuckDB's lock among them, and others could write to a database that is about to be replaced.
+    """
+    with target.open("wb") as copy, open(os.open(file, os.O_RDONLY), "rb", closefd=False) as original:
+        shutil.copyfileobj(original, copy)
+    shutil.copystat(file, target)
 
 
 def sync(path: Path) -> None:

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.publication import Publication
+
+
+# Types whose values would not come back as they were.
+_NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\bUNION\(")
+_NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP)\(")
+
+
+def require_types(publication: Publication, format_name: str) -> None:
+    """Raise unless a format can hold the types of the published columns.
+
+    Raises:
+        UsageError: it would change their values.
+    """
+    unknown = _NOT_IN_PARQUET if format_name == "parquet" else _NOT_IN_TEXT
+    for name, kind in publication.published_types.items():
+        if unknown.search(kind):
+            raise UsageError(
+                f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
+                "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
+            )
 
 
 def copy_statement(query: exp.Query, path: Path, format_name: str) -> exp.Copy:

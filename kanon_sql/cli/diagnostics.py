@@ -39,15 +39,18 @@ def _shown(text: str) -> str:
 
 @contextmanager
 def interrupted_after(done: str) -> Iterator[None]:
-    """Say what is done already when Ctrl-C comes in what is left.
+    """Say what is done already when Ctrl-C, or a signal to end, comes in what is left.
 
     Raises:
-        SearchInterruptedError: it came.
+        SearchInterruptedError: Ctrl-C came.
     """
     try:
         yield
     except KeyboardInterrupt:
         raise SearchInterruptedError(f"Interrupted; {done}.") from None
+    except SystemExit as ending:
+        ending.add_note(done)  # said where the process ends
+        raise
 
 
 class Talk:

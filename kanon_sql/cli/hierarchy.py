@@ -23,6 +23,7 @@ from kanon_sql.cli.options import (
     refuse_contradictions,
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table
+from kanon_sql.cli.resources import with_resources
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, is_database, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
@@ -58,6 +59,7 @@ _FIRST_ROWS = 20
 
 
 @hierarchy_app.command("list")
+@with_resources
 def list_command(
     source: Annotated[
         str | None,
@@ -123,6 +125,7 @@ def _in_database(path: Path, talk: Talk) -> list[Shape]:
 
 
 @hierarchy_app.command("show")
+@with_resources
 def show_command(
     source: Annotated[
         str,
@@ -162,6 +165,7 @@ def show_command(
 
 
 @hierarchy_app.command("check")
+@with_resources
 def check_command(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,

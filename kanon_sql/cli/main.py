@@ -23,6 +23,7 @@ from kanon_sql.cli.hierarchy_store import build_command, load_command
 from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
+from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
 app = typer.Typer(
@@ -33,20 +34,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 requirement not met, 2 usage, 3 database or file, 4 no solution, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 requirement not met, 2 usage, 3 database or file, 4 no solution, 130 interrupted, "
+    "143 terminated.",
 )
-app.command("demo")(demo_command)
-hierarchy_app.command("load")(load_command)
-hierarchy_app.command("build")(build_command)
+app.command("demo")(with_resources(demo_command))
+hierarchy_app.command("load")(with_resources(load_command))
+hierarchy_app.command("build")(with_resources(build_command))
 app.add_typer(hierarchy_app, name="hierarchy")
-app.command("anonymize")(anonymize_command)
-app.command("check")(check_command)
-app.command("measure")(measure_command)
-app.command("attack")(attack_command)
-app.command("ledger")(ledger_command)
-app.command("clean")(clean_command)
-app.command("lattice")(lattice_command)
-app.command("compare")(compare_command)
+app.command("anonymize")(with_resources(anonymize_command))
+app.command("check")(with_resources(check_command))
+app.command("measure")(with_resources(measure_command))
+app.command("attack")(with_resources(attack_command))
+app.command("ledger")(with_resources(ledger_command))
+app.command("clean")(with_resources(clean_command))
+app.command("lattice")(with_resources(lattice_command))
+app.command("compare")(with_resources(compare_command))
 
 _SQL_OF_RELEASE = {"anonymize", "demo"}
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from sqlglot import exp
 
@@ -131,6 +132,19 @@ class Engine(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all statements take effect together, or none does."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the connection belongs to somebody else, who may change its tables between two statements."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Return a context in which all statements see the same rows, whatever others do to the tables meanwhile."""
+
+    def watch(self, files: Callable[[], Iterable[Path]]) -> None:
+        """Take note of files that are read where they lie, each time that they are needed."""
+
+    def changed_files(self) -> list[str]:
+        """Return those files that are not what they were when they were noted, or were not there then."""
 
     def in_transaction(self) -> bool:
         """Tell whether a transaction is open, which only the owner of the connection can have begun."""

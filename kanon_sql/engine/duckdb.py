@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
-import time
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -16,8 +11,13 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.dialect import render
-from kanon_sql.engine.base import Column, DeadlineReachedError, Logged
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.failures import why_not_opened
+from kanon_sql.engine.opening import catalog_of, connect
+from kanon_sql.engine.resources import Resources, in_force
+from kanon_sql.engine.stamps import stamps_of, stamps_of_database
+from kanon_sql.engine.worker import Worker
+from kanon_sql.errors import SourceError, UsageError, VerificationError
 from kanon_sql.keys import revealed, shown
 from kanon_sql.names import unused_name
 
@@ -25,37 +25,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from kanon_sql.engine.stamps import Stamps
+    from kanon_sql.private import PrivateDirectory
+
 Result = TypeVar("Result")
 
 _RENDERED = 64  # texts of statements that are kept
-_TAKEN_BY_DUCKDB = {"memory", "system", "temp"}  # names that no attached database can have
-
-# Errors whose text DuckDB writes from names, paths and settings alone. The others may quote a cell.
-_WITHOUT_CELLS = (
-    duckdb.IOException,
-    duckdb.CatalogException,
-    duckdb.BinderException,
-    duckdb.ParserException,
-    duckdb.ConnectionException,
-    duckdb.OutOfMemoryException,
-    duckdb.PermissionException,
-    duckdb.TransactionException,
-    duckdb.HTTPException,
-    duckdb.ResourceInUseException,
-)
 
 
 class DuckDBEngine:
-    """A DuckDB connection.
-
-    Statements run on a thread of their own while the caller watches the clock and the keyboard: DuckDB itself notices
-    Ctrl-C late or not at all in some of its operators, and has no deadlines. The detour costs 0.1 ms a statement.
-    """
+    """A DuckDB connection."""
 
     dialect = "duckdb"
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool) -> None:
-        """Wrap a connection; one that is ``owned`` is closed with the engine."""
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        owned: bool,
+        spill: PrivateDirectory | None = None,
+        file: Path | None = None,
+    ) -> None:
+        """Wrap a connection; one that is ``owned`` is closed with the engine, and a directory to spill to removed.
+
+        Args:
+            connection: to DuckDB.
+            owned: whether it was opened here.
+            spill: where it puts what does not fit in memory, if that was made here.
+            file: the database that it will have attached.
+        """
         self.connection = connection
         self.statements: list[Logged] = []
         self.listener: Callable[[Logged], None] | None = None
@@ -64,55 +62,84 @@ class DuckDBEngine:
         self._attached: dict[Path, str] = {}
         self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements that are run often, by identity
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
-        self._spill_directory: str | None = None
-        self._file: tuple[Path, exp.Identifier] | None = None
+        self._watched: list[tuple[Callable[[], Iterable[Path]], Stamps]] = []
+        self._spill = spill
+        self._file = None if file is None else (file, catalog_of(file))
         if owned:  # DuckDB would draw a bar of its own on stdout when a statement takes long; stdout is for data
             connection.execute("SET enable_progress_bar = false")
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
+        self._worker = Worker(connection, None if spill is None else spill.path)
 
     @classmethod
-    def in_memory(cls) -> DuckDBEngine:
-        """Return an engine on an empty database; what does not fit in memory spills to a private directory."""
-        directory = tempfile.mkdtemp(prefix="kanon-")
-        engine = cls(duckdb.connect(config={"temp_directory": directory}), owned=True)
-        engine._spill_directory = directory
-        return engine
+    def in_memory(cls, resources: Resources | None = None) -> DuckDBEngine:
+        """Return an engine on an empty database; what does not fit in memory spills to a private directory.
 
-    @classmethod
-    def from_file(cls, path: Path, *, writable: bool) -> DuckDBEngine:
-        """Return an engine on a database file, which becomes the current database of an empty one.
-
-        Temporary tables belong to the empty one, so that they outlive ``make_writable``.
+        Args:
+            resources: what it may take of the machine; without it, what is in force.
 
         Raises:
-            SourceError: the file is missing, locked by another process or not a DuckDB database.
+            NoRoomError: the memory limit is too small for anything.
+            SourceError: the directory to spill to cannot be written.
         """
-        engine = cls(duckdb.connect(config={"temp_directory": f"{path}.tmp"}), owned=True)
-        name = path.stem if path.stem.casefold() not in _TAKEN_BY_DUCKDB else f"{path.stem}_database"
-        engine._file = (path, sql.identifier(name))
+        return cls._opened(in_force(resources), None)
+
+    @classmethod
+    def from_file(cls, path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
+        """Return an engine on a database file, which becomes the current database of an empty one.
+
+        Temporary tables belong to the empty one, so that they outlive ``make_writable``. What does not fit in memory
+        spills to a private directory beside the file, if no other was named and one can be made there.
+
+        Raises:
+            NoRoomError: the memory limit is too small for anything.
+            SourceError: the file is missing, locked by another process or not a DuckDB database; or the directory to
+                spill to cannot be written.
+        """
+        engine = cls._opened(in_force(resources), path)
         try:
-            engine._attach(writable=writable)
-        except SourceError:
+            engine.reopen(writable=writable)
+        except BaseException:
             engine.close()
             raise
         return engine
+
+    @classmethod
+    def _opened(cls, resources: Resources, file: Path | None) -> Self:
+        """Return an engine on an empty database that spills where it was told, else beside a file."""
+        connection, spill = connect(resources, None if file is None else file.parent)
+        return cls(connection, owned=True, spill=spill, file=file)
 
     def make_writable(self) -> None:
         """Open the file again, for writing; temporary tables stay.
 
         Raises:
             SourceError: another process has the file open.
+            VerificationError: another process changed it before it could be opened again.
         """
         if self._file is None:
             return
-        _, name = self._file
+        path, name = self._file
+        before = stamps_of_database(path)  # nobody else writes: it is open for reading
         self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
         self._execute(exp.Detach(this=name.copy()))
+        between = stamps_of_database(path)
         try:
-            self._attach(writable=True)
+            self.reopen(writable=True)
         except SourceError:
-            self._attach(writable=False)
+            self.reopen(writable=False)
+            self._require_same(path, before, between)
             raise
+        self._require_same(path, before, between)
+
+    @staticmethod
+    def _require_same(path: Path, before: Stamps, between: Stamps) -> None:
+        """Raise if a file that was open for reading, and is open again, was changed while it was not.
+
+        What opening it writes itself, where there is a log of changes, is not looked at.
+        """
+        if before != between or (len(before) == 1 and before != stamps_of_database(path)):
+            raise VerificationError(
+                f"Another process changed {path} after it was read; nothing was written. Run it again."
+            )
 
     def attach(self, path: Path) -> str:
         """Attach another database file, for reading, if it is not yet; return the name that it has from now on.
@@ -163,7 +190,7 @@ class DuckDBEngine:
 
     def detach(self, name: str) -> None:
         """Let go of a database that ``attach_new`` made, all of it written to its file."""
-        self._call(
+        self._worker.call(
             lambda: self._execute(exp.Command(this="CHECKPOINT", expression=sql.identifier(name))), "write", None
         )
         self._execute(exp.Detach(this=sql.identifier(name)))
@@ -180,7 +207,16 @@ class DuckDBEngine:
             self._execute(exp.Detach(this=self._file[1].copy()))
             self._file = None
 
-    def _attach(self, *, writable: bool) -> None:
+    def has_attached(self, path: Path) -> bool:
+        """Tell whether a file is one of those that were attached for reading."""
+        return path.resolve() in self._attached
+
+    def reopen(self, *, writable: bool) -> None:
+        """Attach the file that the engine is on, and make it the current database.
+
+        Raises:
+            SourceError: it is missing, locked by another process or not a DuckDB database.
+        """
         if self._file is None:
             return
         path, name = self._file
@@ -195,7 +231,7 @@ class DuckDBEngine:
         try:
             self._execute(exp.Attach(this=attached, expressions=[*read_only, *options]))
         except duckdb.Error as error:
-            raise SourceError(_why_not_opened(path, error)) from None
+            raise SourceError(why_not_opened(path, error, writable=writable)) from None
 
     def _execute(self, statement: exp.Expr) -> None:
         """Run a statement that is about this connection and not about its data: no script shows it."""
@@ -219,7 +255,7 @@ class DuckDBEngine:
         if self.listener is not None:
             self.listener(logged)
         text = render(statement, self.dialect) if parameters is None else self._rendered(statement)
-        return self._call(lambda: self.connection.execute(text, bound or None).fetchall(), title, deadline)
+        return self._worker.call(lambda: self.connection.execute(text, bound or None).fetchall(), title, deadline)
 
     def row(
         self,
@@ -281,7 +317,32 @@ class DuckDBEngine:
             with suppress(duckdb.Error):
                 self.connection.rollback()
             raise
-        self._call(self.connection.commit, "commit", None)
+        self._worker.finish(self.connection.commit, "commit")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the connection belongs to somebody else, who may change its tables between two statements."""
+        return not self._owned
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Make the statements inside see the same rows, whatever others do to the tables meanwhile.
+
+        Nobody else can change what is in a file that was opened here; somebody else's transaction is one already.
+        """
+        if self._owned or self.in_transaction():
+            yield
+            return
+        with self.transaction():
+            yield
+
+    def watch(self, files: Callable[[], Iterable[Path]]) -> None:
+        """Take note of files that are read where they lie, each time that they are needed."""
+        self._watched.append((files, stamps_of(files())))
+
+    def changed_files(self) -> list[str]:
+        """Return those files that are not what they were when they were noted, or were not there then."""
+        return [name for files, before in self._watched for name, *_ in set(stamps_of(files())) ^ set(before)]
 
     def in_transaction(self) -> bool:
         """Tell whether a transaction is open, which only the owner of the connection can have begun."""
@@ -326,9 +387,9 @@ class DuckDBEngine:
                 while self._attached:
                     self._execute(exp.Detach(this=sql.identifier(self._attached.popitem()[1])))
         finally:
-            self._worker.shutdown(wait=False)
-            if self._spill_directory is not None:
-                shutil.rmtree(self._spill_directory, ignore_errors=True)
+            self._worker.close()
+            if self._spill is not None:
+                self._spill.remove()
 
     def _rendered(self, statement: exp.Expr) -> str:
         """Return the text of a statement that is run hundreds of times, often with other values for placeholders."""
@@ -337,71 +398,3 @@ class DuckDBEngine:
                 self._rendered_before.clear()
             self._rendered_before[id(statement)] = (statement, render(statement, self.dialect))
         return self._rendered_before[id(statement)][1]
-
-    def _call(self, work: Callable[[], Result], title: str, deadline: float | None) -> Result:
-        future = self._worker.submit(_translated, work, title)
-        try:
-            while not future.done() and (deadline is None or time.monotonic() < deadline):
-                # Not one long wait: a signal that another thread received is only seen between waits.
-                wait_for([future], _patience(deadline))
-        except KeyboardInterrupt:
-            self._stop(future)
-            raise
-        in_time = future.done()
-        if not in_time:
-            self._stop(future)
-        try:
-            return future.result()
-        except (CancelledError, duckdb.InterruptException):
-            if in_time:  # whoever owns the connection stopped it
-                raise KeyboardInterrupt from None
-            raise DeadlineReachedError from None
-
-    def _stop(self, future: Future[Any]) -> None:
-        while True:
-            try:
-                future.cancel()
-                while not future.done():  # again and again: an interrupt before the statement has begun is lost
-                    self.connection.interrupt()
-                    wait_for([future], 0.02)
-            except KeyboardInterrupt:  # who presses twice means the same; the connection is busy until then
-                continue
-            return
-
-
-def _translated(work: Callable[[], Result], title: str) -> Result:
-    """Do the work; an error of DuckDB becomes one of ours that quotes no cell."""
-    try:
-        return work()
-    except duckdb.InterruptException:
-        raise
-    except duckdb.Error as error:
-        doing = f" while it ran this step: {title}" if title else ""
-        if isinstance(error, _WITHOUT_CELLS):
-            raise SourceError(f"DuckDB stopped{doing}. {_first_line(error)}") from None
-        kind = type(error).__name__.removesuffix("Exception")
-        raise SourceError(
-            f"DuckDB stopped with an error of type {kind}{doing}. Its text may quote data and is not shown; "
-            "--sql prints the statements, to be run by hand."
-        ) from None
-
-
-def _patience(deadline: float | None) -> float:
-    """Return how long to wait for a statement before looking up, in seconds."""
-    longest = 0.2
-    return longest if deadline is None else max(0.0, min(longest, deadline - time.monotonic()))
-
-
-def _first_line(error: duckdb.Error) -> str:
-    return str(error).strip().splitlines()[0]
-
-
-def _why_not_opened(path: Path, error: duckdb.Error) -> str:
-    text = _first_line(error)
-    if "lock" in text.lower():
-        return f"{path} is in use by another process. Close it there, or work on a copy."
-    if isinstance(error, duckdb.ResourceInUseException):
-        return f"{path} is already open in this process; pass that connection instead of the path."
-    if "not a valid DuckDB" in text:
-        return f"{path} is not a DuckDB database."
-    return f"{path} cannot be opened. {text}"

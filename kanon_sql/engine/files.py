@@ -5,18 +5,18 @@ from __future__ import annotations
 import codecs
 import glob
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.names import folded
 from kanon_sql.roles import named_once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
 
@@ -74,6 +74,8 @@ def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool 
     create = _reading(reader, pattern, relation, settings)
     try:
         engine.run(create, f"read {path.name}")
+    except NoRoomError:  # which says nothing of the file
+        raise
     except SourceError:
         if reader != "read_csv" or as_text:
             raise _unreadable(path) from None
@@ -81,9 +83,13 @@ def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool 
         create = _reading(reader, pattern, relation, {"sample_size": sql.literal(-1)})
         try:
             engine.run(create, f"read {path.name}")
+        except NoRoomError:
+            raise
         except SourceError:
             raise _unreadable(path) from None
     _require_own_names(engine, reader, path, engine.columns(relation))
+    if reader == "read_parquet":
+        engine.watch(lambda: sorted(Path(name) for name in glob.glob(pattern)))  # noqa: PTH207 - as above
     return create
 
 

@@ -19,6 +19,7 @@ from kanon_sql.roles import named_once
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
+    from kanon_sql.engine.resources import Resources
 
 FrameKind = Literal["pandas", "polars", "arrow"]
 
@@ -83,6 +84,7 @@ def open_source(
     *,
     writable: bool = False,
     as_text: bool = False,
+    resources: Resources | None = None,
 ) -> Source:
     """Return the relation that a person points at.
 
@@ -92,18 +94,25 @@ def open_source(
         table: the table in a database; may be left out where there is just one.
         writable: whether a table will be created in the database.
         as_text: whether the values of a CSV file are to be taken as they are written, not as numbers or dates.
+        resources: what may be taken of the machine; a connection has settings of its own.
 
     Raises:
         SourceError: it cannot be opened or read.
-        UsageError: it is nothing that can be opened, or the table is not there.
+        UsageError: it is nothing that can be opened, or the table is not there; or it is a connection, whose settings
+            are its owner's.
     """
     if isinstance(source, duckdb.DuckDBPyConnection):
+        if resources is not None:
+            raise UsageError(
+                "The connection has its own memory limit, threads and temporary directory: set them there "
+                "(SET memory_limit = ...), and leave resources out."
+            )
         return _from_engine(DuckDBEngine(source, owned=False), table, "the connection", None)
     path = _path_of(source)
     if path is not None and is_database(path):
-        engine = open_database(path, writable=writable)
+        engine = open_database(path, writable=writable, resources=resources)
         return _from_engine(engine, table, str(path), path, writable=writable)
-    engine = DuckDBEngine.in_memory()
+    engine = DuckDBEngine.in_memory(resources)
     try:
         return _read(engine, source, table, as_text=as_text)
     except BaseException:
@@ -136,23 +145,24 @@ def open_beside(
             raise UsageError("Two connections cannot be read together: give both tables from the same connection.")
         return Source(engine, *_find_table(engine, table, "the connection"))
     path = _path_of(source)
-    if path is None or not is_database(path):
+    # Not looked into: when any descriptor of a file is closed, POSIX takes all locks of the process on it away.
+    if path is not None and opened.database is not None and path.exists() and path.samefile(opened.database):
+        return Source(engine, *_find_table(engine, table, str(path)), database=path)
+    if path is None or not (engine.has_attached(path) or is_database(path)):
         return _read(engine, source, table, as_text=as_text)
     _require_existing(path)
-    if opened.database is not None and path.samefile(opened.database):
-        return Source(engine, *_find_table(engine, table, str(path)), database=path)
     catalog = engine.attach(path)
     return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)
 
 
-def open_database(path: Path, *, writable: bool) -> DuckDBEngine:
+def open_database(path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
     """Return an engine on a DuckDB file, whatever tables it has.
 
     Raises:
         SourceError: the file is missing or cannot be opened.
     """
     _require_existing(path)
-    return DuckDBEngine.from_file(path, writable=writable)
+    return DuckDBEngine.from_file(path, writable=writable, resources=resources)
 
 
 def _require_existing(path: Path) -> None:

@@ -1,0 +1,70 @@
+"""Connecting to DuckDB: what it may take of the machine, and where it puts what does not fit into memory."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from kanon_sql import sql
+from kanon_sql.engine.failures import first_line
+from kanon_sql.errors import NoRoomError, SourceError
+from kanon_sql.private import PrivateDirectory
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from kanon_sql.engine.resources import Resources
+
+_TAKEN_BY_DUCKDB = {"memory", "system", "temp"}  # names that no attached database can have
+
+
+def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyConnection, PrivateDirectory]:
+    """Return a connection to an empty database, and the private directory that it spills to.
+
+    Args:
+        resources: what it may take of the machine.
+        beside: the directory to spill to where none was named and one can be made in it.
+
+    Raises:
+        NoRoomError: the memory limit is too small for anything.
+        SourceError: the directory to spill to cannot be written.
+    """
+    spill = spill_directory(resources.directory, beside)
+    try:
+        return duckdb.connect(config={"temp_directory": str(spill.path), **resources.settings}), spill
+    except duckdb.Error as error:
+        spill.remove()
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise NoRoomError(
+                f"DuckDB cannot start with {resources.memory_limit} of memory: give more (--memory-limit)."
+            ) from None
+        raise SourceError(f"DuckDB cannot start. {first_line(error)}") from None
+
+
+def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory:
+    """Return a private directory where one was named; else beside a file, or in that of the system for such things.
+
+    Raises:
+        SourceError: none can be made.
+    """
+    if named is None and beside is not None:
+        with suppress(OSError):
+            return PrivateDirectory(beside)
+    parent = named or Path(tempfile.gettempdir())
+    try:
+        return PrivateDirectory(parent)
+    except OSError as error:
+        raise SourceError(
+            f"{parent}, where what does not fit into memory would be put, cannot be written ({error.strerror}): name "
+            "a directory that can be (--temp-dir)."
+        ) from None
+
+
+def catalog_of(file: Path) -> exp.Identifier:
+    """Return the name that a database file is attached by: its own, if a database can have it."""
+    taken = file.stem.casefold() in _TAKEN_BY_DUCKDB
+    return sql.identifier(f"{file.stem}_database" if taken else file.stem)
