@@ -127,6 +127,34 @@ def test_a_log_is_left_by_a_writer_that_was_killed(tmp_path: Path, markers: dict
     assert [file.name for file in tmp_path.iterdir()] == ["marked.duckdb"]
 
 
+def test_what_did_not_fit_into_memory(tmp_path: Path, markers: dict[str, list[str]]) -> None:
+    """The run puts rows with markers on the disk while it works, and takes them away."""
+    path, spill = tmp_path / "marked.duckdb", tmp_path / "spill"
+    spill.mkdir()
+    with duckdb.connect(str(path)) as connection:
+        fill(connection, markers)
+        # The same people again and again, each with a text that no longer fits.
+        connection.execute("CREATE TABLE many AS SELECT p.*, repeat(name, 40) AS note FROM patients p, range(100)")
+    limits = kanon.Resources(memory_limit="120MB", threads=1, temp_dir=spill)
+    with kanon.anonymize(path, "many", **{**ASKED, "rest": "drop"}, resources=limits) as release:
+        release.prepared.source.engine.connection.execute("CREATE TEMP TABLE copied AS SELECT * FROM many")
+        assert bytes_in(spill) > 0
+        assert found_in(spill, {"name": markers["name"]}) > 0
+        release.prepared.source.engine.connection.execute("DROP TABLE copied")
+        release.in_place()
+    assert [file.name for file in tmp_path.iterdir() if file.name != "spill"] == ["marked.duckdb"]
+    assert list(spill.iterdir()) == []
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP TABLE patients")
+    kanon.clean(path)
+    assert found_in(tmp_path, markers) == 0
+
+
+def bytes_in(directory: Path) -> int:
+    """Return how many bytes the files in a directory have, or in a directory in it."""
+    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
+
+
 def test_a_table_and_a_clean_up(marked: Path, markers: dict[str, list[str]], kanon: Callable[..., Ended]) -> None:
     assert kanon("anonymize", marked, "patients", *OPTIONS, "--into", "released").code == 0
     assert found_in(marked.parent, markers) == MARKERS
