@@ -78,7 +78,20 @@ def take_name(new: Path, name: Path) -> None:
     """Give a file a name, in one step, once all of it is on the disk; what had the name before is gone."""
     sync(new)
     new.replace(name)
-    sync(name.parent)
+    with suppress(OSError):  # it has the name by now; some file systems cannot sync a directory
+        sync(name.parent)
+
+
+def remove_spill_of(database: Path) -> None:
+    """Remove what DuckDB itself put beside a database when it did not fit into memory, and left when it was killed.
+
+    Nobody else may have the database open.
+    """
+    directory = database.with_name(f"{database.name}.tmp")
+    with suppress(OSError):
+        for file in directory.glob("duckdb_temp_*"):
+            file.unlink()
+        directory.rmdir()
 
 
 def require_no_log(*databases: Path) -> None:

@@ -12,5 +12,5 @@ FROM duckdb_constraints()
 WHERE database_name = CURRENT_DATABASE()
   AND constraint_type <> 'NOT NULL'
   AND schema_name = $schema
-  AND (table_name = $name OR referenced_table = $name)
+  AND (table_name = $name OR LOWER(referenced_table) = LOWER($name))
 ORDER BY schema_name, table_name, constraint_index

@@ -136,7 +136,8 @@ def test_what_did_not_fit_into_memory(tmp_path: Path, markers: dict[str, list[st
         # The same people again and again, each with a text that no longer fits.
         connection.execute("CREATE TABLE many AS SELECT p.*, repeat(name, 40) AS note FROM patients p, range(100)")
     limits = kanon.Resources(memory_limit="120MB", threads=1, temp_dir=spill)
-    with kanon.anonymize(path, "many", **{**ASKED, "rest": "drop"}, resources=limits) as release:
+    asked = {**ASKED, "rest": "drop", "models": [kanon.KAnonymity(1000)]}
+    with kanon.anonymize(path, "many", **asked, resources=limits) as release:
         release.prepared.source.engine.connection.execute("CREATE TEMP TABLE copied AS SELECT * FROM many")
         assert bytes_in(spill) > 0
         assert found_in(spill, {"name": markers["name"]}) > 0

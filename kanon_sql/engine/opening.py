@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.resources import Resources
 
-_TAKEN_BY_DUCKDB = {"memory", "system", "temp"}  # names that no attached database can have
+_TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
 
 
 def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyConnection, PrivateDirectory]:
@@ -65,6 +65,6 @@ def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory
 
 
 def catalog_of(file: Path) -> exp.Identifier:
-    """Return the name that a database file is attached by: its own, if a database can have it."""
-    taken = file.stem.casefold() in _TAKEN_BY_DUCKDB
-    return sql.identifier(f"{file.stem}_database" if taken else file.stem)
+    """Return the name that a database file is attached by: what DuckDB calls it when it is opened by itself."""
+    name = file.name.lstrip(".").partition(".")[0] or file.name
+    return sql.identifier(f"{name}_db" if name.casefold() in _TAKEN_BY_DUCKDB else name)

@@ -16,10 +16,11 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.identity import published_type
+from kanon_sql.in_place.views import ALL
 from kanon_sql.names import folded
 
 if TYPE_CHECKING:
-    from kanon_sql.in_place.facts import ColumnFacts, ConstraintFacts, IndexFacts, TableFacts
+    from kanon_sql.in_place.facts import ColumnFacts, ConstraintFacts, IndexFacts, TableFacts, Trigger
     from kanon_sql.publication import Publication
 
 
@@ -34,7 +35,7 @@ class Changes:
         unchanged: names of columns that are published with their values.
         kept: constraints and indexes that stay.
         removed: constraints, defaults, indexes and types that go, each with the reason.
-        views: views over the table that read a column which holds labels now.
+        views: views over the table that read a column which holds labels now, and macros that name the table.
     """
 
     table: exp.Create
@@ -75,21 +76,42 @@ def changes_of(facts: TableFacts, publication: Publication, target: exp.Table) -
     table = exp.Create(this=exp.Schema(this=target.copy(), expressions=definitions), kind="TABLE")
     made = [_index(index, target, set(types), same, told) for index in facts.indexes]
     indexes = tuple(index for index in made if index is not None)
-    told.removed += [f"type {name} (lists the values of a column)" for _, name in facts.lists]
-    views = _views_of_labels(facts, {folded(column.name) for column in facts.columns if column.name not in same})
+    told.removed += [f"type {name} (lists values)" for _, name in facts.lists]
+    told.removed += [f"trigger {each.name}" for each in facts.triggers if _is_of(each, facts)]
+    views = _views_told(facts, same, set(types))
     comments = _comments(facts, set(types), target)
+    comments += tuple(
+        exp.Comment(
+            this=sql.relation(index.name, target.db, target.catalog),
+            kind="INDEX",
+            expression=sql.literal(index.comment),
+        )
+        for index in facts.indexes
+        if index.comment is not None and f"index {index.name}" in told.kept
+    )
     return Changes(table, indexes, comments, tuple(same), tuple(told.kept), tuple(told.removed), views)
 
 
-def _views_of_labels(facts: TableFacts, altered: set[str]) -> tuple[str, ...]:
-    """Return the names of views that read an altered column by its name, with a star, or from such a view."""
-    found: list[str] = []
+def _is_of(trigger: Trigger, facts: TableFacts) -> bool:
+    return (trigger.schema, folded(trigger.table)) == (facts.schema, folded(facts.name))
+
+
+def _views_told(facts: TableFacts, same: list[str], published: set[str]) -> tuple[str, ...]:
+    """Return the views and macros over a table that say something else now, each with what that may be.
+
+    That is a view which reads an altered column by its name, with a star, or from such a view.
+    """
+    altered = {folded(column.name) for column in facts.columns if column.name not in same}
+    gone = {folded(column.name) for column in facts.columns if column.name not in published}
+    found: dict[str, str] = {}
     for view in facts.views:  # each comes after those that it reads
-        read = {table for _, table in view.reads}
-        takes_all = "*" in view.columns and folded(facts.name) in read
-        if takes_all or view.columns & altered or read & set(map(folded, found)):
-            found.append(view.name)
-    return tuple(found)
+        reads_one = any(view.may_read(other.schema, other.name) for other in facts.views if other.name in found)
+        takes_all = ALL in view.columns and view.may_read(facts.schema, facts.name)
+        if view.columns & gone:
+            found[view.name] = f"{view.name} (names a column that is gone)"
+        elif takes_all or reads_one or view.columns & altered:
+            found[view.name] = view.name
+    return (*found.values(), *(f"macro {name} (not tried)" for name in facts.macros))
 
 
 def unchanged_columns(publication: Publication) -> list[str]:
@@ -110,6 +132,10 @@ def unchanged_columns(publication: Publication) -> list[str]:
 
 def _definition(column: ColumnFacts, kind: str, same: list[str], told: _Told) -> exp.ColumnDef:
     constraints: list[exp.Expr] = []
+    if column.collation is not None and column.name in same:
+        constraints.append(exp.ColumnConstraint(kind=exp.CollateColumnConstraint(this=_as_it_is(column.collation))))
+    elif column.collation is not None:
+        told.removed.append(f"collation of {column.name} (labels)")
     if not column.nullable:
         constraints.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
     if column.generated:
@@ -127,7 +153,7 @@ def _stays(constraint: ConstraintFacts, facts: TableFacts, same: list[str], told
     if changed := [name for name in constraint.columns if name not in same]:
         told.removed.append(f"{what}: {', '.join(changed)} changed")
         return False
-    if constraint.referenced is not None and constraint.referenced[0] == facts.name:
+    if constraint.referenced is not None and folded(constraint.referenced[0]) == folded(facts.name):
         told.removed.append(f"{what}: refers to rows that may be suppressed")
         return False
     told.kept.append(what)

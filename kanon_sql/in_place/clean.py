@@ -13,11 +13,29 @@ from kanon_sql import sql
 from kanon_sql.engine.sources import is_database, open_database
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.store import SCHEMA, stored_hierarchies
-from kanon_sql.in_place.facts import facts_of_table, tables_of
-from kanon_sql.in_place.publish import HowInPlace, bytes_used, check_backup, try_views
-from kanon_sql.in_place.rewrite import copied_rows, definitions, dropped_type, in_order
-from kanon_sql.names import folded
-from kanon_sql.whole_files import copy_whole, require_no_log, require_replaceable, require_space, take_place, workspace
+from kanon_sql.in_place.facts import facts_of_table, lookups_left, tables_of, triggers_of
+from kanon_sql.in_place.publish import (
+    HowInPlace,
+    bytes_used,
+    check_backup,
+    copy_definitions,
+    current_database,
+    make_triggers,
+    require_copyable,
+    require_no_lists,
+)
+from kanon_sql.in_place.rewrite import copied_rows, definitions, dropped_type, in_database, in_order, triggers_again
+from kanon_sql.in_place.views import try_views, views_of
+from kanon_sql.names import folded, unused_name
+from kanon_sql.whole_files import (
+    copy_whole,
+    remove_spill_of,
+    require_no_log,
+    require_replaceable,
+    require_space,
+    take_place,
+    workspace,
+)
 
 if TYPE_CHECKING:
     import os
@@ -96,28 +114,35 @@ def clean(
         left_out = _facts(engine, drop)
         engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
         with workspace(real) as directory:
-            new_file = directory / f"new{real.suffix}"
+            new_file = directory / real.name
             name = engine.attach_new(new_file, like_this=True)
-            tables = [table for table in tables_of(engine) if not _is_among(table, left_out)]
+            tables = _staying(engine, left_out)
+            require_copyable(engine, tables)
             try:
-                schema, rows = _statements(engine, tables, left_out, name)
-                with engine.transaction():
-                    for statement in schema:
-                        engine.run(statement, "definitions of the new database")
+                old = current_database(engine)
+                schema, rows, triggers = _statements(engine, tables, left_out, old, name)
+                copy_definitions(engine, schema)
                 for statement in rows:
                     engine.run(statement, "rows of a table")
+                try:
+                    make_triggers(engine, triggers)
+                finally:
+                    engine.run(in_database(old), "back to the old database")
                 engine.detach(name)
             except BaseException:
                 engine.abandon(name)
                 raise
             for facts in left_out:
-                try_views(engine, facts.views, new_file, facts.name)
+                try_views(engine, lambda: open_database(new_file, writable=False), facts.views, facts.name)
+                with open_database(new_file, writable=False) as new:
+                    require_no_lists(new, facts.listed)
             hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
             before, after = real.stat().st_size, new_file.stat().st_size
             if how.backup is not None:
                 copy_whole(real, how.backup)
             require_no_log(real, new_file)
             take_place(new_file, real)
+            remove_spill_of(real)
             engine.leave_file()
     dropped = tuple(facts.name for facts in left_out)
     return Cleaned(
@@ -137,22 +162,43 @@ def clean_statements(source: str | os.PathLike[str], *, drop: Sequence[str] = ()
     path = Path(source)
     with open_database(path, writable=False) as engine:
         left_out = _facts(engine, drop)
-        tables = [table for table in tables_of(engine) if not _is_among(table, left_out)]
-        name = "kanon_new"
+        tables = _staying(engine, left_out)
+        old = current_database(engine)
+        name = unused_name("kanon_new", [old])
         new_file = path.with_name(f"{path.stem}.new{path.suffix}")
         attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
-        schema, rows = _statements(engine, tables, left_out, name)
-        return [attach, exp.Transaction(), *schema, exp.Commit(), *rows]
+        schema, rows, triggers = _statements(engine, tables, left_out, old, name)
+        return [
+            attach,
+            exp.Transaction(),
+            *schema,
+            exp.Commit(),
+            *rows,
+            *triggers,
+            *([in_database(old)] if triggers else []),
+        ]
 
 
 def _statements(
-    engine: Engine, tables: Sequence[OtherTable], left_out: Sequence[TableFacts], new: str
-) -> tuple[list[exp.Expr], tuple[exp.Expr, ...]]:
-    ((old,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
+    engine: Engine, tables: Sequence[OtherTable], left_out: Sequence[TableFacts], old: str, new: str
+) -> tuple[list[exp.Expr], tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
+    """Return the statements for the definitions, the rows and the triggers of the new database."""
+    gone = {(facts.schema, folded(facts.name)) for facts in left_out}
     schema = [definitions(old, new)]
     schema += [sql.drop(sql.relation(facts.name, facts.schema, new)) for facts in left_out]
-    schema += [dropped_type(in_schema, name, new) for facts in left_out for in_schema, name in facts.lists]
-    return schema, copied_rows(tables, old, new)
+    schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in lookups_left(tables_of(engine), views_of(engine))]
+    types = dict.fromkeys(listed for facts in left_out for listed in facts.lists)
+    schema += [dropped_type(in_schema, name, new) for in_schema, name in types]
+    triggers = [each for each in triggers_of(engine) if (each.schema, folded(each.table)) not in gone]
+    return schema, copied_rows(tables, old, new), triggers_again(triggers, new)
+
+
+def _staying(engine: Engine, left_out: Sequence[TableFacts]) -> list[OtherTable]:
+    """Return the tables whose rows go on: not those that are left out, nor what served views that are gone."""
+    tables = tables_of(engine)
+    lookups = lookups_left(tables, views_of(engine))
+    gone = {(facts.schema, facts.name) for facts in left_out} | {(SCHEMA, name) for name in lookups}
+    return [table for table in tables if (table.schema, table.name) not in gone]
 
 
 def _facts(engine: Engine, drop: Sequence[str]) -> list[TableFacts]:
@@ -175,7 +221,3 @@ def _facts(engine: Engine, drop: Sequence[str]) -> list[TableFacts]:
     going = frozenset((table.schema, table.name) for table in chosen)
     last_first = reversed(in_order(chosen))
     return [facts_of_table(engine, table.schema, table.name, going) for table in last_first]
-
-
-def _is_among(table: OtherTable, left_out: Sequence[TableFacts]) -> bool:
-    return any((table.schema, table.name) == (facts.schema, facts.name) for facts in left_out)

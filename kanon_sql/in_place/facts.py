@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from kanon_sql import sql
 from kanon_sql.destinations import kind_of
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.store import SCHEMA
-from kanon_sql.names import folded
+from kanon_sql.in_place.views import ViewFacts, macros_over, mentions, views_of, views_over
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.sources import Source
 
@@ -32,6 +35,7 @@ class ColumnFacts:
     nullable: bool
     comment: str | None
     generated: bool
+    collation: str | None
 
 
 @dataclass(frozen=True)
@@ -80,22 +84,13 @@ class OtherTable:
 
 
 @dataclass(frozen=True)
-class ViewFacts:
-    """A view of the database.
-
-    Attributes:
-        schema: where it is.
-        name: what it is called.
-        definition: its statement.
-        reads: schema (if it says one) and name of each relation that it reads, folded.
-        columns: the names of all columns in it, folded; ``*`` where it takes all that there are.
-    """
+class Trigger:
+    """A trigger of a table."""
 
     schema: str
     name: str
+    table: str
     definition: str
-    reads: frozenset[tuple[str, str]]
-    columns: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -110,8 +105,12 @@ class TableFacts:
         constraints: its own.
         indexes: those that somebody made.
         others: all other tables.
-        views: those that read the table, directly or by way of other views.
-        lists: schema and name of types that list the values of a column of this table, and of no other.
+        views: those that read the table, directly or by way of other views, each after those that it reads.
+        macros: names of those that name the table.
+        triggers: of all tables.
+        lists: schema and name of types that list values, and are of no column of another table.
+        listed: these lists as they stand in the types of columns.
+        lookups: names of tables in schema kanon that served views which are gone.
     """
 
     schema: str
@@ -122,7 +121,11 @@ class TableFacts:
     indexes: tuple[IndexFacts, ...]
     others: tuple[OtherTable, ...]
     views: tuple[ViewFacts, ...]
+    macros: tuple[str, ...]
+    triggers: tuple[Trigger, ...]
     lists: tuple[tuple[str, str], ...]
+    listed: frozenset[str]
+    lookups: tuple[str, ...]
 
 
 def facts_of(source: Source) -> TableFacts:
@@ -153,37 +156,97 @@ def facts_of_table(
         UsageError: other tables or views of ours rest on its rows.
     """
     here = {"schema": schema, "name": name}
-    constraints = []
-    for in_schema, table, kind, columns, expression, referenced, there, text in engine.rows(
-        sql.statement("in_place_constraints", values=here), "constraints of the table"
-    ):
-        if table != name and (in_schema, table) not in going:
-            raise UsageError(
-                f"Table {in_schema}.{table} has a foreign key to {name!r} ({', '.join(columns)}), whose rows would be "
-                "gone or changed: drop that key, or that table, first."
-            )
-        if table == name:
-            refers = (referenced, tuple(there)) if referenced is not None else None
-            constraints.append(ConstraintFacts(kind, tuple(columns), expression, refers, text))
-    tables = tables_of(engine)
-    columns_found = engine.rows(sql.statement("in_place_columns", values=here), "columns of the table")
+    tables, views = tables_of(engine), views_of(engine)
+    columns = engine.rows(sql.statement("in_place_columns", values=here), "columns of the table")
     indexes = engine.rows(sql.statement("in_place_indexes", values=here), "indexes of the table")
-    views = _views_over(engine, schema, name)
-    if ours := [view.name for view in views if any(db == SCHEMA for db, _ in view.reads)]:
+    over = views_over(views, schema, name)
+    if ours := [view.name for view in over if any(db == SCHEMA for db, _ in view.reads or ())]:
         raise UsageError(
             f"View {', '.join(ours)} is a release of {name!r} that looks its values up: drop it, or publish it as a "
             "table, before the values are gone."
         )
+    types, listed = _lists(engine, going | {(schema, name)}, views)
+    collations = _collations(engine, here)
     return TableFacts(
         schema,
         name,
         next(table.comment for table in tables if (table.schema, table.name) == (schema, name)),
-        tuple(ColumnFacts(*row) for row in columns_found),
-        tuple(constraints),
+        tuple(
+            ColumnFacts(name, kind, default, nullable, comment, generated, collations.get(name))
+            for name, kind, default, nullable, comment, generated in columns
+        ),
+        _constraints(engine, here, going),
         tuple(IndexFacts(*row) for row in indexes),
         tuple(table for table in tables if (table.schema, table.name) != (schema, name)),
-        views,
-        _lists(engine, schema, name),
+        over,
+        tuple(macros_over(engine, name)),
+        triggers_of(engine),
+        types,
+        listed,
+        lookups_left(tables, views),
+    )
+
+
+def _constraints(
+    engine: Engine, here: dict[str, str], going: frozenset[tuple[str, str]]
+) -> tuple[ConstraintFacts, ...]:
+    """Return the constraints of a table.
+
+    Raises:
+        UsageError: a table that stays has a foreign key to it.
+    """
+    found = []
+    for schema, table, kind, columns, expression, referenced, there, text in engine.rows(
+        sql.statement("in_place_constraints", values=here), "constraints of the table"
+    ):
+        if table == here["name"]:
+            refers = (referenced, tuple(there)) if referenced is not None else None
+            found.append(ConstraintFacts(kind, tuple(columns), expression, refers, text))
+        elif (schema, table) not in going:
+            raise UsageError(
+                f"Table {schema}.{table} has a foreign key to {here['name']!r} ({', '.join(columns)}), whose rows "
+                "would be gone or changed: drop that key, or that table, first."
+            )
+    return tuple(found)
+
+
+def _collations(engine: Engine, here: dict[str, str]) -> dict[str, str]:
+    """Return the columns of a table that have a collation of their own, and which.
+
+    Raises:
+        UsageError: that cannot be told.
+    """
+    (definition,) = engine.row(sql.statement("in_place_definition", values=here), "collations of the columns")
+    if not mentions(definition, "collate"):
+        return {}
+    try:
+        parsed = sqlglot.parse_one(definition, read="duckdb")
+    except SqlglotError:
+        raise UsageError(
+            f"Table {here['name']!r} has columns with collations that cannot be told from its definition: remove them."
+        ) from None
+    return {
+        column.name: constraint.this.sql("duckdb")
+        for column in parsed.find_all(exp.ColumnDef)
+        for constraint in column.find_all(exp.CollateColumnConstraint)
+    }
+
+
+def triggers_of(engine: Engine) -> tuple[Trigger, ...]:
+    """Return the triggers of all tables."""
+    rows = engine.rows(sql.statement("in_place_triggers"), "triggers of the database")
+    return tuple(Trigger(*row) for row in rows)
+
+
+def lookups_left(tables: Iterable[OtherTable], views: Sequence[ViewFacts]) -> tuple[str, ...]:
+    """Return the names of tables in schema kanon that served views which are gone: they list values."""
+    return tuple(
+        table.name
+        for table in tables
+        if table.schema == SCHEMA
+        and table.name != "releases"
+        and not table.name.startswith("hierarchy_")
+        and not any(mentions(view.definition, table.name) for view in views)
     )
 
 
@@ -202,39 +265,34 @@ def _schema(engine: Engine) -> str:
     return str(schema)
 
 
-def _views_over(engine: Engine, schema: str, name: str) -> tuple[ViewFacts, ...]:
-    """Return the views that read a table, at any depth; one of the same name in another schema counts if it may be."""
-    views = [_view(*row) for row in engine.rows(sql.statement("in_place_views"), "views of the database")]
-    read = {(folded(schema), folded(name))}
-    found: list[ViewFacts] = []
-    while more := [
-        view
-        for view in views
-        if view not in found and any((db or own, table) in read for db, table in view.reads for own, _ in read)
-    ]:
-        found += more
-        read |= {(folded(view.schema), folded(view.name)) for view in more}
-    return tuple(found)
+def _lists(
+    engine: Engine, going: frozenset[tuple[str, str]], views: Iterable[ViewFacts]
+) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
+    """Return the ENUM types that are of no column of a table that stays, and these lists as they stand in types.
 
-
-def _view(schema: str, name: str, definition: str) -> ViewFacts:
-    parsed = sqlglot.parse_one(definition, read="duckdb")
-    query = parsed.expression if isinstance(parsed, exp.Create) else parsed
-    reads = frozenset((folded(table.db), folded(table.name)) for table in query.find_all(exp.Table))
-    columns = {folded(column.name) for column in query.find_all(exp.Column)}
-    columns |= {"*" for star in query.find_all(exp.Star) if isinstance(star.parent, exp.Select)}
-    return ViewFacts(schema, name, definition, reads, frozenset(columns))
-
-
-def _lists(engine: Engine, schema: str, name: str) -> tuple[tuple[str, str], ...]:
-    """Return the ENUM types whose values are those of a column of this table, and of no column of another."""
+    Raises:
+        UsageError: a view or a macro needs one of them.
+    """
+    staying: set[str] = set()
     own: set[str] = set()
-    others: set[str] = set()
-    for in_schema, table, kind in engine.rows(sql.statement("in_place_enum_columns"), "columns that list values"):
-        (own if (in_schema, table) == (schema, name) else others).update(_VALUES.findall(kind))
+    for schema, table, kind, is_table in engine.rows(
+        sql.statement("in_place_enum_columns"), "columns that list values"
+    ):
+        if is_table:
+            (own if (schema, table) in going else staying).update(_VALUES.findall(kind))
+    texts = {f"view {view.name}": view.definition for view in views}
+    macros = engine.rows(sql.statement("in_place_macros"), "macros of the database")
+    texts |= {f"macro {name}": definition for name, definition in macros}
     found = []
-    for in_schema, type_name, labels in engine.rows(sql.statement("in_place_types"), "types that list values"):
-        listed = ", ".join(sql.literal(label).sql("duckdb") for label in labels)
-        if f"ENUM({listed})" in own - others:
-            found.append((in_schema, type_name))
-    return tuple(found)
+    for schema, name, labels in engine.rows(sql.statement("in_place_types"), "types that list values"):
+        listed = f"ENUM({', '.join(sql.literal(label).sql('duckdb') for label in labels)})"
+        if listed in staying:
+            continue
+        if users := [user for user, text in texts.items() if mentions(text, name)]:
+            raise UsageError(
+                f"Type {name!r} lists values that are to go, and is named by {', '.join(users)}: change or drop that "
+                "first."
+            )
+        own.add(listed)
+        found.append((schema, name))
+    return tuple(found), frozenset(own - staying)

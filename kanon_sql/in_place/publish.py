@@ -18,30 +18,41 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.destinations import check_format, forget_recoding, recode, verified, write_file
+from kanon_sql.engine.opening import catalog_of
 from kanon_sql.engine.sources import open_database
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.in_place.facts import facts_of, facts_of_table
-from kanon_sql.in_place.rewrite import rewrite_of
+from kanon_sql.in_place.rewrite import in_database, rewrite_of
+from kanon_sql.in_place.views import try_views
+from kanon_sql.names import folded, unused_name
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.published import InPlace, Published
 from kanon_sql.timing import timed
-from kanon_sql.whole_files import copy_whole, require_no_log, require_replaceable, require_space, take_place, workspace
+from kanon_sql.whole_files import (
+    copy_whole,
+    remove_spill_of,
+    require_no_log,
+    require_replaceable,
+    require_space,
+    take_place,
+    workspace,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Sequence
 
     from kanon_sql.class_check import Verification
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.sources import Source
-    from kanon_sql.in_place.facts import TableFacts, ViewFacts
+    from kanon_sql.in_place.facts import OtherTable, TableFacts
     from kanon_sql.in_place.rewrite import Rewrite
     from kanon_sql.publication import Publication
     from kanon_sql.published import Watch
@@ -77,7 +88,7 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
         check_format(file)
         needed = real.stat().st_size
     else:
-        facts_of(source)
+        require_copyable(source.engine, facts_of(source).others)
         needed = bytes_used(source.engine)
     require_space(real.parent, needed, f"The new {file.name}")
     if how.backup is not None:
@@ -107,14 +118,14 @@ def publish_in_place(
     if not how.dry_run:
         engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
     with workspace(real) as directory:
-        new_file = directory / f"new{real.suffix}"
+        new_file = directory / real.name  # views may name the database by the name of its file
         name = engine.attach_new(new_file, like_this=True)
         try:
             # 3. The new database.
             with timed(seconds, "publish"):
                 rewrite = _rewrite(source, publication, facts, name)
                 recode(engine, publication, lookups)
-                _run(engine, rewrite)
+                _run(engine, rewrite, current_database(engine))
             # 4. What is in it.
             with timed(seconds, "verify"):
                 verification = verified(engine, publication, lookups, rewrite.target, expected)
@@ -129,7 +140,7 @@ def publish_in_place(
                 forget_recoding(engine, publication)
             raise
         _require_same_definitions(facts, rewrite, new_file)
-        try_views(engine, facts.views, new_file, facts.name)
+        try_views(engine, lambda: open_database(new_file, writable=False), facts.views, facts.name)
         before, after = real.stat().st_size, new_file.stat().st_size
         if not how.dry_run:
             with timed(seconds, "write"):
@@ -139,6 +150,8 @@ def publish_in_place(
                 # 6. The new file.
                 require_no_log(real, new_file)
                 take_place(new_file, real)
+                source.gone = True
+                remove_spill_of(real)
                 engine.leave_file()
     changes = rewrite.changes
     outcome = InPlace(
@@ -159,31 +172,95 @@ def in_place_statements(source: Source, publication: Publication) -> tuple[tuple
     """Return the statements that make the new database, which is then given the name of the old one, and its table."""
     if source.database is None:
         raise UsageError(f"{source.name} is not in a database: --sql shows how the file is made with --out FILE.")
-    name = "kanon_new"
+    name = unused_name("kanon_new", [catalog_of(source.database).name])
     rewrite = _rewrite(source, publication, facts_of(source), name)
     new_file = source.database.with_name(f"{source.database.stem}.new{source.database.suffix}")
     attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
     begin, commit = exp.Transaction(), exp.Commit()
+    there, back = in_database(name), in_database(catalog_of(source.database).name)
     made = (attach, begin, *rewrite.schema, commit, *rewrite.rows, rewrite.release, *rewrite.after)
+    if rewrite.views or rewrite.triggers:
+        made = (*made, there, *rewrite.views, *rewrite.triggers, back)
     return made, rewrite.target
 
 
 def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: str) -> Rewrite:
     engine = source.engine
     query = release_query(publication, readable_lookups(publication.hierarchies))
-    ((old,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
-    return rewrite_of(facts, publication, query, stored_hierarchies(engine).values(), old, new)
+    stored = stored_hierarchies(engine).values()
+    return rewrite_of(facts, publication, query, stored, current_database(engine), new)
 
 
-def _run(engine: Engine, rewrite: Rewrite) -> None:
-    with engine.transaction():
-        for statement in rewrite.schema:
-            engine.run(statement, "definitions of the new database")
+def current_database(engine: Engine) -> str:
+    """Return the name of the database we are in."""
+    (name,) = engine.row(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
+    return str(name)
+
+
+def require_copyable(engine: Engine, tables: Iterable[OtherTable]) -> None:
+    """Raise if a table that is to be copied has rows that refer to rows of its own.
+
+    Raises:
+        UsageError: it has, and DuckDB checks each against what was there before.
+    """
+    for table in tables:
+        if folded(table.name) in map(folded, table.referenced):
+            rows = exp.select(sql.literal(1)).from_(sql.relation(table.name, table.schema)).limit(1)
+            if engine.rows(rows, "has the table rows?"):
+                raise UsageError(
+                    f"Table {table.name!r} has a foreign key to itself, and DuckDB cannot copy its rows at once: drop "
+                    "that key first."
+                )
+
+
+def _run(engine: Engine, rewrite: Rewrite, old: str) -> None:
+    copy_definitions(engine, rewrite.schema)
     for statement in rewrite.rows:
         engine.run(statement, "rows of another table")
     engine.run(rewrite.release, "make the release")
     for statement in rewrite.after:
         engine.run(statement, "indexes and comments")
+    try:
+        engine.run(in_database(rewrite.target.catalog), "views and triggers name what is beside them")
+        for statement in rewrite.views:
+            with suppress(SourceError):  # one that failed before stays as it was; the others are tried below
+                engine.run(statement, "a view over the table")
+        make_triggers(engine, rewrite.triggers)
+    finally:
+        engine.run(in_database(old), "back to the table")
+
+
+def copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
+    """Copy all definitions in one transaction, so that what is dropped in it is never written.
+
+    Raises:
+        SourceError: DuckDB cannot copy one.
+    """
+    try:
+        with engine.transaction():
+            for statement in statements:
+                engine.run(statement, "definitions of the new database")
+    except SourceError as error:
+        raise SourceError(
+            f"{error} DuckDB cannot copy every definition: a type that is another name of a list of values (ENUM), for "
+            "one. Nothing was changed."
+        ) from None
+
+
+def make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
+    """Make triggers anew.
+
+    Raises:
+        UsageError: one names a column that is gone.
+    """
+    try:
+        for statement in statements:
+            engine.run(statement, "triggers")
+    except SourceError:
+        raise UsageError(
+            "A trigger of another table cannot be made anew: it uses a column that is gone, or takes labels for "
+            "numbers. Change or drop it first. Nothing was changed."
+        ) from None
 
 
 def _require_same_definitions(facts: TableFacts, rewrite: Rewrite, new_file: Path) -> None:
@@ -194,9 +271,13 @@ def _require_same_definitions(facts: TableFacts, rewrite: Rewrite, new_file: Pat
     """
     with open_database(new_file, writable=False) as new:
         made = facts_of_table(new, facts.schema, facts.name)
+        require_no_lists(new, facts.listed)
     same = rewrite.changes.unchanged
     defaults = {column.name: column.default for column in facts.columns if not column.generated}
-    other = [f"default of {one.name}" for one in made.columns if one.name in same and one.default != defaults[one.name]]
+    collations = {column.name: column.collation for column in facts.columns}
+    kept = [one for one in made.columns if one.name in same]
+    other = [f"default of {one.name}" for one in kept if one.default != defaults.get(one.name)]
+    other += [f"collation of {one.name}" for one in kept if one.collation != collations[one.name]]
     staying = {constraint for constraint in facts.constraints if constraint.name in rewrite.changes.kept}
     other += [constraint.name for constraint in staying - set(made.constraints)]
     other += [f"index {index.name}" for index in made.indexes if index not in facts.indexes]
@@ -207,32 +288,18 @@ def _require_same_definitions(facts: TableFacts, rewrite: Rewrite, new_file: Pat
         )
 
 
-def try_views(engine: Engine, views: Sequence[ViewFacts], new_file: Path, name: str) -> None:
-    """Read every view over a table in the new database.
+def require_no_lists(new: Engine, listed: frozenset[str]) -> None:
+    """Raise if a list of values that was to go is still in the new database.
 
     Raises:
-        UsageError: one fails that does not fail in the old one.
+        UsageError: a view that cannot be made anew has it in its columns.
     """
-    if not views:
-        return
-    with open_database(new_file, writable=False) as new:
-        failing = [view for view in views if not _can_be_read(new, view)]
-    if broken := [view.name for view in failing if _can_be_read(engine, view)]:
+    found = new.rows(sql.statement("in_place_enum_columns"), "lists of values in the new database")
+    if left := sorted({name for _, name, kind, _ in found if any(each in kind for each in listed)}):
         raise UsageError(
-            f"Views that read {name!r} would fail afterwards ({', '.join(broken)}): they use columns that are gone, or "
-            "take labels for numbers or dates. Change or drop them first. Nothing was changed."
+            f"{', '.join(left)} cannot be read, and holds a list of values that are to go: drop it first. Nothing was "
+            "changed."
         )
-
-
-def _can_be_read(engine: Engine, view: ViewFacts) -> bool:
-    relation = sql.relation(view.name, view.schema)
-    rows = exp.select(sql.named(exp.Anonymous(this="HASH", expressions=[exp.column("row")]), "row"))
-    every = rows.from_(sql.aliased(relation, "row")).subquery("rows")
-    try:
-        engine.row(exp.select(exp.Count(this=exp.column("row"))).from_(every), f"does the view {view.name} work?")
-    except SourceError:
-        return False
-    return True
 
 
 def _replace_data_file(source: Source, publication: Publication, expected: Expected, how: HowInPlace) -> Published:
@@ -285,7 +352,7 @@ def check_backup(file: Path, how: HowInPlace) -> None:
         raise SourceError(f"The directory {backup.parent}, where the backup should be, does not exist.")
     if backup.is_dir():
         raise SourceError(f"{backup} is a directory: say after --backup which file in it.")
-    if backup.resolve() == file.resolve():
+    if backup.resolve() in {file.resolve(), Path(f"{file.resolve()}.wal")}:
         raise UsageError("The backup cannot be the file itself: give another name after --backup.")
     if backup.exists() and not how.replace:
         raise UsageError(f"{backup} exists already: give another name after --backup, or replace it (--replace).")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kanon_sql.hierarchy.lookup import StoredHierarchy
-    from kanon_sql.in_place.facts import OtherTable, TableFacts
+    from kanon_sql.in_place.facts import OtherTable, TableFacts, Trigger
     from kanon_sql.publication import Publication
 
 
@@ -39,7 +39,9 @@ class Rewrite:
         rows: of the other tables.
         release: puts the rows of the release into the table.
         after: indexes and comments.
-        hierarchies: names of those that are left out, since they list values of the table.
+        views: make the views over the table anew; one that failed before fails here too, and stays as it is.
+        triggers: those of other tables, after all rows are in.
+        hierarchies: names of tables with hierarchies that are left out, since they list values of the table.
     """
 
     target: exp.Table
@@ -48,6 +50,8 @@ class Rewrite:
     rows: tuple[exp.Expr, ...]
     release: exp.Insert
     after: tuple[exp.Expr, ...]
+    views: tuple[exp.Expr, ...]
+    triggers: tuple[exp.Expr, ...]
     hierarchies: tuple[str, ...]
 
 
@@ -66,8 +70,8 @@ def rewrite_of(
     """
     target = sql.relation(facts.name, facts.schema, new)
     changes = changes_of(facts, publication, target)
-    recoded = {folded(name) for name in publication.quasi_identifiers} - {folded(name) for name in changes.unchanged}
-    hierarchies = [tree.relation.name for tree in stored if folded(tree.column) in recoded]
+    own = {folded(column.name) for column in facts.columns}
+    hierarchies = [*(tree.relation.name for tree in stored if folded(tree.column) in own), *facts.lookups]
     others = [table for table in facts.others if not (table.schema == SCHEMA and table.name in hierarchies)]
     schema = [definitions(old, new), sql.drop(target)]
     schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in hierarchies]
@@ -76,13 +80,41 @@ def rewrite_of(
     columns = [sql.identifier(name) for name in publication.published_types]
     release = exp.Insert(this=exp.Schema(this=target.copy(), expressions=columns), expression=query)
     after = (*changes.indexes, *changes.comments)
-    return Rewrite(target, changes, (*schema, changes.table), rows, release, after, tuple(hierarchies))
+    views = tuple(statement for view in facts.views for statement in view.again(new))
+    triggers = [
+        each for each in facts.triggers if folded(each.table) != folded(facts.name) or each.schema != facts.schema
+    ]
+    return Rewrite(
+        target,
+        changes,
+        (*schema, changes.table),
+        rows,
+        release,
+        after,
+        views,
+        triggers_again(triggers, new),
+        tuple(hierarchies),
+    )
 
 
 def definitions(old: str, new: str) -> exp.Expr:
     """Return the statement that copies all definitions of a database to another, and no rows."""
     names = (sql.identifier(name).sql("duckdb") for name in (old, new))
     return exp.Command(this="COPY", expression="FROM DATABASE {} TO {} (SCHEMA)".format(*names))
+
+
+def in_database(name: str, schema: str | None = None) -> exp.Use:
+    """Return the statement that makes a database, or a schema of it, the current one."""
+    return exp.Use(this=exp.Table(this=sql.identifier(name)) if schema is None else sql.relation(schema, name))
+
+
+def triggers_again(triggers: Iterable[Trigger], new: str) -> tuple[exp.Expr, ...]:
+    """Return the statements that make triggers anew, which DuckDB does not copy."""
+    found: list[exp.Expr] = []
+    for trigger in triggers:
+        text = trigger.definition.removeprefix("CREATE ").rstrip(";")
+        found += [in_database(new, trigger.schema), exp.Command(this="CREATE", expression=text)]
+    return tuple(found)
 
 
 def dropped_type(schema: str, name: str, database: str) -> exp.Drop:
@@ -123,11 +155,13 @@ def in_order(tables: Sequence[OtherTable]) -> list[OtherTable]:
     ordered: list[OtherTable] = []
     waiting = list(tables)
     while waiting:
-        there = {(table.schema, table.name) for table in waiting}
+        there = {(table.schema, folded(table.name)) for table in waiting}
         ready = [
             table
             for table in waiting
-            if not any((table.schema, name) in there for name in table.referenced if name != table.name)
+            if not any(
+                (table.schema, folded(name)) in there for name in table.referenced if folded(name) != folded(table.name)
+            )
         ]
         ordered += ready or waiting  # a circle cannot be defined; nothing would be lost but the order
         waiting = [table for table in waiting if table not in ordered]

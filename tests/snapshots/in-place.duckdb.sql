@@ -168,6 +168,16 @@ COMMENT ON TABLE kanon_new.main.patients IS 'who was here';
 
 COMMENT ON COLUMN kanon_new.main.patients.age IS 'in years';
 
+USE kanon_new;
+
+CREATE OR REPLACE VIEW ages AS SELECT age FROM patients;
+
+CREATE OR REPLACE VIEW diseases AS SELECT disease, count_star() AS n FROM patients GROUP BY disease;
+
+CREATE OR REPLACE VIEW "Other One".elsewhere AS SELECT * FROM main.diseases;
+
+USE hospital;
+
 -- 3. Check the release on its own rows
 WITH classes AS (
   SELECT
