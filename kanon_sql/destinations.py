@@ -27,7 +27,7 @@ from kanon_sql.published import Published
 from kanon_sql.recoding import Local
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, verify
-from kanon_sql.written_files import copy_statement, reading_back
+from kanon_sql.written_files import copy_statement, reading_back, require_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 _WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
 _WORD = re.compile(r"[^\W\d]\w*")
 # Types whose values would not come back as they were.
-_NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\bUNION\(")
-_NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP)\(")
+_NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\b(UNION|TUPLE)\(")
+_NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP|TUPLE)\(")
+_NOT_IN_JSON = re.compile(r"\bDECIMAL\((\d+),\s*\1\)")  # written as .5, which is no JSON
+_NOT_IN_FRAMES = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 _FORMATS = {
     ".parquet": "parquet",
     ".csv": "csv",
@@ -122,15 +124,19 @@ def check_file(source: Source, path: Path, *, replace: bool) -> str:
     return format_name
 
 
-def _require_types(publication: Publication, format_name: str) -> None:
-    """Raise unless a format can hold the types of the published columns.
+def require_types(publication: Publication, format_name: str) -> None:
+    """Raise unless a format, or "a data frame", can hold the types of the published columns.
 
     Raises:
         UsageError: it would change their values.
     """
-    unknown = _NOT_IN_PARQUET if format_name == "parquet" else _NOT_IN_TEXT
+    unknown = {
+        "parquet": [_NOT_IN_PARQUET],
+        "csv": [_NOT_IN_TEXT],
+        "a data frame": [_NOT_IN_FRAMES],
+    }.get(format_name, [_NOT_IN_TEXT, _NOT_IN_JSON])
     for name, kind in publication.published_types.items():
-        if unknown.search(kind):
+        if any(pattern.search(kind) for pattern in unknown):
             raise UsageError(
                 f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
                 "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
@@ -215,7 +221,7 @@ def publish_file(
     """Write a release to a file; it is verified as it can be read back, then takes its name in one step."""
     engine = source.engine
     format_name = check_file(source, path, replace=replace)
-    _require_types(publication, format_name)
+    require_types(publication, format_name)
     partial = path.with_name(f".kanon-{time.time_ns():x}.partial")
     lookups = readable_lookups(publication.hierarchies)
     seconds: dict[str, float] = {}
@@ -225,6 +231,8 @@ def publish_file(
             query = release_query(publication, lookups)
             engine.run(copy_statement(query, partial, format_name), "write the release")
         with timed(seconds, "verify"):
+            if format_name in {"json", "jsonl"}:
+                require_json(engine, publication, partial)
             output = reading_back(publication, partial, format_name)
             verification = _verified(engine, publication, lookups, output, expected)
         if ledger is not None:

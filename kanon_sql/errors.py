@@ -5,7 +5,8 @@
     │   ├── PolicyError ........ 2  kanon.toml says something that cannot be meant
     │   └── UnsuitableError .... 2  an algorithm cannot search under the privacy models that are asked for
     ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
-    │   └── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
+    │   ├── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
+    │   └── ComputationError ... 3  a statement met a value that it cannot compute with
     ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
     ├── JointReleaseError ...... 1  a release and an earlier one say too much together; nothing was kept
     ├── NoSolutionError ........ 4  no release can satisfy what was asked
@@ -48,6 +49,10 @@ class SourceError(KanonError):
 
 class HierarchyError(SourceError):
     """A generalization hierarchy is not a tree over the values of its column."""
+
+
+class ComputationError(SourceError):
+    """A statement met a value that it cannot compute with, such as a number that has too many digits."""
 
 
 class VerificationError(KanonError):

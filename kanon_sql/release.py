@@ -17,6 +17,7 @@ from kanon_sql.destinations import (
     publish_frame,
     publish_table,
     publish_view,
+    require_types,
 )
 from kanon_sql.errors import UsageError
 from kanon_sql.plan import Plan, logged_script, release_plan
@@ -369,6 +370,7 @@ class Release:
         def fetch(relation: Any) -> Any:  # noqa: ANN401 - a relation of DuckDB
             return {"pandas": relation.df, "polars": relation.pl, "arrow": relation.to_arrow_table}[kind]()
 
+        require_types(self.publication, "a data frame")
         engine = self.prepared.source.engine
         frame, published = publish_frame(engine, self.publication, self._expected, fetch)
         self._noted(published)

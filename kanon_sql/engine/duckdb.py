@@ -16,7 +16,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.dialect import render
 from kanon_sql.engine.base import Column, DeadlineReachedError, Logged
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.errors import ComputationError, SourceError, UsageError
 from kanon_sql.names import unused_name
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ _WITHOUT_CELLS = (
     duckdb.HTTPException,
     duckdb.ResourceInUseException,
 )
+
+# Errors of a statement that would have run on other values.
+_OF_VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 
 
 class DuckDBEngine:
@@ -330,7 +333,7 @@ def _translated(work: Callable[[], Result], title: str) -> Result:
         if isinstance(error, _WITHOUT_CELLS):
             raise SourceError(f"DuckDB stopped{doing}. {_first_line(error)}") from None
         kind = type(error).__name__.removesuffix("Exception")
-        raise SourceError(
+        raise (ComputationError if isinstance(error, _OF_VALUES) else SourceError)(
             f"DuckDB stopped with an error of type {kind}{doing}. Its text may quote data and is not shown; "
             "--sql prints the statements, to be run by hand."
         ) from None
