@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from kanon_sql import sql
 from kanon_sql.engine.files import is_among
@@ -29,7 +30,7 @@ from kanon_sql.published import Published
 from kanon_sql.recoding import Local
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, verify
-from kanon_sql.written_files import copy_statement, reading_back, require_types
+from kanon_sql.written_files import copy_statement, reading_back, require_json, require_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -267,6 +268,8 @@ def write_file(
                 query = release_query(publication, lookups)
                 engine.run(copy_statement(query, partial, format_name), "write the release")
             with timed(seconds, "verify"):
+                if format_name in {"json", "jsonl"}:
+                    require_json(engine, publication, partial)
                 output = reading_back(publication, partial, format_name)
                 verification = verified(engine, publication, lookups, output, expected)
             if ledger is not None:
@@ -354,10 +357,11 @@ def _relations_behind(engine: Engine, relation: exp.Table) -> list[exp.Table]:
         view = waiting.pop()
         values = {"name": view.name, "schema": view.db or None}
         for (definition,) in engine.rows(sql.statement("definition_of_view", values=values), "what a view reads"):
-            for table in sqlglot.parse_one(definition, read=engine.dialect).find_all(exp.Table):
-                if table not in found:
-                    found.append(table)
-                    waiting.append(table)
+            with suppress(SqlglotError):  # it does not read all that DuckDB does
+                read = sqlglot.parse_one(definition, read=engine.dialect).find_all(exp.Table)
+                new = [table for table in read if table not in found]
+                found += new
+                waiting += new
     return found
 
 
