@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.keys import draw_key, read_key, require_apart
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
@@ -163,6 +163,12 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
         measures, counts = _measured(prepared, policy, result)
+    if prepared.frequency.rows and not counts.rows:
+        raise NoSolutionError(
+            f"In what {policy.algorithm} found, every class fails what is asked of it: all {prepared.frequency.rows:,} "
+            "rows would be suppressed, and an empty table is no release. Ask for less, or let less be suppressed "
+            "(--max-suppressed)."
+        )
     source, roles = prepared.source, prepared.roles
     pseudonyms = pseudonyms_of(source, roles, key)
     publication = Publication(

@@ -29,7 +29,7 @@ from kanon_sql.published import Published
 from kanon_sql.recoding import Local
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, verify
-from kanon_sql.written_files import copy_statement, reading_back, require_types
+from kanon_sql.written_files import copy_statement, reading_back, require_json, require_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -267,6 +267,8 @@ def write_file(
                 query = release_query(publication, lookups)
                 engine.run(copy_statement(query, partial, format_name), "write the release")
             with timed(seconds, "verify"):
+                if format_name in {"json", "jsonl"}:
+                    require_json(engine, publication, partial)
                 output = reading_back(publication, partial, format_name)
                 verification = verified(engine, publication, lookups, output, expected)
             if ledger is not None:

@@ -6,6 +6,7 @@
     │   └── UnsuitableError .... 2  an algorithm cannot search under the privacy models that are asked for
     ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
     │   ├── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
+    │   ├── ComputationError ... 3  a statement met a value that it cannot compute with
     │   └── NoRoomError ........ 3  the memory limit, or a disk, is too small for the work; nothing was kept
     ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
     ├── JointReleaseError ...... 1  a release and an earlier one say too much together; nothing was kept
@@ -49,6 +50,10 @@ class SourceError(KanonError):
 
 class HierarchyError(SourceError):
     """A generalization hierarchy is not a tree over the values of its column."""
+
+
+class ComputationError(SourceError):
+    """A statement met a value that it cannot compute with, such as a number that has too many digits."""
 
 
 class NoRoomError(SourceError):

@@ -11,6 +11,7 @@ intervals of 30 days and of 1 month. A class of such values would be k rows to u
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
 
 _WRITTEN_ONE_WAY = {"UUID", "TIME", "TIME_NS", "TIME WITH TIME ZONE", "BLOB", "BIT", "BIGNUM", "JSON"}
+
+# Parts of types that sqlglot does not read, or writes as something else.
+_UNREADABLE = re.compile(r'\bTUPLE\(|"NULL"')
 
 
 def published(value: exp.Expr, column: Column) -> exp.Expr:
@@ -42,11 +46,21 @@ def published(value: exp.Expr, column: Column) -> exp.Expr:
 
 
 def published_type(column: Column) -> str:
-    """Return the type of a column that is published as it is: its own, with text in the place of any ENUM."""
+    """Return the type of a column that is published as it is: its own, with text in the place of any ENUM.
+
+    Raises:
+        UsageError: there is an ENUM inside a type that cannot be written anew.
+    """
     if column.family == "text":
         return "VARCHAR"
     if "ENUM(" not in column.type:
         return column.type
+    if _UNREADABLE.search(column.type):
+        raise UsageError(
+            f"Column {column.name!r} is of type {column.type.partition('(')[0]} with an ENUM in it, and this type "
+            "would name every value, also those of suppressed rows. Cast it to VARCHAR, or take it apart, in a view, "
+            "and anonymize the view; or leave it out."
+        )
     without = exp.DataType.build(column.type, dialect="duckdb").transform(_enum_as_text)
     return without.sql(dialect="duckdb")
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool | None
 
+_UNKNOWN_TYPES = {"TIMESTAMPTZ_NS", "NULL"}
+"""Types of DuckDB of one word that sqlglot does not read; nor does it read TUPLE(...)."""
+
 
 @cache
 def _parsed(name: str) -> exp.Expr:
@@ -105,6 +108,10 @@ def named(expression: exp.Expr, name: str) -> exp.Alias:
 
 def cast(expression: exp.Expr, data_type: str) -> exp.Cast:
     """Return ``CAST(expression AS data_type)``; the type is written as DuckDB writes it."""
+    word = data_type.strip('"')
+    if word in _UNKNOWN_TYPES:
+        named_type = exp.to_identifier(word, quoted=word != data_type)
+        return exp.Cast(this=expression, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=named_type))
     return exp.Cast(this=expression, to=exp.DataType.build(data_type, dialect="duckdb"))
 
 

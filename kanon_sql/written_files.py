@@ -11,25 +11,39 @@ from kanon_sql import sql
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from kanon_sql.engine.base import Engine
     from kanon_sql.publication import Publication
 
-
+_MAY_BE_NO_NUMBER = re.compile(r"\b(FLOAT|DOUBLE|JSON)\b")
+_NO_NUMBER = r"(^|[\[,:])-?(NaN|Infinity)($|[\],}])"
+"""Outside of a text, which would end with its quotes."""
+_MAY_BE_LONG = re.compile(r"DECIMAL\((1[6-9]|[23]\d),[^)]*\)$|U?HUGEINT$|BIGNUM$")
+_NO_DIGITS = r"^-?[0.]+|[^0-9]"
+_DIGITS = 15
+"""Digits of a number that a floating-point number keeps, as which JSON is read."""
 # Types whose values would not come back as they were.
-_NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\bUNION\(")
-_NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP)\(")
+_NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\b(UNION|TUPLE)\(")
+_NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP|TUPLE)\(")
+_NOT_IN_JSON = re.compile(r"\bDECIMAL\((\d+),\s*\1\)")  # written as .5, which is no JSON
+_NOT_IN_FRAMES = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
 def require_types(publication: Publication, format_name: str) -> None:
-    """Raise unless a format can hold the types of the published columns.
+    """Raise unless a format, or "a data frame", can hold the types of the published columns.
 
     Raises:
         UsageError: it would change their values.
     """
-    unknown = _NOT_IN_PARQUET if format_name == "parquet" else _NOT_IN_TEXT
+    unknown = {
+        "parquet": [_NOT_IN_PARQUET],
+        "csv": [_NOT_IN_TEXT],
+        "a data frame": [_NOT_IN_FRAMES],
+    }.get(format_name, [_NOT_IN_TEXT, _NOT_IN_JSON])
     for name, kind in publication.published_types.items():
-        if unknown.search(kind):
+        if any(pattern.search(kind) for pattern in unknown):
             raise UsageError(
                 f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
                 "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
@@ -52,25 +66,87 @@ def copy_statement(query: exp.Query, path: Path, format_name: str) -> exp.Copy:
 def reading_back(publication: Publication, path: Path, format_name: str) -> exp.Subquery:
     """Return a file as a subquery: read as text, so that nothing is guessed, then cast to what it must be."""
     types = publication.published_types
-    file = sql.literal(str(path))
     if format_name == "parquet":
-        reader = exp.Anonymous(this="read_parquet", expressions=[file])
+        reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))])
         query = exp.select(*(sql.column(name) for name in types))
     else:
-        text = exp.Struct(
-            expressions=[exp.PropertyEQ(this=sql.literal(name), expression=sql.literal("VARCHAR")) for name in types]
-        )
-        settings: dict[str, exp.Expr] = {"columns": text}
-        if format_name == "csv":
-            settings |= {
-                "header": exp.true(),
-                "auto_detect": exp.false(),
-                "delim": sql.literal(","),
-                "quote": sql.literal('"'),
-                "escape": sql.literal('"'),
-                "allow_quoted_nulls": exp.false(),
-            }
-        named = [exp.EQ(this=exp.var(name), expression=value) for name, value in settings.items()]
-        reader = exp.Anonymous(this="read_csv" if format_name == "csv" else "read_json", expressions=[file, *named])
+        reader = _as_text(path, format_name, list(types))
         query = exp.select(*(sql.named(sql.cast(sql.column(name), kind), name) for name, kind in types.items()))
     return exp.Subquery(this=query.from_(exp.Table(this=reader)), alias=exp.TableAlias(this=sql.identifier("file")))
+
+
+def _as_text(path: Path, format_name: str, columns: list[str]) -> exp.Anonymous:
+    """Return the function that reads a file of text, all columns as they are written."""
+    text = exp.Struct(
+        expressions=[exp.PropertyEQ(this=sql.literal(name), expression=sql.literal("VARCHAR")) for name in columns]
+    )
+    settings: dict[str, exp.Expr] = {"columns": text}
+    if format_name == "csv":
+        settings |= {
+            "header": exp.true(),
+            "auto_detect": exp.false(),
+            "delim": sql.literal(","),
+            "quote": sql.literal('"'),
+            "escape": sql.literal('"'),
+            "allow_quoted_nulls": exp.false(),
+            "new_line": sql.literal("\\n"),  # else another end of a line in a name could be taken for that of lines
+        }
+    named = [exp.EQ(this=exp.var(name), expression=value) for name, value in settings.items()]
+    reader = "read_csv" if format_name == "csv" else "read_json"
+    return exp.Anonymous(this=reader, expressions=[sql.literal(str(path)), *named])
+
+
+def require_json(engine: Engine, publication: Publication, path: Path) -> None:
+    """Raise if others could not read a file of JSON as it is meant.
+
+    Raises:
+        UsageError: DuckDB wrote NaN or Infinity, which are no JSON; or numbers of more digits than readers keep; or the
+            null of JSON, which cannot be told from NULL.
+    """
+    types = publication.published_types
+    rows = exp.Table(this=_as_text(path, "json", list(types)))
+    no_number = [name for name, kind in types.items() if _MAY_BE_NO_NUMBER.search(kind)]
+    for name, count in _counted(engine, no_number, _no_number, rows):
+        raise UsageError(
+            f"Column {name!r} has NaN or infinity in {count:,} rows of the release, which JSON does not have: cast "
+            "it to VARCHAR in a view, drop it, or write another format."
+        )
+    nothing = [name for name, kind in types.items() if kind == "JSON"]
+    for name, count in _counted(engine, nothing, _is_null, publication.source):
+        raise UsageError(
+            f"Column {name!r} is the null of JSON in {count:,} rows, which in a file of JSON is the NULL of SQL: make "
+            "it NULL in a view, drop it, or write another format."
+        )
+    long = [name for name, kind in types.items() if _MAY_BE_LONG.match(kind)]
+    for name, count in _counted(engine, long, _is_long, publication.source):
+        raise UsageError(
+            f"Column {name!r} has numbers of more than {_DIGITS} digits in {count:,} rows, and who reads JSON gets "
+            "other ones: cast it to VARCHAR in a view, drop it, or write another format."
+        )
+
+
+def _counted(
+    engine: Engine, names: list[str], condition: Callable[[exp.Column], exp.Expr], rows: exp.Table
+) -> list[tuple[str, int]]:
+    """Return the columns that meet a condition in some rows, each with the number of these."""
+    if not names:
+        return []
+    found = [sql.where(sql.count_rows(), condition(sql.column(name))) for name in names]
+    counts = engine.row(exp.select(*found).from_(rows.copy()), "numbers that JSON does not have")
+    return [(name, count) for name, count in zip(names, counts, strict=True) if count]
+
+
+def _no_number(text: exp.Column) -> exp.Expr:
+    return exp.func("REGEXP_MATCHES", text, sql.literal(_NO_NUMBER), dialect="duckdb")
+
+
+def _is_null(value: exp.Column) -> exp.Expr:
+    return exp.EQ(this=sql.cast(value, "VARCHAR"), expression=sql.literal("null"))
+
+
+def _is_long(number: exp.Column) -> exp.Expr:
+    text = sql.cast(number, "VARCHAR")
+    digits = exp.func(
+        "REGEXP_REPLACE", text, sql.literal(_NO_DIGITS), sql.literal(""), sql.literal("g"), dialect="duckdb"
+    )
+    return exp.GT(this=exp.Length(this=digits), expression=sql.literal(_DIGITS))

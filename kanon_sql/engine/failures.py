@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from kanon_sql.errors import NoRoomError, SourceError
+from kanon_sql.errors import ComputationError, NoRoomError, SourceError
 from kanon_sql.private import is_private
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _WITHOUT_CELLS = (
     duckdb.ResourceInUseException,
     duckdb.FatalException,
 )
+# Errors of a statement that would have run on other values.
+_OF_VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 # What a disk says that takes no more: full, over a quota, over the size of a file.
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _FILE = re.compile(r'file \\?"(?P<path>[^"]+?)\\?": (?P<why>[^"]+)')
@@ -81,7 +83,7 @@ def _error_of(error: duckdb.Error, doing: str, spills_to: Path | None) -> Source
     if isinstance(error, _WITHOUT_CELLS):
         return SourceError(f"DuckDB stopped{doing}. {first_line(error)}")
     kind = type(error).__name__.removesuffix("Exception")
-    return SourceError(
+    return (ComputationError if isinstance(error, _OF_VALUES) else SourceError)(
         f"DuckDB stopped with an error of type {kind}{doing}. Its text may quote data and is not shown; "
         "--sql prints the statements, to be run by hand."
     )

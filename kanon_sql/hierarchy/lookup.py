@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.errors import HierarchyError
+from kanon_sql.errors import ComputationError, HierarchyError
 from kanon_sql.hierarchy.build import VALUE, built_query, level_name
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
 from kanon_sql.hierarchy.code import CodeWord, code_words, coded_query
 from kanon_sql.hierarchy.read import read_hierarchy
-from kanon_sql.hierarchy.spec import ROOT, BuiltRule, FileRule
+from kanon_sql.hierarchy.spec import ROOT, BuiltRule, FileRule, FlatRule
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
@@ -96,11 +96,21 @@ def build_hierarchy(
     """Return a hierarchy built from the values of a column.
 
     Raises:
-        HierarchyError: the rule is for columns of another type, or the levels do not nest.
+        HierarchyError: the rule is for columns of another type, or has no labels for some values, or the levels do not
+            nest.
     """
     definition = built_query(rule, column, source, facts)
     height = len(definition.selects) - 1
-    return _coded(engine, column, definition, height, ROOT, str(rule), definition=definition, chosen=chosen)
+    try:
+        return _coded(engine, column, definition, height, ROOT, str(rule), definition=definition, chosen=chosen)
+    except ComputationError:
+        if chosen and not isinstance(rule, FlatRule):  # nobody asked for this rule
+            return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)
+        raise HierarchyError(
+            f"The hierarchy of column {column.name!r} ({rule}) cannot be computed: the column is {column.type}, and "
+            "some of its values, or of the bounds between them, have more digits than numbers can have. Round or "
+            "cast the column in a view, or use mask or flat."
+        ) from None
 
 
 def load_hierarchy(engine: Engine, column: Column, rule: FileRule) -> Hierarchy:
