@@ -105,5 +105,7 @@ def files_in(directory: Path) -> set[str]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that approves changed SQL snapshots."""
+    """Add the option that approves changed SQL snapshots, and those of the fuzz tests."""
     parser.addoption("--approve", action="store_true", help="write the SQL snapshots anew; then read the diff")
+    parser.addoption("--fuzz-cases", type=int, default=100, help="how many cases the fuzz test draws")
+    parser.addoption("--fuzz-seed", type=int, default=0, help="of these cases: others for each number")
