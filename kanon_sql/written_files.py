@@ -11,7 +11,7 @@ from kanon_sql import sql
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from kanon_sql.engine.base import Engine
@@ -70,15 +70,19 @@ def reading_back(publication: Publication, path: Path, format_name: str) -> exp.
         reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))])
         query = exp.select(*(sql.column(name) for name in types))
     else:
-        reader = _as_text(path, format_name, list(types))
+        reader = _as_text(path, format_name, types)
         query = exp.select(*(sql.named(sql.cast(sql.column(name), kind), name) for name, kind in types.items()))
     return exp.Subquery(this=query.from_(exp.Table(this=reader)), alias=exp.TableAlias(this=sql.identifier("file")))
 
 
-def _as_text(path: Path, format_name: str, columns: list[str]) -> exp.Anonymous:
-    """Return the function that reads a file of text, all columns as they are written."""
+def _as_text(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Anonymous:
+    """Return the function that reads a file of text, all columns as they are written: a text of JSON has its quotes."""
+    kept = "JSON" if format_name != "csv" else ""
     text = exp.Struct(
-        expressions=[exp.PropertyEQ(this=sql.literal(name), expression=sql.literal("VARCHAR")) for name in columns]
+        expressions=[
+            exp.PropertyEQ(this=sql.literal(name), expression=sql.literal("JSON" if kind == kept else "VARCHAR"))
+            for name, kind in types.items()
+        ]
     )
     settings: dict[str, exp.Expr] = {"columns": text}
     if format_name == "csv":
@@ -100,11 +104,17 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
     """Raise if others could not read a file of JSON as it is meant.
 
     Raises:
-        UsageError: DuckDB wrote NaN or Infinity, which are no JSON; or numbers of more digits than readers keep; or the
-            null of JSON, which cannot be told from NULL.
+        UsageError: a quasi-identifier is of type JSON; DuckDB wrote NaN or Infinity, which are no JSON; or numbers of
+            more digits than readers keep; or the null of JSON, which cannot be told from NULL.
     """
     types = publication.published_types
-    rows = exp.Table(this=_as_text(path, "json", list(types)))
+    for name in publication.quasi_identifiers:
+        if types[name] == "JSON":
+            raise UsageError(
+                f"Column {name!r} is of type JSON, which a file of JSON has without its white space, so that "
+                "other values are alike there than in the table: cast it to VARCHAR in a view, or write another format."
+            )
+    rows = exp.Table(this=_as_text(path, "json", types))
     no_number = [name for name, kind in types.items() if _MAY_BE_NO_NUMBER.search(kind)]
     for name, count in _counted(engine, no_number, _no_number, rows):
         raise UsageError(
@@ -137,7 +147,7 @@ def _counted(
 
 
 def _no_number(text: exp.Column) -> exp.Expr:
-    return exp.func("REGEXP_MATCHES", text, sql.literal(_NO_NUMBER), dialect="duckdb")
+    return exp.func("REGEXP_MATCHES", sql.cast(text, "VARCHAR"), sql.literal(_NO_NUMBER), dialect="duckdb")
 
 
 def _is_null(value: exp.Column) -> exp.Expr:

@@ -132,7 +132,7 @@ TYPES: dict[str, list[str]] = {
         "union_value(number := 31337421)",
         "union_value(\"text; \" := 'secret')",
     ],
-    "JSON": ["'{\"secret\": [4711815]}'", "'null'", "'\"\"'", "'{}'", "'[NaN]'"],
+    "JSON": ["'{\"secret\": [4711815]}'", "'{\"secret\":[4711815]}'", "'null'", "'\"\"'", "'{}'", "'[NaN]'"],
     "VARIANT": ["31337421::VARIANT", "'secret'::VARIANT", "['31337421', 'secret']::VARIANT", "{'secret': 1}::VARIANT"],
     "GEOMETRY": ["'POINT (31337421 2)'", "'POINT EMPTY'", "'LINESTRING (0 0, 4711815 1)'"],
     "GEOMETRY('OGC:CRS84')": ["'POINT (31337421 2)'"],

@@ -44,7 +44,7 @@ def read_file(case: FuzzCase, path: Path) -> tuple[list[str], Rows]:
         names = list(objects[0])
         kinds = {column.name: column.type.removesuffix(" COLLATE NOCASE") for column in case.columns}
         kinds |= dict.fromkeys(case.named("qi"), "VARCHAR")
-        types = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in names)
+        types = ", ".join(f"{_literal(name)}: '{'JSON' if kinds[name] == 'JSON' else 'VARCHAR'}'" for name in names)
         cast = ", ".join(f"CAST({quoted(name)} AS {kinds[name]}) AS {quoted(name)}" for name in names)
         read = f"read_json({_literal(str(path))}, columns = {{{types}}})"
         return names, texts(connection, f"(SELECT {cast} FROM {read})", names)  # noqa: S608 - as above

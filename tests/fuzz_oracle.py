@@ -6,7 +6,8 @@ taken as a claim, and held against the rows.
 
 from __future__ import annotations
 
-import math
+import datetime as dt
+import json
 import re
 from collections import Counter, defaultdict
 from decimal import Decimal, InvalidOperation
@@ -29,8 +30,10 @@ _DASHED = re.compile(r"(\d+)-(\d+)")
 _DATE = re.compile(r"(\d+)-(\d\d)-(\d\d)")
 
 
-def as_published(cell: Cell, kind: str) -> Cell:
-    """Return the text of a cell in the one form of all cells that are equal to it, in which numbers are published."""
+def as_published(cell: Cell, kind: str, destination: str) -> Cell:
+    """Return the text of a cell in the one form of all cells that are equal to it, in which it is published."""
+    if kind == "JSON" and destination in {"json", "jsonl"} and cell is not None:  # without white space then
+        return json.dumps(json.loads(cell), separators=(",", ":"))
     if kind in {"FLOAT", "DOUBLE"}:
         return {"-0.0": "0.0", "-nan": "nan"}.get(cell or "", cell)
     return cell
@@ -49,7 +52,8 @@ def require_release(case: FuzzCase, source: Rows, names: list[str], released: Ro
     kinds = {column.name: column.type for column in case.columns}
     all_names = list(kinds)
     source = [
-        tuple(as_published(cell, kinds[name]) for name, cell in zip(all_names, row, strict=True)) for row in source
+        tuple(as_published(cell, kinds[name], case.destination) for name, cell in zip(all_names, row, strict=True))
+        for row in source
     ]
     # 1. The columns, in their order, and none that was not to be published.
     assert names == case.published()
@@ -225,14 +229,17 @@ def _in_period(unit: str, label: str, value: str) -> bool:
         return label == _ROOT
     if label == _ROOT:
         return False
-    year, month, day = match.groups()
-    if "(BC)" in value or len(year) > 4 or unit == "week":  # Python has no such calendar
-        return True
+    text, month, day = match.groups()
+    year = 1 - int(text) if "(BC)" in value else int(text)  # there is a year 0 in ISO 8601
+    written = str(year) if year < 0 else text
+    cycle = 2000 + year % 400  # after which the calendar repeats
+    iso_year, week, _ = dt.date(cycle, int(month), int(day)).isocalendar()
     expected = {
-        "day": f"{year}-{month}-{day}",
-        "month": f"{year}-{month}",
-        "quarter": f"{year}-Q{(int(month) + 2) // 3}",
-        "year": year,
-        "decade": f"{math.floor(int(year) / 10) * 10}s",
+        "day": f"{written}-{month}-{day}",
+        "week": f"{iso_year - cycle + year}-W{week:02}",
+        "month": f"{written}-{month}",
+        "quarter": f"{written}-Q{(int(month) + 2) // 3}",
+        "year": written,
+        "decade": f"{year // 10 * 10}s",
     }
     return label == expected[unit]
