@@ -19,7 +19,7 @@ from kanon_sql.recoding import Local, Multidimensional, by_name
 from kanon_sql.release_sql import plan_of
 from kanon_sql.release_summary import summary_of
 from kanon_sql.verify import Expected
-from kanon_sql.written_files import require_types
+from kanon_sql.written_files import require_frame
 
 if TYPE_CHECKING:
     import os
@@ -387,8 +387,8 @@ class Release:
         def fetch(relation: Any) -> Any:  # noqa: ANN401 - a relation of DuckDB
             return {"pandas": relation.df, "polars": relation.pl, "arrow": relation.to_arrow_table}[kind]()
 
-        require_types(self.publication, "a data frame")
         engine = self.prepared.source.engine
+        require_frame(engine, self.publication, kind)
         self.prepared.source.require_rows()
         frame, published = publish_frame(engine, self.publication, self._expected, fetch)
         self._noted(published)

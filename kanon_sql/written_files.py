@@ -21,11 +21,12 @@ _MAY_BE_NO_NUMBER = re.compile(r"\b(FLOAT|DOUBLE|JSON)\b")
 _NO_NUMBER = r"(^|[\[,:])-?(NaN|Infinity)($|[\],}])"
 """Outside of a text, which would end with its quotes."""
 _MAY_BE_LONG = re.compile(r"DECIMAL\((1[6-9]|[23]\d),[^)]*\)$|U?HUGEINT$|BIGNUM$")
+_MAY_BE_VERY_LONG = re.compile(r"U?HUGEINT$")
 _NO_DIGITS = r"^-?[0.]+|[^0-9]"
 _DIGITS = 15
 """Digits of a number that a floating-point number keeps, as which JSON is read."""
-
-
+_DIGITS_OF_DECIMALS = 38
+"""Digits of the decimals that Arrow has in the place of HUGEINT."""
 # Types whose values would not come back as they were.
 _NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\b(UNION|TUPLE)\(")
 _NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP|TUPLE)\(")
@@ -34,7 +35,7 @@ _NOT_IN_FRAMES = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
 def require_types(publication: Publication, format_name: str) -> None:
-    """Raise unless a format can hold the types of the published columns.
+    """Raise unless a format, or "a data frame", can hold the types of the published columns.
 
     Raises:
         UsageError: it would change their values.
@@ -129,11 +130,46 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
             f"Column {name!r} is the null of JSON in {count:,} rows, which in a file of JSON is the NULL of SQL: make "
             "it NULL in a view, drop it, or write another format."
         )
-    long = [name for name, kind in types.items() if _MAY_BE_LONG.match(kind)]
-    for name, count in _counted(engine, long, _is_long, publication.source):
+    _require_short(engine, publication, _MAY_BE_LONG, _DIGITS, "who reads JSON")
+
+
+def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
+    """Raise if a data frame would have other values than the release.
+
+    Args:
+        engine: holds the table.
+        publication: what is published.
+        kind: "pandas", which has floating-point numbers in the place of decimals, "polars" or "arrow".
+
+    Raises:
+        UsageError: a column is of a type that data frames do not have, or has numbers of more digits.
+    """
+    require_types(publication, "a data frame")
+    if kind == "pandas":
+        _require_short(engine, publication, _MAY_BE_LONG, _DIGITS, "pandas")
+    else:
+        _require_short(engine, publication, _MAY_BE_VERY_LONG, _DIGITS_OF_DECIMALS, kind)
+
+
+def _require_short(engine: Engine, publication: Publication, types: re.Pattern[str], most: int, who: str) -> None:
+    """Raise if columns of some types have numbers of more digits than somebody keeps.
+
+    Raises:
+        UsageError: one has.
+    """
+    names = [name for name, kind in publication.published_types.items() if types.match(kind)]
+
+    def is_long(number: exp.Column) -> exp.Expr:
+        text = sql.cast(number, "VARCHAR")
+        digits = exp.func(
+            "REGEXP_REPLACE", text, sql.literal(_NO_DIGITS), sql.literal(""), sql.literal("g"), dialect="duckdb"
+        )
+        return exp.GT(this=exp.Length(this=digits), expression=sql.literal(most))
+
+    for name, count in _counted(engine, names, is_long, publication.source):
         raise UsageError(
-            f"Column {name!r} has numbers of more than {_DIGITS} digits in {count:,} rows, and who reads JSON gets "
-            "other ones: cast it to VARCHAR in a view, drop it, or write another format."
+            f"Column {name!r} has numbers of more than {most} digits in {count:,} rows, and {who} gets other ones: "
+            "cast it to VARCHAR in a view, drop it, or write another format."
         )
 
 
@@ -144,7 +180,7 @@ def _counted(
     if not names:
         return []
     found = [sql.where(sql.count_rows(), condition(sql.column(name))) for name in names]
-    counts = engine.row(exp.select(*found).from_(rows.copy()), "numbers that JSON does not have")
+    counts = engine.row(exp.select(*found).from_(rows.copy()), "values that others do not have")
     return [(name, count) for name, count in zip(names, counts, strict=True) if count]
 
 
@@ -154,11 +190,3 @@ def _no_number(text: exp.Column) -> exp.Expr:
 
 def _is_null(value: exp.Column) -> exp.Expr:
     return exp.EQ(this=sql.cast(value, "VARCHAR"), expression=sql.literal("null"))
-
-
-def _is_long(number: exp.Column) -> exp.Expr:
-    text = sql.cast(number, "VARCHAR")
-    digits = exp.func(
-        "REGEXP_REPLACE", text, sql.literal(_NO_DIGITS), sql.literal(""), sql.literal("g"), dialect="duckdb"
-    )
-    return exp.GT(this=exp.Length(this=digits), expression=sql.literal(_DIGITS))

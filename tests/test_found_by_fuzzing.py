@@ -184,6 +184,26 @@ def test_what_a_data_frame_would_change_is_refused(
         assert release.verify().rows == 9
 
 
+@pytest.mark.parametrize(
+    ("frame", "kind", "value"),
+    [
+        ("pandas", "HUGEINT", "'12345678901234567'"),
+        ("pandas", "DECIMAL(18,3)", "'999999999999999.999'"),
+        ("polars", "HUGEINT", "'-170141183460469231731687303715884105728'"),
+        ("arrow", "UHUGEINT", "'340282366920938463463374607431768211455'"),
+    ],
+)
+def test_numbers_that_a_data_frame_would_change_are_refused(
+    connection: duckdb.DuckDBPyConnection, frame: str, kind: str, value: str
+) -> None:
+    table_of(connection, kind, value)
+    with release_of(connection) as release, pytest.raises(kanon.UsageError, match="Column 'x' has numbers of more"):
+        getattr(release, f"to_{frame}")()
+    table_of(connection, kind, "12")
+    with release_of(connection) as release:
+        assert len(getattr(release, f"to_{frame}")()) == 9
+
+
 # Views
 
 
