@@ -204,6 +204,12 @@ def test_numbers_that_a_data_frame_would_change_are_refused(
         assert len(getattr(release, f"to_{frame}")()) == 9
 
 
+def test_what_polars_does_not_take_is_an_error_of_ours(connection: duckdb.DuckDBPyConnection) -> None:
+    table_of(connection, "UNION(number INTEGER, text VARCHAR)", "union_value(text := 'secret')")
+    with release_of(connection) as release, pytest.raises(kanon.SourceError, match="cannot be made a data frame"):
+        release.to_polars()
+
+
 # Views
 
 

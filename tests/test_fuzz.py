@@ -39,6 +39,9 @@ NOT_READ = {"pandas", "polars"}
 SHORT = 5
 """Cells of no more characters are in any text."""
 
+# DuckDB makes pandas frames in a way that the next pandas will not have.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+
 Snapshot = dict[str, tuple[str, ...]]
 
 
@@ -218,7 +221,7 @@ def require_nothing_else(case: FuzzCase, before: Snapshot, after: Snapshot, dire
 def require_no_value(case: FuzzCase, text: str, source: Rows) -> None:
     """Raise if a text has a cell of the table in it, unless it is said in what was asked for too."""
     asked = repr(case.schema) + repr([(c.name, c.type) for c in case.columns]) + case.table + case.target
-    asked += str(case.rules) + str(case.settings) + str(kanon.Policy.__doc__)
+    asked += "NaN or infinity" + str(case.rules) + str(case.settings) + str(kanon.Policy.__doc__)
     told = {cell for row in source for cell in row if cell is not None and len(cell) > SHORT}
     assert not [cell for cell in told if cell in text and cell not in asked]
 

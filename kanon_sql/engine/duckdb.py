@@ -293,7 +293,7 @@ class DuckDBEngine:
         relation = self.connection.sql(render(exp.select("*").from_(table), self.dialect))
         try:
             return fetch(relation)
-        except (duckdb.Error, ArithmeticError, NotImplementedError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - of pandas, polars or Arrow: each has errors of its own
             raise SourceError(
                 f"The release cannot be made a data frame ({type(error).__name__}): a column has a type or a value "
                 "that data frames do not have. Write it to a file or a table."
