@@ -15,9 +15,9 @@ from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.failures import why_not_opened
 from kanon_sql.engine.opening import catalog_of, connect
 from kanon_sql.engine.resources import Resources, in_force
-from kanon_sql.engine.stamps import stamps_of, stamps_of_database
+from kanon_sql.engine.stamps import require_same_database, stamps_of, stamps_of_database
 from kanon_sql.engine.worker import Worker
-from kanon_sql.errors import SourceError, UsageError, VerificationError
+from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.keys import revealed, shown
 from kanon_sql.names import unused_name
 
@@ -126,20 +126,9 @@ class DuckDBEngine:
             self.reopen(writable=True)
         except SourceError:
             self.reopen(writable=False)
-            self._require_same(path, before, between)
+            require_same_database(path, before, between)
             raise
-        self._require_same(path, before, between)
-
-    @staticmethod
-    def _require_same(path: Path, before: Stamps, between: Stamps) -> None:
-        """Raise if a file that was open for reading, and is open again, was changed while it was not.
-
-        What opening it writes itself, where there is a log of changes, is not looked at.
-        """
-        if before != between or (len(before) == 1 and before != stamps_of_database(path)):
-            raise VerificationError(
-                f"Another process changed {path} after it was read; nothing was written. Run it again."
-            )
+        require_same_database(path, before, between)
 
     def attach(self, path: Path) -> str:
         """Attach another database file, for reading, if it is not yet; return the name that it has from now on.
@@ -190,9 +179,7 @@ class DuckDBEngine:
 
     def detach(self, name: str) -> None:
         """Let go of a database that ``attach_new`` made, all of it written to its file."""
-        self._worker.call(
-            lambda: self._execute(exp.Command(this="CHECKPOINT", expression=sql.identifier(name))), "write", None
-        )
+        self._execute(exp.Command(this="CHECKPOINT", expression=sql.identifier(name)), "write")
         self._execute(exp.Detach(this=sql.identifier(name)))
 
     def abandon(self, name: str) -> None:
@@ -233,9 +220,13 @@ class DuckDBEngine:
         except duckdb.Error as error:
             raise SourceError(why_not_opened(path, error, writable=writable)) from None
 
-    def _execute(self, statement: exp.Expr) -> None:
-        """Run a statement that is about this connection and not about its data: no script shows it."""
-        self.connection.execute(render(statement, self.dialect))
+    def _execute(self, statement: exp.Expr, title: str = "") -> None:
+        """Run a statement that is about this connection and not about its data: no script shows it.
+
+        Without a title, an error is DuckDB's own.
+        """
+        text = render(statement, self.dialect)
+        self._worker.call(lambda: self.connection.execute(text), title, told=bool(title))
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""
@@ -314,6 +305,7 @@ class DuckDBEngine:
         try:
             yield
         except BaseException:
+            self._worker.settle()
             with suppress(duckdb.Error):
                 self.connection.rollback()
             raise
@@ -328,7 +320,7 @@ class DuckDBEngine:
     def snapshot(self) -> Iterator[None]:
         """Make the statements inside see the same rows, whatever others do to the tables meanwhile.
 
-        Nobody else can change what is in a file that was opened here; somebody else's transaction is one already.
+        Nobody else changes a file that was opened here; somebody else's transaction is a snapshot already.
         """
         if self._owned or self.in_transaction():
             yield
@@ -379,6 +371,7 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Drop what was made; close the connection if it was opened here."""
+        self._worker.settle()
         try:
             if self._owned:
                 self.connection.close()

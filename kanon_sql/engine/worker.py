@@ -39,34 +39,52 @@ class Worker:
         self._connection = connection
         self._spills_to = spills_to
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
+        # Now, when nothing runs: the pool forgets a thread in whose beginning somebody interrupts, and begins another.
+        self._pool.submit(lambda: None).result()
 
     def close(self) -> None:
-        """Let the thread end when it is done with what it does."""
+        """Stop what still runs, and let the thread end."""
+        self.settle()
         self._pool.shutdown(wait=False)
 
-    def call(self, work: Callable[[], Result], title: str, deadline: float | None) -> Result:
+    def settle(self) -> None:
+        """Stop what still runs, if anything does: DuckDB refuses to close or to roll back a connection that is busy.
+
+        Who is interrupted at a bad moment does not know whether the statement has begun; what comes after it tells.
+        """
+        try:
+            after = self._pool.submit(lambda: None)
+        except RuntimeError:  # the thread has ended
+            return
+        self._wait_for(after)
+
+    def call(
+        self, work: Callable[[], Result], title: str, deadline: float | None = None, *, told: bool = True
+    ) -> Result:
         """Return what work comes to; it is stopped at a deadline, and when somebody interrupts.
 
         Args:
             work: a statement.
             title: what it is for.
             deadline: on the clock of ``time.monotonic``.
+            told: whether an error is told in our words; else it is DuckDB's own.
 
         Raises:
             DeadlineReachedError: it was stopped because time was up.
             SourceError: it failed.
         """
-        future = self._submit(work, title)
         try:
+            future = self._submit(work, title) if told else self._pool.submit(work)
             while not future.done() and (deadline is None or time.monotonic() < deadline):
                 # Not one long wait: a signal that another thread received is only seen between waits.
                 wait_for([future], _patience(deadline))
         except BaseException:  # Ctrl-C; or SystemExit, which is what a handler of SIGTERM raises
-            self._stop(future)
+            self.settle()
             raise
         in_time = future.done()
         if not in_time:
-            self._stop(future)
+            future.cancel()
+            self._wait_for(future)
         try:
             return future.result()
         except (CancelledError, duckdb.InterruptException):
@@ -97,14 +115,13 @@ class Worker:
     def _submit(self, work: Callable[[], Result], title: str) -> Future[Result]:
         return self._pool.submit(translated, work, title, self._spills_to)
 
-    def _stop(self, future: Future[Any]) -> None:
+    def _wait_for(self, future: Future[Any]) -> None:
+        """Interrupt statements until something is done."""
         ending: SystemExit | None = None
         while True:
             try:
-                future.cancel()
-                while not future.done():  # again and again: an interrupt before the statement has begun is lost
-                    self._connection.interrupt()
-                    wait_for([future], 0.02)
+                while wait_for([future], 0.02).not_done:
+                    self._connection.interrupt()  # again and again: one before the statement has begun is lost
             except KeyboardInterrupt:  # who presses twice means the same; the connection is busy until then
                 continue
             except SystemExit as error:  # who first interrupted a search may now end the process
