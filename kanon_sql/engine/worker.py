@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -43,8 +44,7 @@ class Worker:
         self._pool.submit(lambda: None).result()
 
     def close(self) -> None:
-        """Stop what still runs, and let the thread end."""
-        self.settle()
+        """Let the thread end."""
         self._pool.shutdown(wait=False)
 
     def settle(self) -> None:
@@ -121,7 +121,8 @@ class Worker:
         while True:
             try:
                 while wait_for([future], 0.02).not_done:
-                    self._connection.interrupt()  # again and again: one before the statement has begun is lost
+                    with suppress(duckdb.ConnectionException):  # closed, so that nothing runs
+                        self._connection.interrupt()  # again and again: one before the statement has begun is lost
             except KeyboardInterrupt:  # who presses twice means the same; the connection is busy until then
                 continue
             except SystemExit as error:  # who first interrupted a search may now end the process
