@@ -70,7 +70,18 @@ def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> 
     assert best is not None
     lowest = plain_lowest_height(case, allowed)
     for algorithm in ALGORITHMS:
-        with anonymize(case, connection, person, algorithm=algorithm) as release:
+        try:
+            made = anonymize(case, connection, person, algorithm=algorithm)
+        except (
+            kanon.NoSolutionError
+        ):  # its node publishes nothing, which is no release
+            nodes = {"datafly": [plain_datafly(case, allowed)], "samarati": lowest, "samarati-first": lowest[:1]}
+            of_it = nodes.get(algorithm, all_nodes(case.hierarchies))
+            costs = [evaluate(case.rows, case.hierarchies, n, case.k, case.persons) for n in of_it]
+            least = min(cost.loss for cost in costs)
+            assert any(cost.suppressed == len(case.rows) > 0 and cost.loss == least for cost in costs)
+            continue
+        with made as release:
             node = node_of(release)
             ours = evaluate(case.rows, case.hierarchies, node, case.k, case.persons)
             assert ours.suppressed == release.rows_suppressed <= allowed
