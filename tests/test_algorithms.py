@@ -72,9 +72,7 @@ def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> 
     for algorithm in ALGORITHMS:
         try:
             made = anonymize(case, connection, person, algorithm=algorithm)
-        except (
-            kanon.NoSolutionError
-        ):  # its node publishes nothing, which is no release
+        except kanon.NoSolutionError:  # its node publishes nothing, which is no release
             nodes = {"datafly": [plain_datafly(case, allowed)], "samarati": lowest, "samarati-first": lowest[:1]}
             of_it = nodes.get(algorithm, all_nodes(case.hierarchies))
             costs = [evaluate(case.rows, case.hierarchies, n, case.k, case.persons) for n in of_it]
