@@ -240,6 +240,20 @@ def small_disk(path: Path, size: str) -> Iterator[Path]:
         subprocess.run([umount, str(path)], check=True)  # noqa: S603 - as found above
 
 
+def test_a_full_disk_in_place(ward: Path) -> None:
+    content, size = ward.read_bytes(), ward.stat().st_size
+    for room in (100_000, size // 2):
+        for more in ([], ["--backup", "before.duckdb"]):
+            ended = ran(*ANONYMIZE, "--in-place", *more, "-q", size=room)
+            assert_no_room(ended, "took no more")
+            assert ward.read_bytes() == content
+            assert files_in(ward.parent) == {ward.name}
+    cleaned = ran("clean", ward.name, "-q", size=size // 2)
+    assert_no_room(cleaned, "took no more")
+    assert ward.read_bytes() == content
+    assert files_in(ward.parent) == {ward.name}
+
+
 def test_a_real_disk_that_is_full(ward: Path, in_tmp: Path) -> None:
     before = tables_of(ward)
     with small_disk(in_tmp / "disk", "1600k") as disk:
