@@ -17,6 +17,7 @@ from kanon_sql.in_place.facts import facts_of_table, lookups_left, tables_of, tr
 from kanon_sql.in_place.publish import (
     HowInPlace,
     bytes_used,
+    change_places,
     check_backup,
     copy_definitions,
     current_database,
@@ -28,12 +29,9 @@ from kanon_sql.in_place.rewrite import copied_rows, definitions, dropped_type, i
 from kanon_sql.in_place.views import try_views, views_of
 from kanon_sql.names import folded, unused_name
 from kanon_sql.whole_files import (
-    copy_whole,
     remove_spill_of,
-    require_no_log,
     require_replaceable,
     require_space,
-    take_place,
     workspace,
 )
 
@@ -138,10 +136,7 @@ def clean(
                     require_no_lists(new, facts.listed)
             hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
             before, after = real.stat().st_size, new_file.stat().st_size
-            if how.backup is not None:
-                copy_whole(real, how.backup)
-            require_no_log(real, new_file)
-            take_place(new_file, real)
+            change_places(new_file, real, how.backup)
             remove_spill_of(real)
             engine.leave_file()
     dropped = tuple(facts.name for facts in left_out)

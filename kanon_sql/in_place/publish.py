@@ -98,14 +98,13 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
 def publish_in_place(
     source: Source, publication: Publication, expected: Expected, how: HowInPlace, ledger: Watch | None = None
 ) -> Published:
-    """Put a release in the place of its table; see above.
+    """Put a release in the place of its table, which ``check_in_place`` has looked at; see above.
 
     Raises:
         UsageError: something rests on the rows of the table, or a view would fail.
         SourceError: a file cannot be written; the old one is as it was.
         VerificationError: the output is not what it should be; the file is as it was.
     """
-    check_in_place(source, how)
     if source.database is None:
         return _replace_data_file(source, publication, expected, how)
     engine, file = source.engine, source.database
@@ -144,12 +143,8 @@ def publish_in_place(
         before, after = real.stat().st_size, new_file.stat().st_size
         if not how.dry_run:
             with timed(seconds, "write"):
-                # 5. The backup.
-                if how.backup is not None:
-                    copy_whole(real, how.backup)
-                # 6. The new file.
-                require_no_log(real, new_file)
-                take_place(new_file, real)
+                # 5., 6. The backup, and the new file.
+                change_places(new_file, real, how.backup)
                 source.gone = True
                 remove_spill_of(real)
                 engine.leave_file()
@@ -166,6 +161,18 @@ def publish_in_place(
         backup=how.backup,
     )
     return Published(f"{file}: {facts.name}", verification, seconds, in_place=outcome)
+
+
+def change_places(new_file: Path, real: Path, backup: Path | None) -> None:
+    """Give the new file of a database the name of the old one, which is copied first where a backup is wanted.
+
+    Raises:
+        SourceError: it cannot be done; the old one is as it was.
+    """
+    if backup is not None:
+        copy_whole(real, backup)
+    require_no_log(real, new_file)
+    take_place(new_file, real)
 
 
 def in_place_statements(source: Source, publication: Publication) -> tuple[tuple[exp.Expr, ...], exp.Table]:
