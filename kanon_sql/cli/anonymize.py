@@ -179,10 +179,7 @@ def anonymize_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Find the release of a table that loses least, publish it, and verify what was published.
-
-    [bold]kanon anonymize clinic.duckdb patients --id name --qi age,zip --sensitive disease --into patients_k5[/bold]
-    """
+    """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
     base, in_file = read_policy(policy_file) if policy_file is not None else (Policy(), Destination())
     asked = InPlaceAsked(in_place, backup, dry_run)
@@ -196,7 +193,7 @@ def anonymize_command(
     changes_source = destination.into is not None or destination.in_place
     opened = open_source(source, table, writable=changes_source and sql is None)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = overridden(
             base,
             opened.columns,

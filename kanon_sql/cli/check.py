@@ -84,15 +84,12 @@ def check_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Tell whether a table satisfies a policy as it is; exit code 1 if not.
-
-    [bold]kanon check clinic.duckdb patients_k5 --qi age,zip,sex -k 5[/bold]
-    """
+    """Tell whether a table satisfies a policy as it is; exit code 1 if not."""
     check_options(context)
     base = policy_in(policy_file)
     opened = open_source(source, table, as_text=True)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = overridden(
             base,
             opened.columns,

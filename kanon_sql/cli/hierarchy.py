@@ -23,7 +23,6 @@ from kanon_sql.cli.options import (
     refuse_contradictions,
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table
-from kanon_sql.cli.resources import with_resources
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, is_database, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
@@ -51,15 +50,9 @@ from kanon_sql.roles import resolve_columns
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
 
-hierarchy_app = typer.Typer(
-    help="Generalization hierarchies: list, show, check, load and build them.", no_args_is_help=True
-)
-
 _FIRST_ROWS = 20
 
 
-@hierarchy_app.command("list")
-@with_resources
 def list_command(
     source: Annotated[
         str | None,
@@ -113,7 +106,7 @@ def _in_database(path: Path, talk: Talk) -> list[Shape]:
     """Return the shapes of the hierarchies in a database; say which tables are none."""
     shapes = []
     with open_database(path, writable=False) as engine:
-        engine.listener = talk.statement
+        talk.follow(engine)
         for kept in stored_hierarchies(engine).values():
             try:
                 kept.require_levels()
@@ -124,8 +117,6 @@ def _in_database(path: Path, talk: Talk) -> list[Shape]:
     return shapes
 
 
-@hierarchy_app.command("show")
-@with_resources
 def show_command(
     source: Annotated[
         str,
@@ -153,7 +144,7 @@ def show_command(
         _show(*_from_file(path, limit), output_format)
         return
     with open_database(path, writable=False) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        engine.listener = talk.statement
+        talk.follow(engine)
         kept = _stored(engine, column, source)
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
@@ -164,8 +155,6 @@ def show_command(
     _show(shape, rows, output_format)
 
 
-@hierarchy_app.command("check")
-@with_resources
 def check_command(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
@@ -185,7 +174,7 @@ def check_command(
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = overridden(
             Policy(),
             opened.columns,

@@ -61,16 +61,13 @@ def load_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Read hierarchy files into the database (schema kanon), where anonymize finds them by the name of their column.
-
-    [bold]kanon hierarchy load clinic.duckdb patients age=age.csv zip=zip.csv[/bold]
-    """
+    """Read hierarchy files into the database (schema kanon), where anonymize finds them by the name of their column."""
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     with (
         _opened(source, arguments, writable=not sql) as (opened, rules),
         Talk(quiet=quiet, verbose=verbose) as talk,
     ):
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         if built := [column for column, rule in rules.items() if not isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(
                 f"Column {built[0]!r} is given a rule, not a file: kanon hierarchy build makes hierarchies by rules."
@@ -98,8 +95,6 @@ def build_command(
 
     Rules: intervals:5,10,20[:bottom=18][:top=90][:origin=0]   mask[:right|left][:1,2,3]
     date:day,week,month,quarter,year,decade   round:1,2,3   flat
-
-    [bold]kanon hierarchy build clinic.duckdb patients age=intervals:5,10,20:top=90 zip=mask[/bold]
     """
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     if out is not None and out.suffix.lower() != ".csv":
@@ -109,7 +104,7 @@ def build_command(
         _opened(source, arguments, writable=writable) as (opened, rules),
         Talk(quiet=quiet, verbose=verbose) as talk,
     ):
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         if files := [column for column, rule in rules.items() if isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(f"Column {files[0]!r} is given a file, not a rule: kanon hierarchy load reads files.")
         if out is None:

@@ -85,15 +85,12 @@ def lattice_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does.
-
-    [bold]kanon lattice clinic.duckdb patients --qi age,zip,sex -k 5 --max-suppressed 0[/bold]
-    """
+    """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does."""
     check_options(context)
     base = policy_in(policy_file)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         prepared = prepared_table(
             opened,
             base,
