@@ -23,21 +23,7 @@ from kanon_sql.cli.destination_options import (
     save_policy_as,
 )
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
-from kanon_sql.cli.model_options import (
-    AlphaOption,
-    BetaOption,
-    DeltaOption,
-    DistanceOption,
-    EnhancedBetaOption,
-    EntropyLOption,
-    KMapOption,
-    LOption,
-    PopulationOption,
-    PresenceOption,
-    RecursiveOption,
-    TOption,
-    asked_models,
-)
+from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
     ChooseOption,
     CutOption,
@@ -117,18 +103,6 @@ def anonymize_command(
     pseudonymize: PseudonymizeOption = None,
     key_file: KeyFileOption = None,
     k: KOption = None,
-    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
-    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
-    recursive: RecursiveOption = None,  # noqa: ARG001
-    alpha: AlphaOption = None,  # noqa: ARG001
-    t: TOption = None,  # noqa: ARG001
-    distance: DistanceOption = None,  # noqa: ARG001
-    beta: BetaOption = None,  # noqa: ARG001
-    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
-    delta: DeltaOption = None,  # noqa: ARG001
-    k_map: KMapOption = None,  # noqa: ARG001
-    presence: PresenceOption = None,  # noqa: ARG001
-    population: PopulationOption = None,
     max_suppressed: MaxSuppressedOption = None,
     algorithm: Annotated[
         Algorithm | None, typer.Option("--algorithm", help="How to search (default: optimal).")
@@ -178,6 +152,9 @@ def anonymize_command(
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    *,
+    models: AskedModels,
+    population: str | None,
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
@@ -206,7 +183,7 @@ def anonymize_command(
             rest=rest,
             entity=entity,
             k=k,
-            models=asked_models(context),
+            models=models,
             hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
             settings={
                 "hierarchy_directory": hierarchies and hierarchies.absolute(),

@@ -9,21 +9,7 @@ import typer
 
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
-from kanon_sql.cli.model_options import (
-    AlphaOption,
-    BetaOption,
-    DeltaOption,
-    DistanceOption,
-    EnhancedBetaOption,
-    EntropyLOption,
-    KMapOption,
-    LOption,
-    PopulationOption,
-    PresenceOption,
-    RecursiveOption,
-    TOption,
-    asked_models,
-)
+from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
     ChooseOption,
     CutOption,
@@ -75,18 +61,6 @@ def compare_command(
             help="The limits to compare: shares of the rows, 0 to 1, or '25 rows', or 'k rows'.",
         ),
     ] = None,
-    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
-    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
-    recursive: RecursiveOption = None,  # noqa: ARG001
-    alpha: AlphaOption = None,  # noqa: ARG001
-    t: TOption = None,  # noqa: ARG001
-    distance: DistanceOption = None,  # noqa: ARG001
-    beta: BetaOption = None,  # noqa: ARG001
-    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
-    delta: DeltaOption = None,  # noqa: ARG001
-    k_map: KMapOption = None,  # noqa: ARG001
-    presence: PresenceOption = None,  # noqa: ARG001
-    population: PopulationOption = None,
     algorithm: Annotated[
         str | None,
         typer.Option("--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(NAMES)}."),
@@ -112,6 +86,9 @@ def compare_command(
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    *,
+    models: AskedModels,
+    population: str | None,
 ) -> None:
     """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped."""
     check_options(context, {("sql", "plot_file"): "--sql prints what is run and draws nothing"})
@@ -132,7 +109,7 @@ def compare_command(
             talk,
             quasi_identifiers=quasi_identifiers,
             sensitive=sensitive,
-            models=asked_models(context),
+            models=models,
             entity=entity,
             hierarchy=hierarchy,
             hierarchies=hierarchies,

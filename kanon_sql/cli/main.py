@@ -26,6 +26,7 @@ from kanon_sql.cli.hierarchy_store import build_command, load_command
 from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
+from kanon_sql.cli.model_options import with_models
 from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
@@ -44,14 +45,14 @@ hierarchy_app = typer.Typer(
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo_command,
-    "anonymize": anonymize_command,
-    "check": check_command,
+    "anonymize": with_models(anonymize_command),
+    "check": with_models(check_command),
     "measure": measure_command,
     "attack": attack_command,
     "ledger": ledger_command,
     "clean": clean_command,
-    "lattice": lattice_command,
-    "compare": compare_command,
+    "lattice": with_models(lattice_command),
+    "compare": with_models(compare_command),
 }
 _HIERARCHY_COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_command,
