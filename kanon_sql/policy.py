@@ -369,4 +369,4 @@ def _moved(rule: str, old: Path, new: Path) -> str:
         return rule
     path = os.path.relpath(parsed.path, new)
     # A file may be called like a rule: ./flat is the file.
-    return path if os.sep in path else os.path.join(os.curdir, path)  # noqa: PTH118 - a Path would drop the ./
+    return parsed.at(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./

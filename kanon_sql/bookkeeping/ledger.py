@@ -217,7 +217,8 @@ class Ledger:
         source, hierarchies = self.prepared.source, self.publication.hierarchies
         rules = given_rules(source, [hierarchy.column for hierarchy in hierarchies], self.policy)
         texts = {
-            name: str(rule.path.absolute()) if isinstance(rule, FileRule) else str(rule) for name, rule in rules.items()
+            name: rule.at(rule.path.absolute()) if isinstance(rule, FileRule) else str(rule)
+            for name, rule in rules.items()
         }
         return tuple(
             KeptHierarchy(

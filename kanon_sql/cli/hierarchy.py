@@ -22,12 +22,12 @@ from kanon_sql.cli.options import (
     overridden,
     refuse_contradictions,
 )
-from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table
+from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, is_database, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.lookup import StoredHierarchy
-from kanon_sql.hierarchy.read import read_hierarchy
+from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
 from kanon_sql.hierarchy.report import (
     Fit,
     Shape,
@@ -39,7 +39,7 @@ from kanon_sql.hierarchy.report import (
     shape_of_rows,
     shape_query,
 )
-from kanon_sql.hierarchy.spec import ready_made, ready_made_names
+from kanon_sql.hierarchy.spec import FileRule, file_rule, ready_made, ready_made_names
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement, one_line
@@ -48,6 +48,8 @@ from kanon_sql.preparation import given_rules, make_hierarchy
 from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.engine.base import Column, Engine
 
 _FIRST_ROWS = 20
@@ -135,13 +137,14 @@ def show_command(
 ) -> None:
     """Show a hierarchy: its shape, and the labels of its first values."""
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
-    path = ready_made(source.removeprefix("ready:")) if source.startswith("ready:") else Path(source)
+    rule = FileRule(ready_made(source.removeprefix("ready:"))) if source.startswith("ready:") else file_rule(source)
+    path = rule.path
     if not is_database(path):
         if column is not None:
             raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
         if sql:
             raise UsageError("A file is shown without SQL: --sql is for a database.")
-        _show(*_from_file(path, limit), output_format)
+        _show(*_from_file(rule, limit), output_format)
         return
     with open_database(path, writable=False) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(engine)
@@ -249,18 +252,25 @@ def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
     return kept
 
 
-def _from_file(path: Path, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
-    read = read_hierarchy(path, path.stem)
-    return shape_of_rows(read, path, path.stem), list(zip(read.values, *read.levels, strict=True))[:limit]
+def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
+    """Return the shape and the first rows of a file; a tree of intervals has rows without values."""
+    name = rule.path.stem if rule.part is None else rule.part
+    read = read_hierarchy(rule.path, name, rule.part)
+    rows = read.paths() if isinstance(read, IntervalTree) else zip(read.values, *read.levels, strict=True)
+    return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
 
 
 def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None:
     if output_format == "json":
         print_json({**shape.summary(), "rows": [list(row) for row in rows]})
         return
-    print_prose(f"{shape.name}: {shape.leaves:,} values, labels per level {_per_level(shape)} (from {shape.origin})")
-    print_table(["value", *(f"level {level}" for level in range(1, shape.height + 1))], rows)
-    if len(rows) < shape.leaves:
+    values = "intervals for any values" if shape.leaves is None else f"{shape.leaves:,} values"
+    origin = _with_format(shape.origin, shape.format)
+    print_prose(f"{shape.name}: {values}, labels per level {_per_level(shape)} (from {origin})")
+    _print_notes(shape.name, shape.notes)
+    named = [] if shape.leaves is None else ["value"]
+    print_table([*named, *(f"level {level}" for level in range(1, shape.height + 1))], rows)
+    if len(rows) < (shape.labels[0] if shape.leaves is None else shape.leaves):
         print_prose(f"The first {len(rows):,} are shown; --limit shows more.")
 
 
@@ -277,11 +287,13 @@ def _print_fits(fits: list[Fit]) -> None:
                 _or_dash(found.values_missing),
                 _or_dash(found.rows_missing),
                 found.problem is None,
-                found.origin,
+                _with_format(found.origin, found.format),
             )
             for found in fits
         ],
     )
+    for found in fits:
+        _print_notes(found.column, found.notes)
     for found in fits:
         if found.problem is not None:
             print_prose(f"- {found.problem}")
@@ -299,8 +311,30 @@ def print_shapes(shapes: list[Shape], output_format: str) -> None:
         return
     print_table(
         ["hierarchy", "levels", "values", "labels per level", "origin"],
-        [(shape.name, shape.height, shape.leaves, _per_level(shape), shape.origin) for shape in shapes],
+        [
+            (
+                shape.name,
+                shape.height,
+                _or_dash(shape.leaves),
+                _per_level(shape),
+                _with_format(shape.origin, shape.format),
+            )
+            for shape in shapes
+        ],
     )
+    for shape in shapes:
+        _print_notes(shape.name, shape.notes)
+
+
+def _with_format(origin: str, recognised: str | None) -> str:
+    """Return where a hierarchy came from, with the format that its file was recognised as."""
+    return origin if recognised is None or origin.startswith("ready:") else f"{origin}, {recognised}"
+
+
+def _print_notes(name: str, notes: Sequence[str]) -> None:
+    """Print what a person should know about how a hierarchy was made."""
+    for note in notes:
+        print_prose(f"- {visible(name)}: {note}.")
 
 
 def _per_level(shape: Shape) -> str:

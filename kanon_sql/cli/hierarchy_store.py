@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace as replace_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,7 @@ from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup import levels_columns
-from kanon_sql.hierarchy.report import Shape, shape_of_relation
+from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import store_statements, stored_hierarchies
 from kanon_sql.names import folded
@@ -148,10 +149,7 @@ def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, d
         for hierarchy in made:
             for statement in store_statements(hierarchy, replace=replace):
                 engine.run(statement, f"keep the hierarchy of {hierarchy.column.name}")
-    return [
-        shape_of_relation(engine, hierarchy.relation, hierarchy.height, hierarchy.column.name, hierarchy.origin)
-        for hierarchy in made
-    ]
+    return [shape_of_hierarchy(engine, hierarchy) for hierarchy in made]
 
 
 def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, sql: bool, dialect: str) -> list[Shape]:
@@ -174,7 +172,7 @@ def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, s
         print_sql(script(statements, dialect))
         return []
     opened.engine.run(copy, "write the hierarchy")
-    return [shape_of_relation(opened.engine, hierarchy.relation, hierarchy.height, hierarchy.column.name, str(out))]
+    return [replace_dataclass(shape_of_hierarchy(opened.engine, hierarchy), origin=str(out))]
 
 
 def _named(opened: Source, rules: Iterable[str]) -> list[Column]:

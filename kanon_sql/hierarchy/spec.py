@@ -1,6 +1,7 @@
 """What a person may say to get a hierarchy: a file, or a rule that builds one from the data.
 
-age.csv                              a file of levels, or of child,parent pairs
+age.csv                              a file, in any of the formats of docs/hierarchies.md
+trees.xml#age                        one of the hierarchies in a file of several
 ready:us_state                       a hierarchy that comes with kanon-sql
 intervals:5,10,20                    numeric intervals of these widths, aligned to multiples of the width
 intervals:5,10:bottom=18:top=90      ... with everything below 18 and from 90 on in one label each
@@ -23,9 +24,6 @@ from typing import Literal, get_args
 from kanon_sql.data import data_directory
 from kanon_sql.errors import UsageError
 
-ROOT = "*"
-"""The label under which everything is the same, in hierarchies that are built here."""
-
 RULES = "intervals:5,10  mask  date:month,year  round:1,2  flat  ready:NAME"
 """The rules that exist, one example of each, for messages."""
 
@@ -38,15 +36,25 @@ DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
 
 @dataclass(frozen=True)
 class FileRule:
-    """Levels, or child,parent pairs, in a CSV file."""
+    """A file with a hierarchy; with the hierarchies of several attributes, one of them is named.
+
+    Attributes:
+        path: the file.
+        part: the attribute, which stands after its name: ``FILE#attribute``.
+    """
 
     path: Path
+    part: str | None = None
 
     def __str__(self) -> str:
         if self.path.parent == data_directory("hierarchies"):
             return f"ready:{self.path.stem}"
         here = Path.cwd()
-        return str(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path)
+        return self.at(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path)
+
+    def at(self, path: Path | str) -> str:
+        """Return the text of the rule with the path written in another way."""
+        return str(path) if self.part is None else f"{path}#{self.part}"
 
 
 @dataclass(frozen=True)
@@ -182,10 +190,19 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR
         raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
     except _RuleError as error:
         raise UsageError(f"Hierarchy {text!r}: {error}.") from None
-    path = (relative_to or Path()) / text
-    if _LIKE_A_RULE.fullmatch(text) and not path.exists():
+    rule = file_rule(text, relative_to)
+    if _LIKE_A_RULE.fullmatch(text) and not rule.path.exists():
         raise UsageError(f"Hierarchy {text!r} is neither a rule nor a file that exists. Rules are: {RULES}.")
-    return FileRule(path)
+    return rule
+
+
+def file_rule(text: str, relative_to: Path | None = None) -> FileRule:
+    """Return the file that a text names, and the attribute after ``#``, unless the file itself is called so."""
+    directory = relative_to or Path()
+    name, mark, part = text.rpartition("#")
+    if mark and name and part and not (directory / text).exists() and (directory / name).exists():
+        return FileRule(directory / name, part)
+    return FileRule(directory / text)
 
 
 def ready_made(name: str) -> Path:
