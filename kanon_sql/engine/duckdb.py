@@ -66,7 +66,9 @@ class DuckDBEngine:
         self._spill = spill
         self._file = None if file is None else (file, catalog_of(file))
         if owned:  # DuckDB would draw a bar of its own on stdout when a statement takes long; stdout is for data
-            connection.execute("SET enable_progress_bar = false")
+            # In Jupyter without ipywidgets it can draw none, and refuses the setting itself (duckdb issue 7590).
+            with suppress(duckdb.InvalidInputException):
+                connection.execute("SET enable_progress_bar = false")
         self._worker = Worker(connection, None if spill is None else spill.path)
 
     @classmethod
