@@ -65,8 +65,6 @@ class DuckDBEngine:
         self._watched: list[tuple[Callable[[], Iterable[Path]], Stamps]] = []
         self._spill = spill
         self._file = None if file is None else (file, catalog_of(file))
-        if owned:  # DuckDB is asked how far it is, but must not draw a bar of its own on stdout, which is for data
-            connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
         self._worker = Worker(connection, None if spill is None else spill.path)
 
     @classmethod
