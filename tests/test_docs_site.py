@@ -170,9 +170,10 @@ def test_every_command_has_its_section_with_every_option() -> None:
     for name, command in shown.items():
         for parameter in command.params:
             for spelling in parameter.opts if parameter.param_type_name == "option" else [parameter.metavar]:
-                # an option stands in code, alone, with its other spellings or with what it takes
-                found = re.search(rf"^\| `[^`]*(?<![\w-]){re.escape(spelling)}[ ,`\]]", sections[name], re.MULTILINE)
+                # alone, with its other spellings or with what it takes
+                found = re.search(rf"^- \*\*`([^`]* )?{re.escape(spelling)}[ ,`]", sections[name], re.MULTILINE)
                 assert found or parameter.hidden, f"{name} {spelling}"
+        assert "`-h, --help`" in sections[name]
     assert "[bold]" not in text
 
 
