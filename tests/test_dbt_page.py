@@ -32,8 +32,8 @@ def files(directory: str) -> dict[str, str]:
 
 
 def command(page: str) -> list[str]:
-    [line] = COMMAND.findall(page)
-    return [str(argument) for argument in line.split()]
+    [line] = COMMAND.findall(re.sub(r" \\\n\s*", " ", page))
+    return str(line).split()
 
 
 def test_dbt_makes_the_release_that_kanon_makes(kanon: Callable[..., Ended], in_tmp: Path) -> None:

@@ -37,7 +37,8 @@ class Command:
 
 
 def commands(block: str) -> list[Command]:
-    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    """Return the commands of a block; one that goes on after a backslash is one line."""
+    parts = re.split(r"^\$ ", re.sub(r" \\\n\s*", " ", block), flags=re.MULTILINE)[1:]
     return [Command(part.partition("\n")[0], part.partition("\n")[2]) for part in parts]
 
 

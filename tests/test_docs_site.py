@@ -74,10 +74,8 @@ def nav_of_the_site() -> list[dict[str, Any]]:
     return nav
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built in strict mode: any warning is an error."""
-    directory = tmp_path_factory.mktemp("site")
+def build(directory: Path) -> None:
+    """Build the site in strict mode: any warning is an error."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(directory)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_MKDOCS_2_WARNING": "1"}
     ended = subprocess.run(  # noqa: S603 - our own site
@@ -85,17 +83,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert ended.returncode == 0, ended.stderr
     assert "WARNING" not in ended.stderr
-    return directory
 
 
-@pytest.fixture(scope="module")
-def pages(site: Path) -> dict[Path, Page]:
-    """Every page of the site."""
-    return {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+def test_the_site_is_whole(tmp_path: Path) -> None:
+    """One test, so that workers of pytest-xdist do not each build a site."""
+    site = tmp_path.resolve() / "site"
+    build(site)
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    require_nothing_from_elsewhere(site, pages)
+    require_links_that_lead_somewhere(site, pages)
+    require_every_public_name(site, pages)
+    require_that_blocks_are_blocks(site)
 
 
-@pytest.mark.xdist_group("site")
-def test_nothing_on_the_site_comes_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
+def require_nothing_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
     assert len(pages) > 30
     for path, page in pages.items():
         assert page.loaded, path
@@ -105,8 +106,7 @@ def test_nothing_on_the_site_comes_from_elsewhere(site: Path, pages: dict[Path, 
         assert re.findall(r"@import|url\(\s*[\"']?(?:https?:)?//", text) == [], path
 
 
-@pytest.mark.xdist_group("site")
-def test_links_on_the_site_lead_somewhere(site: Path, pages: dict[Path, Page]) -> None:
+def require_links_that_lead_somewhere(site: Path, pages: dict[Path, Page]) -> None:
     followed = 0
     for path, page in pages.items():
         if path.name == "404.html":  # its links start from the root of a server
@@ -117,7 +117,7 @@ def test_links_on_the_site_lead_somewhere(site: Path, pages: dict[Path, Page]) -
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target
-            assert target.is_relative_to(site.resolve()), f"{path.relative_to(site)} leads out of the site: {link}"
+            assert target.is_relative_to(site), f"{path.relative_to(site)} leads out of the site: {link}"
             assert target.exists(), f"{path.relative_to(site)} links to {link}"
             if parts.fragment and target in pages and not parts.fragment.startswith("__"):
                 assert unquote(parts.fragment) in pages[target].anchors, f"{path.relative_to(site)} links to {link}"
@@ -125,8 +125,7 @@ def test_links_on_the_site_lead_somewhere(site: Path, pages: dict[Path, Page]) -
     assert followed > 1000
 
 
-@pytest.mark.xdist_group("site")
-def test_every_public_name_has_its_place_and_its_docstring(site: Path, pages: dict[Path, Page]) -> None:
+def require_every_public_name(site: Path, pages: dict[Path, Page]) -> None:
     path = site / "reference/python/index.html"
     names = {name for name in kanon_sql.__all__ if not name.startswith("_")}
     assert names - {anchor.removeprefix("kanon_sql.") for anchor in pages[path].anchors} == set()
@@ -135,8 +134,7 @@ def test_every_public_name_has_its_place_and_its_docstring(site: Path, pages: di
     assert 'id="kanon_sql.Release.to_file"' in text
 
 
-@pytest.mark.xdist_group("site")
-def test_blocks_with_a_file_name_are_blocks(site: Path) -> None:
+def require_that_blocks_are_blocks(site: Path) -> None:
     for path in site.rglob("index.html"):
         assert "```" not in path.read_text(encoding="utf-8").replace("<code>```", ""), path
     assert "ward.csv</span>" in (site / "risk/index.html").read_text(encoding="utf-8")
@@ -170,9 +168,10 @@ def test_every_command_has_its_section_with_every_option() -> None:
     for name, command in shown.items():
         for parameter in command.params:
             for spelling in parameter.opts if parameter.param_type_name == "option" else [parameter.metavar]:
-                # an option stands in code, alone, with its other spellings or with what it takes
-                found = re.search(rf"^\| `[^`]*(?<![\w-]){re.escape(spelling)}[ ,`\]]", sections[name], re.MULTILINE)
+                # alone, with its other spellings or with what it takes
+                found = re.search(rf"^- \*\*`([^`]* )?{re.escape(spelling)}[ ,`]", sections[name], re.MULTILINE)
                 assert found or parameter.hidden, f"{name} {spelling}"
+        assert "`-h, --help`" in sections[name]
     assert "[bold]" not in text
 
 

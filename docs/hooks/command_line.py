@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PAGE = "reference/command-line.md"
 PLACE = "<!-- The commands stand here on the site (docs/hooks/command_line.py). -->"
 _MARKUP = re.compile(r"\[/?(?:bold|italic|dim)\]")
+_OPTION = re.compile(r"(?<![\w`-])(--?[a-z][\w-]*(?:=\w+)?)")  # in a text
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - of mkdocs
@@ -29,7 +30,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def reference() -> str:
     """Return all commands as Markdown."""
-    root = typer.Context(get_command(app), info_name="kanon")
+    command = get_command(app)
+    root = typer.Context(command, info_name="kanon", **command.context_settings)
     return "\n".join(_section(context) for context in _commands(root))
 
 
@@ -50,8 +52,7 @@ def _section(context: typer.Context) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     parts = [f"## {context.command_path}", _text(command.help), f"```text\n{usage}\n```"]
     for panel, parameters in _panels(command, context).items():
-        rows = "\n".join(_row(parameter, context) for parameter in parameters)
-        parts.append(f"**{panel}**\n\n| | |\n|---|---|\n{rows}")
+        parts.append("\n".join([f"**{panel}**\n", *(_item(parameter, context) for parameter in parameters)]))
     return "\n\n".join([*parts, ""])
 
 
@@ -74,8 +75,7 @@ def _panels(command: Any, context: typer.Context) -> dict[str, list[Any]]:  # no
     return panels
 
 
-def _row(parameter: Any, context: typer.Context) -> str:  # noqa: ANN401 - typer's own parameter class
+def _item(parameter: Any, context: typer.Context) -> str:  # noqa: ANN401 - typer's own parameter class
     name, text = parameter.get_help_record(context)
-    cell = _MARKUP.sub("", text or "").replace("|", "\\|").replace("\n", " ")
-    cell = re.sub(r"(?<![\w`-])(--?[a-z][\w-]*(?:=\w+)?)", r"`\1`", cell)
-    return f"| `{name}` | {cell} |"  # in code, a bar parts no cells
+    said = _OPTION.sub(r"`\1`", _MARKUP.sub("", text or "").replace("\n", " "))
+    return f"- **`{name}`**  \n  {said}"

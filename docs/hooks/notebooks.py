@@ -5,6 +5,7 @@ The outputs that are kept in the file are shown; tests/test_notebooks.py runs th
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,18 +40,17 @@ def as_markdown(path: Path) -> str:
 def _cell(cell: Any) -> str:  # noqa: ANN401 - a node of nbformat has any fields
     if cell.cell_type != "code":
         return str(cell.source)
-    return "\n\n".join([f"```python\n{cell.source}\n```", *(_output(output) for output in cell.outputs)])
+    return "\n\n".join([f"```python\n{cell.source}\n```", *(_output(output, cell) for output in cell.outputs)])
 
 
-def _output(output: Any) -> str:  # noqa: ANN401
-    """Return one output: a picture, a table as pandas draws it, or text."""
+def _output(output: Any, cell: Any) -> str:  # noqa: ANN401
+    """Return one output of a cell: a picture, which the cell's ``alt`` describes, or text."""
     if output.output_type == "stream":
         return _printed(output.text)
     data = output.data
     if "image/png" in data:
         picture = data["image/png"].replace("\n", "")
-        alternative = data.get("text/plain", "").strip("<>") or "picture"
-        return f'<p><img alt="{alternative}" src="data:image/png;base64,{picture}"></p>'
+        return f'<p><img alt="{escape(cell.metadata.alt)}" src="data:image/png;base64,{picture}"></p>'
     return _printed(data["text/plain"])
 
 

@@ -42,6 +42,20 @@ def _heading(name: str) -> str:
 
 
 def _entry(name: str, heading: str) -> str:
-    """Return what mkdocstrings reads: of a model and an error, what it means is shown, not how the search asks it."""
-    members = "false" if heading in {MODELS, ERRORS} else "true"
+    """Return what mkdocstrings reads of a name.
+
+    Attributes stand in the docstring of their class. Of a model and an error, what it means is shown, not how the
+    search asks it.
+    """
+    named = getattr(kanon_sql, name)
+    members = [] if heading in {FUNCTIONS, MODELS, ERRORS} else _methods(named)
     return f"::: kanon_sql.{name}\n    options:\n      members: {members}\n"
+
+
+def _methods(named: type) -> list[str]:
+    """Return the names of what a class can do, or works out, as they stand in its code."""
+    kinds = (property, classmethod, staticmethod)
+    own = vars(named).items()
+    return [
+        name for name, member in own if not name.startswith("_") and (isinstance(member, kinds) or callable(member))
+    ]
