@@ -23,6 +23,7 @@ from kanon_sql.cli.hierarchy_store import build_command, load_command
 from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
+from kanon_sql.cli.report import report_command
 from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
@@ -45,6 +46,7 @@ app.command("anonymize")(with_resources(anonymize_command))
 app.command("check")(with_resources(check_command))
 app.command("measure")(with_resources(measure_command))
 app.command("attack")(with_resources(attack_command))
+app.command("report")(with_resources(report_command))
 app.command("ledger")(with_resources(ledger_command))
 app.command("clean")(with_resources(clean_command))
 app.command("lattice")(with_resources(lattice_command))
