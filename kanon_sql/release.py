@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kanon_sql.preparation import Prepared
     from kanon_sql.publication import Publication
     from kanon_sql.published import Published
-    from kanon_sql.report.figures import Report
+    from kanon_sql.reporting.figures import Report
     from kanon_sql.search.base import SearchResult
 
 
@@ -333,7 +333,7 @@ class Release:
 
     def report(self) -> Report:
         """Return the evidence for this release: what is measured on rows made for it (see docs/report.md)."""
-        from kanon_sql.report.gather import report_of
+        from kanon_sql.reporting.gather import report_of
 
         return report_of(self)
 

@@ -62,7 +62,7 @@ from kanon_sql.plan import logged_script
 from kanon_sql.policy import Algorithm, Policy, read_policy
 
 if TYPE_CHECKING:
-    from kanon_sql.report.figures import Report
+    from kanon_sql.reporting.figures import Report
 
 AskedByOption = Annotated[
     str | None,
@@ -144,8 +144,8 @@ def report_command(
 
     [bold]kanon report clinic.duckdb patients --policy kanon.toml --out report.html[/bold]
     """
-    from kanon_sql.report.figures import check_report
-    from kanon_sql.report.reporter import report_on
+    from kanon_sql.reporting.figures import check_report
+    from kanon_sql.reporting.reporter import report_on
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
     if out is not None:

@@ -9,8 +9,8 @@ from kanon_sql.attacks.homogeneity import Homogeneity
 from kanon_sql.attacks.joint import Joint
 from kanon_sql.attacks.linkage import Linkage
 from kanon_sql.attacks.order import Order
-from kanon_sql.report.figures import Attacked
-from kanon_sql.report.words import counted, share
+from kanon_sql.reporting.figures import Attacked
+from kanon_sql.reporting.words import counted, share
 
 if TYPE_CHECKING:
     from kanon_sql.attacks.base import Attack

@@ -15,18 +15,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.label_text import text_of
-from kanon_sql.report.figures import LabelCount
+from kanon_sql.reporting.figures import LabelCount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
+
+Kind = Literal["label", "others", "left out"]
 
 MOST = 20
 """Labels of a column that are shown one by one."""
@@ -102,18 +104,17 @@ def distribution_of(
         counts += [LabelCount("others", None, others, None)] if len(shown) < len(found) else []
         return tuple(counts), len(found)
     cells = _left_out_cells(engine, released, left_out, column, [label for label, _ in shown], by_people=by_people)
-    hidden = hidden_cells(cells, k, by_people=by_people)
-    rows_in = [None if is_hidden else cell.rows for is_hidden, cell in zip(hidden, cells, strict=True)]
+    outs = [*(rows for _, rows in shown), others, 0]
+    labels = [*(label for label, _ in shown), None, None]
+    kinds: list[Kind] = [*(["label"] * len(shown)), "others", "left out"]
+    # Where no label is counted with others, everybody knows that none was left out there.
+    told = [place for place, kind in enumerate(kinds) if kind != "others" or len(shown) < len(found)]
+    hidden = hidden_cells([cells[place] for place in told], k, by_people=by_people)
     counts = [
-        LabelCount("label", label, rows, None if more is None else rows + more)
-        for (label, rows), more in zip(shown, rows_in, strict=False)
+        LabelCount(kinds[place], labels[place], outs[place], None if is_hidden else outs[place] + cells[place].rows)
+        for place, is_hidden in zip(told, hidden, strict=True)
     ]
-    *_, more_of_others, more_left_out = rows_in
-    if len(shown) < len(found):
-        counts.append(LabelCount("others", None, others, None if more_of_others is None else others + more_of_others))
-    if any(cell.rows for cell in cells):
-        counts.append(LabelCount("left out", None, 0, more_left_out))
-    return tuple(counts), len(found)
+    return tuple(counts if any(cell.rows for cell in cells) else counts[:-1]), len(found)
 
 
 def left_out_query(

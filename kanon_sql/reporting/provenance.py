@@ -19,7 +19,7 @@ from kanon_sql.policy import policy_text
 from kanon_sql.preparation import given_rules
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.publish_local import recoding_statements
-from kanon_sql.report.proof import compared_columns
+from kanon_sql.reporting.proof import compared_columns
 from kanon_sql.verify import checks_of
 
 if TYPE_CHECKING:

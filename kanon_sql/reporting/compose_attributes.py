@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.document import Bar, Heading, Name, Paragraph, Section, Table
-from kanon_sql.report.words import NOTHING, counted, decimals
+from kanon_sql.reporting.document import Bar, Heading, Name, Paragraph, Section, Table
+from kanon_sql.reporting.words import NOTHING, counted, decimals
 
 if TYPE_CHECKING:
-    from kanon_sql.report.document import Block, Inline
-    from kanon_sql.report.figures import Attribute, LabelCount, Report
+    from kanon_sql.reporting.document import Block, Inline
+    from kanon_sql.reporting.figures import Attribute, LabelCount, Report
 
 
 def attributes_section(report: Report) -> Section:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.compose_summary import what_is_asked
-from kanon_sql.report.document import Facts, Heading, Name, Paragraph, Section, Table
-from kanon_sql.report.words import number, percent
+from kanon_sql.reporting.compose_summary import what_is_asked
+from kanon_sql.reporting.document import Facts, Heading, Name, Paragraph, Section, Table
+from kanon_sql.reporting.words import number, percent
 
 if TYPE_CHECKING:
-    from kanon_sql.report.document import Inline
-    from kanon_sql.report.figures import Attribute, Report
+    from kanon_sql.reporting.document import Inline
+    from kanon_sql.reporting.figures import Attribute, Report
 
 
 def asked_section(report: Report) -> Section:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.document import Code, Facts, Heading, Listed, Paragraph, Script, Section, Strong
+from kanon_sql.reporting.document import Code, Facts, Heading, Listed, Paragraph, Script, Section, Strong
 
 if TYPE_CHECKING:
-    from kanon_sql.report.figures import Report
+    from kanon_sql.reporting.figures import Report
 
 
 def sql_section(report: Report) -> Section:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.document import (
+from kanon_sql.reporting.document import (
     Badge,
     Bar,
     Code,
@@ -20,10 +20,10 @@ from kanon_sql.report.document import (
     Strong,
     Table,
 )
-from kanon_sql.report.words import shown
+from kanon_sql.reporting.words import shown
 
 if TYPE_CHECKING:
-    from kanon_sql.report.document import Block, Document, Inline, Part
+    from kanon_sql.reporting.document import Block, Document, Inline, Part
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$!])")
 

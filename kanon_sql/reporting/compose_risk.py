@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.document import Badge, Heading, Name, Paragraph, Section, Strong, Table
-from kanon_sql.report.words import NOTHING, decimals, number, percent
+from kanon_sql.reporting.document import Badge, Heading, Name, Paragraph, Section, Strong, Table
+from kanon_sql.reporting.words import NOTHING, decimals, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.report.document import Block, Inline, Part
-    from kanon_sql.report.figures import Attacked, Report
+    from kanon_sql.reporting.document import Block, Inline, Part
+    from kanon_sql.reporting.figures import Attacked, Report
     from kanon_sql.risks.assessment import Risk
 
 _INFERRING = ("homogeneity", "background knowledge")

@@ -9,16 +9,16 @@ from kanon_sql.assessor import risk_of
 from kanon_sql.attacker import attack_release
 from kanon_sql.comparison import compare
 from kanon_sql.engine.sources import Source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.measurer import measure_against
 from kanon_sql.prepared_table import PreparedTable
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.recoding import Local, Multidimensional
-from kanon_sql.report.attributes import attributes_of
-from kanon_sql.report.figures import Attacked, CurvePoint, Pseudonymized, Report, Requirement, Search
-from kanon_sql.report.outcomes import attacked, not_attacked
-from kanon_sql.report.proof import made, require_same_rows
-from kanon_sql.report.provenance import Published, commands_of, fingerprints_of, policy_of, sql_of, versions
+from kanon_sql.reporting.attributes import attributes_of
+from kanon_sql.reporting.figures import Attacked, CurvePoint, Pseudonymized, Report, Requirement, Search
+from kanon_sql.reporting.outcomes import attacked, not_attacked
+from kanon_sql.reporting.proof import made, require_same_rows
+from kanon_sql.reporting.provenance import Published, commands_of, fingerprints_of, policy_of, sql_of, versions
 from kanon_sql.risks.assessment import RiskSettings
 
 if TYPE_CHECKING:
@@ -143,15 +143,20 @@ def _curve(release: Release, progress: Listener) -> tuple[CurvePoint, ...]:
     policy = release.policy
     if policy.k == 1 or not release.rows_in:
         return ()
-    sizes = sorted({*(k for k in CURVE if k <= release.rows_in), policy.k})
     table = PreparedTable(release.prepared, policy)
-    found = compare(table, algorithms=[policy.algorithm], k=sizes, progress=progress).results
-    points = []
-    for result in sorted(found, key=lambda result: result.k):
-        suppressed = result.rows_suppressed
-        share = None if suppressed is None else suppressed / release.rows_in
-        points.append(CurvePoint(result.k, result.k == policy.k, result.loss, suppressed, share, result.classes))
-    return tuple(points)
+    return tuple(_point(table, k, progress) for k in sorted({*(k for k in CURVE if k <= release.rows_in), policy.k}))
+
+
+def _point(table: PreparedTable, k: int, progress: Listener) -> CurvePoint:
+    chosen, rows = k == table.policy.k, table.prepared.frequency.rows
+    try:
+        (found,) = compare(table, algorithms=[table.policy.algorithm], k=[k], progress=progress).results
+    except VerificationError:  # pseudonyms may tie more together than this k allows
+        return CurvePoint(k, chosen, None, None, None, None)
+    suppressed = found.rows_suppressed
+    return CurvePoint(
+        k, chosen, found.loss, suppressed, None if suppressed is None else suppressed / rows, found.classes
+    )
 
 
 def _search(release: Release) -> Search:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.words import shown
+from kanon_sql.reporting.words import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.report.document import Bar, Curve, Point
+    from kanon_sql.reporting.document import Bar, Curve, Point
 
 _WIDTH, _HEIGHT = 360, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 26, 38

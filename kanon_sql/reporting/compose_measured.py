@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.document import Bar, Curve, Curves, Facts, Heading, Paragraph, Point, Section, Table
-from kanon_sql.report.words import NOTHING, counted, decimals, percent
+from kanon_sql.reporting.document import Bar, Curve, Curves, Facts, Heading, Paragraph, Point, Section, Table
+from kanon_sql.reporting.words import NOTHING, counted, decimals, percent
 
 if TYPE_CHECKING:
-    from kanon_sql.report.document import Block, Inline
-    from kanon_sql.report.figures import Report
+    from kanon_sql.reporting.document import Block, Inline
+    from kanon_sql.reporting.figures import Report
 
 _MEASURES = {
     "loss": "loss (LM): share of other values that a cell could have; 0 is the original, 1 says nothing",

@@ -7,8 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.charts import bar, curve
-from kanon_sql.report.document import (
+from kanon_sql.reporting.charts import bar, curve
+from kanon_sql.reporting.document import (
     Badge,
     Bar,
     Code,
@@ -23,10 +23,10 @@ from kanon_sql.report.document import (
     Strong,
     Table,
 )
-from kanon_sql.report.words import shown
+from kanon_sql.reporting.words import shown
 
 if TYPE_CHECKING:
-    from kanon_sql.report.document import Block, Document, Inline, Part, Section
+    from kanon_sql.reporting.document import Block, Document, Inline, Part, Section
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _MARKS = {"good": "✓", "bad": "✗", "neutral": "\N{EN DASH}"}

@@ -263,15 +263,15 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one HTML page that loads nothing and runs nothing."""
-        from kanon_sql.report.compose import document_of
-        from kanon_sql.report.page import page_of
+        from kanon_sql.reporting.compose import document_of
+        from kanon_sql.reporting.page import page_of
 
         return page_of(document_of(self))
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        from kanon_sql.report.compose import document_of
-        from kanon_sql.report.markdown import markdown_of
+        from kanon_sql.reporting.compose import document_of
+        from kanon_sql.reporting.markdown import markdown_of
 
         return markdown_of(document_of(self))
 

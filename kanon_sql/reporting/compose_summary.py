@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.document import Badge, Facts, Figures, Heading, Name, Paragraph, Section, Strong, Table
-from kanon_sql.report.words import NOTHING, counted, decimals, number, percent
+from kanon_sql.reporting.document import Badge, Facts, Figures, Heading, Name, Paragraph, Section, Strong, Table
+from kanon_sql.reporting.words import NOTHING, counted, decimals, number, percent
 
 if TYPE_CHECKING:
-    from kanon_sql.report.document import Block, Inline, Part
-    from kanon_sql.report.figures import Report, Requirement
+    from kanon_sql.reporting.document import Block, Inline, Part
+    from kanon_sql.reporting.figures import Report, Requirement
 
 
 def summary_section(report: Report) -> Section:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.report.compose_asked import asked_section
-from kanon_sql.report.compose_attributes import attributes_section
-from kanon_sql.report.compose_measured import curve_section, measured_section
-from kanon_sql.report.compose_origin import limits_section, origin_section, sql_section
-from kanon_sql.report.compose_risk import risk_section
-from kanon_sql.report.compose_summary import summary_section
-from kanon_sql.report.document import Badge, Document, Name
+from kanon_sql.reporting.compose_asked import asked_section
+from kanon_sql.reporting.compose_attributes import attributes_section
+from kanon_sql.reporting.compose_measured import curve_section, measured_section
+from kanon_sql.reporting.compose_origin import limits_section, origin_section, sql_section
+from kanon_sql.reporting.compose_risk import risk_section
+from kanon_sql.reporting.compose_summary import summary_section
+from kanon_sql.reporting.document import Badge, Document, Name
 
 if TYPE_CHECKING:
-    from kanon_sql.report.figures import Report
+    from kanon_sql.reporting.figures import Report
 
 
 def document_of(report: Report) -> Document:

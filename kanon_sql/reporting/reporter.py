@@ -13,14 +13,14 @@ from kanon_sql.engine.sources import Source, open_beside, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.policy import Policy, read_policy
 from kanon_sql.progress import Listener, silent
-from kanon_sql.report.gather import report_of
-from kanon_sql.report.provenance import Published
+from kanon_sql.reporting.gather import report_of
+from kanon_sql.reporting.provenance import Published
 
 if TYPE_CHECKING:
     import os
 
     from kanon_sql.engine.resources import Resources
-    from kanon_sql.report.figures import Report
+    from kanon_sql.reporting.figures import Report
 
 
 def report(

@@ -11,8 +11,8 @@ from kanon_sql.measurer import quality_against
 from kanon_sql.names import folded
 from kanon_sql.publish import generalized_query, readable_lookups
 from kanon_sql.recoding import FullDomain
-from kanon_sql.report.distribution import distribution_of, left_out_query
-from kanon_sql.report.figures import Attribute
+from kanon_sql.reporting.distribution import distribution_of, left_out_query
+from kanon_sql.reporting.figures import Attribute
 
 if TYPE_CHECKING:
     from sqlglot import exp
