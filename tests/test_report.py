@@ -450,3 +450,45 @@ def test_a_release_of_the_library_has_a_report(town: Path) -> None:
     for suffix in FORMATS:
         report.write(town.parent / f"report{suffix}")
     assert json.loads((town.parent / "report.json").read_text(encoding="utf-8"))["rows_out"] == 40
+
+
+# As it is published
+
+
+@pytest.mark.parametrize("where", [["--into", "released"], ["--out", "released.csv"], ["--into", "v", "--as", "view"]])
+def test_a_report_is_written_as_the_release_is_published(town: Path, kanon: Kanon, where: list[str]) -> None:
+    options = [*KEPT, *where, "--asked-by", "The <board>", "--report", "report.json", "-q"]
+    ended = kanon("anonymize", town, "people", *options)
+    assert ended.code == 0, ended.err
+    found = json.loads((town.parent / "report.json").read_text(encoding="utf-8"))
+    assert (found["published"], found["asked_by"], found["rows_out"]) == (where[1], "The <board>", 40)
+    assert found["search"]["seed"] == 3
+    (town.parent / "again.toml").write_text(found["policy"], encoding="utf-8")
+    again = kanon("report", town, "people", "--policy", "again.toml", "--format", "json")
+    assert again.code == 0, again.err
+    assert again.json["fingerprints"]["rows of the release"] == found["fingerprints"]["rows of the release"]
+    assert again.json["published"] == where[1]
+
+
+def test_in_place_figures_are_of_the_original_that_is_gone(town: Path, kanon: Kanon) -> None:
+    ended = kanon("anonymize", town, "people", *DROPPED, "--in-place", "--report", "report.html", "-q")
+    assert ended.code == 0, ended.err
+    page = (town.parent / "report.html").read_text(encoding="utf-8")
+    assert "took the place of its table" in page
+    assert "42" in page
+    assert [marker for marker in MARKERS if re.search(rf"(?<![\w.]){marker}", page)] == []
+    with duckdb.connect(str(town), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM people").fetchone() == (40,)
+
+
+def test_what_does_not_go_with_a_report_is_refused(town: Path, kanon: Kanon) -> None:
+    for arguments, said in [
+        (["--into", "r", "--asked-by", "me"], "give --report FILE too"),
+        (["--into", "r", "--report", "r.txt"], "not known by its suffix"),
+        (["--out", "r.json", "--report", "r.json"], "cannot be the report too"),
+        (["--sql", "--report", "r.html"], "do not go together"),
+        (["--in-place", "--dry-run", "--report", "r.html"], "do not go together"),
+    ]:
+        ended = kanon("anonymize", town, "people", *DROPPED, *arguments)
+        assert (ended.code, said in ended.err) == (2, True), ended.err
+    assert sorted(path.name for path in town.parent.iterdir()) == ["streets.csv", "town.duckdb"]

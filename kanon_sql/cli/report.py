@@ -55,6 +55,7 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import about, counted, figure, print_json, print_pairs, print_prose, print_sql, visible
 from kanon_sql.cli.output import threshold as written
+from kanon_sql.cli.report_option import AskedByOption, require_own_file
 from kanon_sql.destination import Destination
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
@@ -63,11 +64,6 @@ from kanon_sql.policy import Algorithm, Policy, read_policy
 
 if TYPE_CHECKING:
     from kanon_sql.reporting.figures import Report
-
-AskedByOption = Annotated[
-    str | None,
-    typer.Option("--asked-by", metavar="TEXT", help="Who asked for the release; printed in the report."),
-]
 
 
 def report_command(
@@ -199,17 +195,6 @@ def report_command(
         print_json(found.summary())
     else:
         _print_reported(found, out)
-
-
-def require_own_file(out: Path, others: list[str | Path | None]) -> None:
-    """Refuse a file for a report that is one of those that it is made from.
-
-    Raises:
-        UsageError: it is.
-    """
-    for other in others:
-        if other is not None and Path(other).resolve() == out.resolve():
-            raise UsageError(f"{out} cannot be the report too: give another name after --out.")
 
 
 def _print_reported(report: Report, out: Path | None) -> None:

@@ -106,7 +106,8 @@ def distribution_of(
     cells = _left_out_cells(engine, released, left_out, column, [label for label, _ in shown], by_people=by_people)
     outs = [*(rows for _, rows in shown), others, 0]
     labels = [*(label for label, _ in shown), None, None]
-    kinds: list[Kind] = [*(["label"] * len(shown)), "others", "left out"]
+    kinds: list[Kind] = ["label" for _ in shown]
+    kinds += ["others", "left out"]
     # Where no label is counted with others, everybody knows that none was left out there.
     told = [place for place, kind in enumerate(kinds) if kind != "others" or len(shown) < len(found)]
     hidden = hidden_cells([cells[place] for place in told], k, by_people=by_people)

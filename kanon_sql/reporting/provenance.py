@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from kanon_sql.publication import Publication
     from kanon_sql.release import Release
 
+ROWS, POLICY = "rows of the release", "policy"
+"""Names of fingerprints."""
+
 
 @dataclass(frozen=True)
 class Published:
@@ -85,6 +88,11 @@ def policy_of(release: Release, published: Published | None) -> str:
     return policy_text(release.policy, destination, Path())
 
 
+def policy_fingerprint(release: Release, published: Published | None) -> str:
+    """Return the fingerprint of the policy, as the report has it."""
+    return hashlib.sha256(policy_of(release, published).encode("utf-8")).hexdigest()
+
+
 def commands_of(release: Release, published: Published | None) -> tuple[str, ...]:
     """Return the commands that make the release and the report again, with the policy beside them."""
     source = release.prepared.source
@@ -92,6 +100,8 @@ def commands_of(release: Release, published: Published | None) -> tuple[str, ...
     place = source.database or source.file
     original = shlex.join([place.name if place is not None else "SOURCE", *table])
     where = "" if published is not None else " --out release.parquet"
+    if published is not None and published.kind == "in place":  # on a copy of the original
+        return (f"kanon anonymize {original} --policy kanon.toml --report report.html",)
     return (
         f"kanon anonymize {original} --policy kanon.toml{where}",
         f"kanon report {original} --policy kanon.toml --out report.html",
@@ -105,11 +115,11 @@ def fingerprints_of(release: Release, released: Source, published: Published | N
     try out what the missing ones are.
     """
     names = compared_columns(release.publication)
-    found = {"rows of the release": of_rows(released.engine, released.relation, names, "fingerprint of the release")}
+    found = {ROWS: of_rows(released.engine, released.relation, names, "fingerprint of the release")}
     file = None if published is None or published.source is None else published.source.file
     if file is not None:
         found[f"file {file.name}"] = of_file(file)
-    found["policy"] = hashlib.sha256(policy_of(release, published).encode("utf-8")).hexdigest()
+    found[POLICY] = policy_fingerprint(release, published)
     rules = given_rules(release.prepared.source, release.publication.roles.quasi_identifiers, release.policy)
     for column, rule in rules.items():
         if isinstance(rule, FileRule):

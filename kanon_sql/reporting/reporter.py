@@ -6,20 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql import sql
 from kanon_sql.anonymizer import make_policy, make_release
+from kanon_sql.bookkeeping.fingerprint import of_rows
 from kanon_sql.destination import Destination
 from kanon_sql.destinations import kind_of, target_table
-from kanon_sql.engine.sources import Source, open_beside, open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.engine.sources import Source, open_beside, open_database, open_source
+from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.policy import Policy, read_policy
 from kanon_sql.progress import Listener, silent
 from kanon_sql.reporting.gather import report_of
-from kanon_sql.reporting.provenance import Published
+from kanon_sql.reporting.proof import compared_columns
+from kanon_sql.reporting.provenance import POLICY, ROWS, Published, commands_of, policy_fingerprint, policy_of
 
 if TYPE_CHECKING:
     import os
 
     from kanon_sql.engine.resources import Resources
+    from kanon_sql.release import Release
     from kanon_sql.reporting.figures import Report
 
 
@@ -80,6 +84,66 @@ def report_on(
     if policy.seed is None:
         policy = replace(policy, seed=0)
     return report_of(make_release(opened, policy, progress), published, asked_by=asked_by, progress=progress)
+
+
+def report_published(
+    release: Release,
+    source: Any,  # noqa: ANN401 - as above
+    destination: Destination,
+    *,
+    asked_by: str | None = None,
+    progress: Listener = silent,
+) -> Report:
+    """Return the report of a release that was just published as a table, a view or a file.
+
+    Args:
+        release: the release.
+        source: what the person pointed at for the original.
+        destination: where the release is.
+        asked_by: who asked for it.
+        progress: called as the work goes on.
+
+    Raises:
+        VerificationError: what was published has other rows than the release.
+    """
+    opened = release.prepared.source
+    if destination.out is not None:
+        published = _in_file(opened, destination.out)
+    else:
+        published = _in_database(opened, source, destination.into or "")
+    return report_of(release, replace(published, destination=destination), asked_by=asked_by, progress=progress)
+
+
+def report_in_place(draft: Report, release: Release, destination: Destination, file: Path) -> Report:
+    """Return the report of a release that took the place of its table, from one that was gathered before that.
+
+    Args:
+        draft: what was measured on the rows of the release, while the original was there.
+        release: the release.
+        destination: where the release is.
+        file: the database.
+
+    Raises:
+        VerificationError: the table does not have the rows that were measured.
+    """
+    table, publication = release.prepared.source.relation, release.publication
+    with open_database(file, writable=False) as engine:
+        own = sql.relation(table.name, table.db or None)
+        found = of_rows(engine, own, compared_columns(publication), "fingerprint of what took the place of the table")
+    if found != draft.fingerprints[ROWS]:
+        raise VerificationError(
+            f"The release took the place of {draft.source}, but its rows are not those that were measured: no report "
+            "was written. Did somebody change the table since?"
+        )
+    published = Published(draft.source, "in place", None, destination)
+    return replace(
+        draft,
+        published=published.name,
+        kind=published.kind,
+        policy=policy_of(release, published),
+        commands=commands_of(release, published),
+        fingerprints={**draft.fingerprints, POLICY: policy_fingerprint(release, published)},
+    )
 
 
 def published_release(
