@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from kanon_sql.progress import Progress
     from kanon_sql.published import InPlace, Published
     from kanon_sql.release import Release
+    from kanon_sql.reporting.figures import Report
+    from kanon_sql.reporting.reporter import report
     from kanon_sql.risks.assessment import Risk
     from kanon_sql.roles import NamedColumns
 
@@ -108,6 +110,8 @@ _HOME = {
     "prepare": "prepared_table",
     "Progress": "progress",
     "Release": "release",
+    "Report": "reporting.figures",
+    "report": "reporting.reporter",
     "Resources": "engine.resources",
     "risk": "assessor",
     "Risk": "risks.assessment",
@@ -146,6 +150,7 @@ __all__ = [
     "RecursiveCLDiversity",
     "Release",
     "Remembered",
+    "Report",
     "Resources",
     "Risk",
     "SatisfyingNode",
@@ -165,6 +170,7 @@ __all__ = [
     "measure",
     "prepare",
     "read_policy",
+    "report",
     "risk",
     "write_policy",
 ]

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.resources import Resources
+    from kanon_sql.measures.published import PublishedMeasures
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
+    from kanon_sql.preparation import Prepared
     from kanon_sql.risks.assessment import Risk
 
 
@@ -214,20 +216,7 @@ def measure_against(
         asked: what is asked about the risk.
         population: everybody whom the rows of the release could be about.
     """
-    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
-    # Only quasi-identifiers are looked at, and rows are what measures count.
-    in_rows = policy.of_rows()
-    prepared = prepare_source(original, in_rows, lambda doing: progress(Progress(doing)))
-    progress(Progress("Measuring"))
-    found = measure_published(
-        prepared.frequency,
-        release.relation,
-        columns,
-        prepared.hierarchies,
-        prepared.labels,
-        [prepared.costs_of(name) for name in CELL_MEASURES],
-        policy.k,
-    )
+    prepared, found = quality_against(original, release, policy, progress)
     progress(Progress("Risk of the original"))
     settings = asked or RiskSettings()
     risk_before = risk_of(original, policy, settings)
@@ -251,3 +240,29 @@ def measure_against(
         risk,
         risk_before,
     )
+
+
+def quality_against(
+    original: Source, release: Source, policy: Policy, progress: Listener = silent
+) -> tuple[Prepared, PublishedMeasures]:
+    """Return every measure of a published table against its original, and the original as it was prepared for that.
+
+    Arguments are those of ``measure_against``.
+
+    Raises:
+        UsageError: a column is not there, or labels of the release cannot be read.
+    """
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
+    # Only quasi-identifiers are looked at, and rows are what measures count.
+    prepared = prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
+    progress(Progress("Measuring"))
+    found = measure_published(
+        prepared.frequency,
+        release.relation,
+        columns,
+        prepared.hierarchies,
+        prepared.labels,
+        [prepared.costs_of(name) for name in CELL_MEASURES],
+        policy.k,
+    )
+    return prepared, found

@@ -230,24 +230,32 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
     Raises:
         SourceError: the file cannot be written.
     """
+    try:
+        path.write_text(policy_text(policy, destination, path.parent), encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"The policy cannot be written to {path}: {error.strerror}.") from None
+
+
+def policy_text(policy: Policy, destination: Destination, directory: Path) -> str:
+    """Return the text of a kanon.toml that reads back as a policy and a destination, where it lies in a directory."""
     import tomli_w
 
     named = {name: getattr(policy.columns, name) for name in sorted(_SECTIONS["columns"])}
     columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
-    rules = {name: _moved(rule, policy.directory, path.parent) for name, rule in policy.hierarchies.items()}
+    rules = {name: _moved(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
     hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
-        hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, path.parent)
+        hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, directory)
     search = {name: getattr(policy, name) for name in sorted(_SECTIONS["search"])}
     release = {
         "into": destination.into,
         "as": destination.kind if destination.into else None,
-        "out": os.path.relpath(destination.out, path.parent) if destination.out else None,
+        "out": os.path.relpath(destination.out, directory) if destination.out else None,
         "in_place": destination.in_place or None,
-        "backup": os.path.relpath(destination.backup, path.parent) if destination.backup else None,
+        "backup": os.path.relpath(destination.backup, directory) if destination.backup else None,
         "seed": policy.seed,
         "replace": destination.replace or None,
-        "key_file": os.path.relpath(policy.key_file, path.parent) if policy.key_file else None,
+        "key_file": os.path.relpath(policy.key_file, directory) if policy.key_file else None,
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
     population = {} if policy.population is None else {"population": policy.population}
@@ -259,11 +267,7 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
         "search": {name: value for name, value in search.items() if value is not None},
         "release": {name: value for name, value in release.items() if value is not None},
     }
-    text = tomli_w.dumps({name: section for name, section in document.items() if section})
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"The policy cannot be written to {path}: {error.strerror}.") from None
+    return tomli_w.dumps({name: section for name, section in document.items() if section})
 
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kanon_sql.preparation import Prepared
     from kanon_sql.publication import Publication
     from kanon_sql.published import Published
+    from kanon_sql.reporting.figures import Report
     from kanon_sql.search.base import SearchResult
 
 
@@ -181,9 +182,7 @@ class Release:
         """
         source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
         source.make_writable()
-        return self._noted(
-            publish_table(source, self.publication, name, self._expected, replace=replace, ledger=ledger)
-        )
+        return self._noted(publish_table(source, self.publication, name, self.expected, replace=replace, ledger=ledger))
 
     def to_view(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> Published:
         """Make the release a view over its source; convenient, but the raw table stays behind it (see the docs).
@@ -197,7 +196,7 @@ class Release:
         """
         source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
         source.make_writable()
-        return self._noted(publish_view(source, self.publication, name, self._expected, replace=replace, ledger=ledger))
+        return self._noted(publish_view(source, self.publication, name, self.expected, replace=replace, ledger=ledger))
 
     def to_file(self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False) -> Published:
         """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
@@ -217,9 +216,7 @@ class Release:
         if ledger is not None:
             ledger.open()
         publish = publish_database if format_name == DATABASE else publish_file
-        return self._noted(
-            publish(source, self.publication, Path(path), self._expected, replace=replace, ledger=ledger)
-        )
+        return self._noted(publish(source, self.publication, Path(path), self.expected, replace=replace, ledger=ledger))
 
     def in_place(
         self,
@@ -250,7 +247,7 @@ class Release:
         check_in_place(source, how)
         require_apart(self.policy.key_file, [how.backup], "the backup")
         source.make_writable()
-        published = publish_in_place(source, self.publication, self._expected, how, ledger)
+        published = publish_in_place(source, self.publication, self.expected, how, ledger)
         source.gone = not dry_run
         return self._noted(published)
 
@@ -277,7 +274,7 @@ class Release:
             VerificationError: the output is not what it should be.
         """
         self.prepared.source.require_rows()
-        _, published = publish_frame(self.prepared.source.engine, self.publication, self._expected, lambda _: None)
+        _, published = publish_frame(self.prepared.source.engine, self.publication, self.expected, lambda _: None)
         return published.verification
 
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
@@ -295,7 +292,7 @@ class Release:
             return self.to_view(destination.into, replace=replace, ignore_ledger=ignore_ledger)
         return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger)
 
-    # SQL
+    # SQL, and in short
 
     def plan(self, destination: Destination | None = None, *, stands_alone: bool = False) -> Plan:
         """Return the statements from source to release: hierarchies, the release, its verification.
@@ -304,8 +301,7 @@ class Release:
             destination: where the release goes; without one, the statement returns its rows.
             stands_alone: whether hierarchies that are stored in the database are written out too.
         """
-        destination = destination or Destination()
-        return plan_of(self.prepared.source, self.publication, destination, stands_alone=stands_alone)
+        return plan_of(self.prepared.source, self.publication, destination or Destination(), stands_alone=stands_alone)
 
     def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
         """Return the script that makes the release: what is run, as text that can be run again elsewhere.
@@ -335,7 +331,11 @@ class Release:
         """Return every statement that was run so far, node tests included, each under what it was for."""
         return logged_script(self.prepared.source.engine.statements, dialect)
 
-    # In short
+    def report(self) -> Report:
+        """Return the evidence for this release: what is measured on rows made for it (see docs/report.md)."""
+        from kanon_sql.reporting.gather import report_of
+
+        return report_of(self)
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
         """Return what came out as plain values: what ``--format json`` prints.
@@ -368,7 +368,8 @@ class Release:
         return self.prepared.objective(self.policy.measure)
 
     @property
-    def _expected(self) -> Expected:
+    def expected(self) -> Expected:
+        """What the output must have, as the search counted it."""
         exactly = not isinstance(self.publication.recoding, Local)
         return Expected(self.rows_out, self.classes, exactly, self.rows_in, self.counts.squares)
 
@@ -390,6 +391,6 @@ class Release:
         engine = self.prepared.source.engine
         require_frame(engine, self.publication, kind)
         self.prepared.source.require_rows()
-        frame, published = publish_frame(engine, self.publication, self._expected, fetch)
+        frame, published = publish_frame(engine, self.publication, self.expected, fetch)
         self._noted(published)
         return frame

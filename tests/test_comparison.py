@@ -10,7 +10,7 @@ from conftest import ADULT_QI
 
 import kanon_sql
 from kanon_sql.cutting import MONDRIAN
-from kanon_sql.report import comparison_plot
+from kanon_sql.reporting import comparison_plot
 from kanon_sql.search.run import LOCAL_ALGORITHMS, NAMES
 
 if TYPE_CHECKING:

@@ -54,6 +54,7 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, visible
 from kanon_sql.cli.release_tables import print_release
+from kanon_sql.cli.report_option import AskedByOption, ReportAsked
 from kanon_sql.destination import Destination
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
@@ -84,6 +85,8 @@ _APART = {
     ("dry_run", "save_policy"): "--dry-run writes nothing",
     ("out", "kind"): "--as says what --into makes",
     ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
+    ("sql", "report_file"): "--sql changes nothing, and so there is nothing to report",
+    ("dry_run", "report_file"): "--dry-run writes nothing; kanon report reports before anything is published",
     ("sql", "ignore_ledger"): "--sql publishes nothing, and so checks nothing",
 }
 """Pairs of parameters that do not go together, and why."""
@@ -143,6 +146,13 @@ def anonymize_command(
     backup: BackupOption = None,
     dry_run: DryRunOption = False,
     replace_existing: ReplaceOption = False,
+    report_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Write the evidence to a .html, .md or .json file: see kanon report."
+        ),
+    ] = None,
+    asked_by: AskedByOption = None,
     ignore_ledger: Annotated[
         bool,
         typer.Option("--ignore-ledger", help="Publish even if this and earlier releases say too much together."),
@@ -167,6 +177,8 @@ def anonymize_command(
         )
     if save_policy is not None:
         check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
+    reported = ReportAsked(report_file, asked_by, replace=replace_existing)
+    reported.check([source, destination.out, destination.backup, save_policy, policy_file, key_file])
     changes_source = destination.into is not None or destination.in_place
     opened = open_source(source, table, writable=changes_source and sql is None)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
@@ -210,9 +222,11 @@ def anonymize_command(
         if sql is not None:
             print_sql(release_script(release, destination, sql, dialect))
             return
+        draft = reported.before(release, destination, talk)
         talk(Progress("Publishing"))
         published = release.publish(destination, ignore_ledger=ignore_ledger)
         with interrupted_after(f"the release is there: {published.destination}"):
+            reported.after(release, source, destination, published, draft, talk)
             if save_policy is not None:
                 save_policy_as(policy, destination, save_policy)
             talk.end()

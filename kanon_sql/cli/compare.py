@@ -96,7 +96,7 @@ def compare_command(
     limits = None if max_suppressed is None else _listed(max_suppressed, "--max-suppressed", str)
     names = None if algorithm is None else _listed(algorithm, "--algorithm", str)
     if plot_file is not None:
-        from kanon_sql.report.comparison_plot import check_plot
+        from kanon_sql.reporting.comparison_plot import check_plot
 
         check_plot(plot_file)
     base = policy_in(policy_file)
@@ -122,7 +122,7 @@ def compare_command(
             print_sql(logged_script(opened.engine.statements, dialect))
             return
     if plot_file is not None:
-        from kanon_sql.report.comparison_plot import plot
+        from kanon_sql.reporting.comparison_plot import plot
 
         plot(comparison, plot_file)
     if output_format == "json":

@@ -27,6 +27,7 @@ from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
 from kanon_sql.cli.model_options import with_models
+from kanon_sql.cli.report import report_command
 from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
@@ -49,6 +50,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "check": with_models(check_command),
     "measure": measure_command,
     "attack": attack_command,
+    "report": report_command,
     "ledger": ledger_command,
     "clean": clean_command,
     "lattice": with_models(lattice_command),

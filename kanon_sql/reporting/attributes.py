@@ -1,0 +1,116 @@
+"""The columns of a report: the role of each, how it is published, and how far each quasi-identifier was generalized."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kanon_sql import sql
+from kanon_sql.errors import UsageError
+from kanon_sql.measurer import quality_against
+from kanon_sql.names import folded
+from kanon_sql.publish import generalized_query, readable_lookups
+from kanon_sql.recoding import FullDomain
+from kanon_sql.reporting.distribution import distribution_of, left_out_query
+from kanon_sql.reporting.figures import Attribute
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources import Source
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.measurer import Measured
+    from kanon_sql.policy import Policy
+    from kanon_sql.release import Release
+
+
+def attributes_of(
+    release: Release, released: Source, handed_out: Source, measured: Measured | None, k: int
+) -> tuple[Attribute, ...]:
+    """Return the columns of the original in their order.
+
+    Args:
+        release: what the policy makes.
+        released: its rows.
+        handed_out: the rows as they were published.
+        measured: what they are worth.
+        k: below which numbers of rows are not told.
+    """
+    roles, publication = release.publication.roles, release.publication
+    hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
+    types = {column.name: column for column in publication.published_quasi_identifiers}
+    left_out = _left_out(release, released)
+    attributes = []
+    for column in release.prepared.source.columns:
+        role, how = _role(release, column)
+        attribute = Attribute(column.name, column.type, role, how)
+        if column in roles.quasi_identifiers:
+            counts, labels = distribution_of(
+                released.engine, released.relation, left_out, types[column.name], k, by_people=roles.entity is not None
+            )
+            attribute = _generalized(attribute, hierarchies[column.name], measured)
+            attribute = replace(
+                attribute,
+                labels=labels,
+                loss=_loss(release.prepared.source, handed_out, release.policy, column),
+                distribution=counts,
+                hidden=any(count.rows_in is None for count in counts),
+            )
+        attributes.append(attribute)
+    if left_out is not None:
+        released.engine.run(sql.drop(left_out), "drop the rows that were left out")
+    return tuple(attributes)
+
+
+def _generalized(attribute: Attribute, hierarchy: Hierarchy, measured: Measured | None) -> Attribute:
+    levels = {} if measured is None or measured.levels is None else measured.levels
+    return replace(
+        attribute,
+        hierarchy=hierarchy.origin,
+        chosen=hierarchy.chosen,
+        height=hierarchy.height,
+        level=levels.get(attribute.name),
+    )
+
+
+def _role(release: Release, column: Column) -> tuple[str, str]:
+    """Return the role of a column, in the words of ISO/IEC 20889 where it has them, and how it is published."""
+    roles = release.publication.roles
+    if column in roles.quasi_identifiers:
+        return "quasi-identifier", "generalized"
+    if column in roles.pseudonymized:
+        return "direct identifier", "as pseudonyms"
+    if column in roles.identifying:
+        return "direct identifier" + (", names the person" if column == roles.entity else ""), "not published"
+    if column in roles.sensitive:
+        return "sensitive attribute", "as it is"
+    return "other attribute", "as it is" if column in roles.insensitive else "not published"
+
+
+def _left_out(release: Release, released: Source) -> exp.Table | None:
+    """Return the rows that were left out with the labels that they would have; None where they would have none."""
+    publication = release.publication
+    if not isinstance(publication.recoding, FullDomain):
+        return None
+    of_source = replace(
+        publication, source=release.prepared.source.relation, columns=publication.roles.quasi_identifiers
+    )
+    generalized = generalized_query(of_source, readable_lookups(publication.hierarchies))
+    entity = None if publication.roles.entity is None else of_source.entity_name
+    query = left_out_query(generalized, released.relation, publication.quasi_identifiers, entity)
+    table = released.engine.temporary_name("kanon_left_out")
+    released.engine.run(sql.create_table(table, query, temporary=True), "the rows that were left out")
+    return table
+
+
+def _loss(original: Source, released: Source, policy: Policy, column: Column) -> float | None:
+    """Return the loss of one column, by its own labels; None where they cannot be measured."""
+    rules = {name: rule for name, rule in policy.hierarchies.items() if folded(name) == folded(column.name)}
+    of_rows = policy.of_rows()
+    alone = replace(of_rows, hierarchies=rules, columns=replace(of_rows.columns, quasi_identifiers=(column.name,)))
+    try:
+        _, found = quality_against(original, released, alone)
+    except UsageError:
+        return None
+    return found.values["loss"]

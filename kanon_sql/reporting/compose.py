@@ -1,0 +1,47 @@
+"""From a report to a document.
+
+Its headings follow ISO/IEC 20889 and the opinion of the Article 29 Working Party on anonymisation techniques (WP216):
+singling out, linkability, inference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kanon_sql.reporting.compose_asked import asked_section
+from kanon_sql.reporting.compose_attributes import attributes_section
+from kanon_sql.reporting.compose_measured import curve_section, measured_section
+from kanon_sql.reporting.compose_origin import limits_section, origin_section, sql_section
+from kanon_sql.reporting.compose_risk import risk_section
+from kanon_sql.reporting.compose_summary import summary_section
+from kanon_sql.reporting.document import Badge, Document, Name
+
+if TYPE_CHECKING:
+    from kanon_sql.reporting.figures import Report
+
+
+def document_of(report: Report) -> Document:
+    """Return a report as a document."""
+    verdict = Badge("good", "All requirements hold") if report.holds else Badge("bad", "Not all requirements hold")
+    about = (
+        (Name(report.source),)
+        if report.published is None
+        else (Name(report.source), " \N{RIGHTWARDS ARROW} ", Name(report.published))
+    )
+    return Document(
+        title="De-identification report",
+        about=about,
+        verdict=verdict,
+        made=f"Made on {report.made_at} by kanon-sql {report.versions['kanon-sql']}",
+        sections=(
+            summary_section(report),
+            asked_section(report),
+            measured_section(report),
+            attributes_section(report),
+            risk_section(report),
+            *curve_section(report),
+            sql_section(report),
+            origin_section(report),
+            limits_section(report),
+        ),
+    )

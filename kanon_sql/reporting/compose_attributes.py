@@ -1,0 +1,92 @@
+"""The quasi-identifiers one by one: how far each was generalized, and its rows by label, before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kanon_sql.reporting.document import Bar, Heading, Name, Paragraph, Section, Table
+from kanon_sql.reporting.words import NOTHING, counted, decimals
+
+if TYPE_CHECKING:
+    from kanon_sql.reporting.document import Block, Inline
+    from kanon_sql.reporting.figures import Attribute, LabelCount, Report
+
+
+def attributes_section(report: Report) -> Section:
+    """Return the quasi-identifiers one by one."""
+    blocks: list[Block] = [
+        _levels(report),
+        Paragraph(
+            (
+                (
+                    "Below are the rows by label: in the original (at the level of the release) and in the release. "
+                    "Only labels that the release has are shown. How many rows of a label were left out is told only "
+                    f"where they are {report.k} or more, and where no smaller number could be found by subtraction. "
+                    "Of columns that are not quasi-identifiers no value is shown."
+                ),
+            )
+        ),
+    ]
+    for attribute in report.quasi_identifiers:
+        blocks += [Heading((Name(attribute.name),)), *_distribution(attribute, report)]
+    return Section("attributes", "Quasi-identifiers one by one", tuple(blocks))
+
+
+def _levels(report: Report) -> Table:
+    rows: list[tuple[Inline, ...]] = [
+        (
+            (Name(attribute.name),),
+            (_level(attribute),),
+            (NOTHING if attribute.labels is None else f"{attribute.labels:,}",),
+            (decimals(attribute.loss),),
+            (NOTHING if attribute.loss is None else Bar(attribute.loss),),
+        )
+        for attribute in report.quasi_identifiers
+    ]
+    return Table(
+        ("How far each quasi-identifier was generalized, measured on the output",),
+        ("Attribute", "Level", "Labels", "Loss", ""),
+        tuple(rows),
+        frozenset({2, 3}),
+    )
+
+
+def _level(attribute: Attribute) -> str:
+    if attribute.level is None:
+        return "several"
+    if attribute.level == 0:
+        return f"0 of {attribute.height}: as it was"
+    return f"{attribute.level} of {attribute.height}" + (": all alike" if attribute.level == attribute.height else "")
+
+
+def _distribution(attribute: Attribute, report: Report) -> list[Block]:
+    counts = attribute.distribution
+    if not counts:
+        return [Paragraph(("The release has no rows.",))]
+    widest = max(max(count.rows_out, count.rows_in or 0) for count in counts) or 1
+    rows: list[tuple[Inline, ...]] = [
+        (
+            _label(count),
+            ("not told" if count.rows_in is None else f"{count.rows_in:,}",),
+            (f"{count.rows_out:,}",),
+            (Bar(count.rows_out / widest, None if count.rows_in is None else count.rows_in / widest),),
+        )
+        for count in counts
+    ]
+    caption: Inline = ("Rows by label of ", Name(attribute.name), ", before and after")
+    blocks: list[Block] = [Table(caption, ("Label", "Before", "After", ""), tuple(rows), frozenset({1, 2}))]
+    if attribute.level is None and report.rows_out:
+        text = "Its cells have labels of several levels, so that rows that were left out have none."
+        blocks.append(Paragraph((f"{text} {counted(report.rows_suppressed, 'row')} were left out.",), small=True))
+    elif attribute.hidden:
+        between = f"between its number after and {report.rows_suppressed:,} more"
+        blocks.append(Paragraph((f"A number before that is not told is {between}.",), small=True))
+    return blocks
+
+
+def _label(count: LabelCount) -> Inline:
+    if count.kind == "others":
+        return ("other labels, together",)
+    if count.kind == "left out":
+        return ("labels that the release does not have, together",)
+    return ("NULL (no value)",) if count.label is None else (Name(count.label),)

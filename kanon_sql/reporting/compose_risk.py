@@ -1,0 +1,206 @@
+"""The risk of re-identification: by attacker; and by singling out, linkability and inference (WP216)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kanon_sql.reporting.document import Badge, Heading, Name, Paragraph, Section, Strong, Table
+from kanon_sql.reporting.words import NOTHING, decimals, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.reporting.document import Block, Inline, Part
+    from kanon_sql.reporting.figures import Attacked, Report
+    from kanon_sql.risks.assessment import Risk
+
+_INFERRING = ("homogeneity", "background knowledge")
+_SUBSETS = 8
+
+
+def risk_section(report: Report) -> Section:
+    """Return the risk of re-identification."""
+    linking = [attack for attack in report.attacks if attack.name not in _INFERRING]
+    inferring = [attack for attack in report.attacks if attack.name in _INFERRING]
+    return Section(
+        "risk",
+        "Risk of re-identification",
+        (
+            _attackers(report),
+            Paragraph(_journalist(report), small=True),
+            Heading(("Singling out",)),
+            *_singling_out(report),
+            Heading(("Linkability",)),
+            *_linkability(report, linking),
+            Heading(("Inference",)),
+            *_inference(report, inferring),
+        ),
+    )
+
+
+def _attackers(report: Report) -> Table:
+    before, after = report.risk_before, report.risk_after
+    threshold = after.threshold
+
+    def of(label: Inline, value_before: str, value_after: str) -> tuple[Inline, ...]:
+        return (label, (value_before,), (value_after,))
+
+    rows = [
+        of(("Prosecutor, highest risk",), _risk(before.prosecutor.highest), _risk(after.prosecutor.highest)),
+        of(("Prosecutor, average risk",), _risk(before.prosecutor.average), _risk(after.prosecutor.average)),
+        of(
+            (f"Prosecutor, members above a risk of {threshold.risk:.4g}",),
+            _part(before, before.prosecutor.above_threshold),
+            _part(after, after.prosecutor.above_threshold),
+        ),
+        of(("Marketer, share found if all are guessed",), _risk(before.marketer), _risk(after.marketer)),
+    ]
+    population = next((found for found in report.requirements if found.model == "k-map"), None)
+    if population is not None and population.measured:
+        rows.append(of(("Journalist, highest risk (k-map)",), NOTHING, _risk(1 / population.measured)))
+    return Table(
+        ("Risk by attacker, before and after",),
+        ("Attacker", "Original", "Release"),
+        tuple(rows),
+        frozenset({1, 2}),
+    )
+
+
+def _journalist(report: Report) -> Inline:
+    text = (
+        "The prosecutor knows that a person is in the table; the journalist knows only a population that it was "
+        "drawn from; the marketer wants to find as many as possible. "
+    )
+    if any(found.model == "k-map" for found in report.requirements):
+        return (text,)
+    return (f"{text}No population was named: the risk from a journalist is at most that from a prosecutor.",)
+
+
+def _singling_out(report: Report) -> list[Block]:
+    before, after = report.risk_before, report.risk_after
+    uniques = after.prosecutor.uniques
+    if not after.members:
+        verdict: Inline = ("The release has no rows.",)
+    elif uniques:
+        verdict = (
+            Badge("bad", "possible"),
+            f" {_part(after, uniques)} are alone in their class: whoever knows the quasi-identifiers finds them.",
+        )
+    else:
+        verdict = (
+            Badge("good", "not by the quasi-identifiers"),
+            (
+                f" Nobody is alone in a class: the smallest has {number(after.smallest_class)} {after.counted}. In "
+                f"the original, {_part(before, before.prosecutor.uniques)} were alone."
+            ),
+        )
+    blocks: list[Block] = [Paragraph(verdict)]
+    was = {found.columns: found for found in before.subsets.found}
+    found = sorted(after.subsets.found, key=lambda subset: (-was[subset.columns].uniques, subset.columns))[:_SUBSETS]
+    if found:
+        rows: list[tuple[Inline, ...]] = [
+            (
+                _joined(subset.columns),
+                (f"{was[subset.columns].uniques:,}",),
+                (f"{subset.uniques:,}",),
+                (number(subset.smallest_class),),
+            )
+            for subset in found
+        ]
+        blocks.append(
+            Table(
+                ("Who knows some of the quasi-identifiers only: those that singled out most in the original",),
+                ("Known", "Alone before", "Alone after", "Smallest class after"),
+                tuple(rows),
+                frozenset({1, 2, 3}),
+            )
+        )
+    return blocks
+
+
+def _linkability(report: Report, attacks: Sequence[Attacked]) -> list[Block]:
+    blocks: list[Block] = [
+        Paragraph(
+            (
+                (
+                    "Can records about a person be linked, in this release, with the original, or with another one? "
+                    "The attacker here has every quasi-identifier of every row of the original."
+                ),
+            )
+        ),
+        _attacks("Attacks that link records", attacks),
+    ]
+    if report.pseudonyms is not None:
+        rows: list[tuple[Inline, ...]] = [
+            ((Name(column),), (number(report.pseudonyms.fewest_alike.get(column)),))
+            for column in report.pseudonyms.columns
+        ]
+        blocks += [
+            Paragraph(
+                (
+                    Strong("Pseudonyms link rows. "),
+                    (
+                        "The rows of a person can be told to be of one person, here and in every release made with the "
+                        "same key."
+                    ),
+                )
+            ),
+            Table(
+                ("How many pseudonyms at least are tied to rows alike",),
+                ("Attribute", "Pseudonyms alike, at least"),
+                tuple(rows),
+                frozenset({1}),
+            ),
+        ]
+    return blocks
+
+
+def _inference(report: Report, attacks: Sequence[Attacked]) -> list[Block]:
+    sensitive = [attribute.name for attribute in report.attributes if attribute.role == "sensitive attribute"]
+    if not sensitive:
+        return [
+            Paragraph(
+                (
+                    Strong("No column was called sensitive, "),
+                    "so that nothing is known of what can be inferred from columns that are published as they are.",
+                )
+            )
+        ]
+    text = "Can the value of a sensitive attribute be told of a person, without telling which row is hers?"
+    if not attacks:
+        return [Paragraph((text,)), Paragraph(("No attack could be tried.",))]
+    return [Paragraph((text,)), _attacks("Attacks that infer a sensitive attribute", attacks)]
+
+
+def _attacks(caption: str, attacks: Sequence[Attacked]) -> Table:
+    rows: list[tuple[Inline, ...]] = []
+    for attack in attacks:
+        name: list[Part] = [attack.name]
+        if attack.about is not None:
+            name += [" of ", Name(attack.about)]
+        badge = {
+            True: Badge("bad", "succeeds"),
+            False: Badge("good", "fails"),
+            None: Badge("neutral", "not tried"),
+        }[attack.succeeded]
+        stops = f"It would be stopped by {attack.stopped_by}." if attack.succeeded else ""
+        rows.append((tuple(name), (badge,), (f"{attack.found} {stops}".strip(),)))
+    return Table((caption,), ("Attack", "Outcome", "What it found"), tuple(rows))
+
+
+def _risk(value: float | None) -> str:
+    return NOTHING if value is None else decimals(float(value))
+
+
+def _part(risk: Risk, members: int) -> str:
+    share = f" ({percent(members / risk.members)})" if risk.members else ""
+    noun = "people" if risk.counted == "people" else "row" if members == 1 else "rows"
+    return f"{members:,} {noun}{share}"
+
+
+def _joined(names: Sequence[str]) -> Inline:
+    parts: list[Part] = []
+    for place, name in enumerate(names):
+        parts += [" + "] if place else []
+        parts.append(Name(name))
+    return tuple(parts)

@@ -1,0 +1,81 @@
+"""What attacks found, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kanon_sql.attacks.background import Background
+from kanon_sql.attacks.homogeneity import Homogeneity
+from kanon_sql.attacks.joint import Joint
+from kanon_sql.attacks.linkage import Linkage
+from kanon_sql.attacks.order import Order
+from kanon_sql.reporting.figures import Attacked
+from kanon_sql.reporting.words import counted, share
+
+if TYPE_CHECKING:
+    from kanon_sql.attacks.base import Attack
+
+
+def attacked(attack: Attack) -> Attacked:
+    """Return the outcome of an attack for a report."""
+    about = None
+    match attack:
+        case Linkage():
+            found = _linkage(attack)
+        case Homogeneity():
+            found, about = _homogeneity(attack), attack.column
+        case Background():
+            found, about = _background(attack), attack.column
+        case Order():
+            found = _order(attack)
+        case Joint():
+            found, about = _joint(attack), attack.other
+        case _:
+            raise TypeError(attack)
+    succeeded = None if isinstance(attack, Order) and attack.reason is not None else attack.succeeded
+    return Attacked(attack.name, about, succeeded, found, attack.stopped_by, attack.figures())
+
+
+def not_attacked(why: str) -> Attacked:
+    """Return that labels could not be read, so that nobody was attacked."""
+    return Attacked("all attacks", None, None, f"Could not be tried: {why}", "", {})
+
+
+def _linkage(found: Linkage) -> str:
+    said = f"{share(found.rows_below_k, found.rows)} of the original find fewer than {found.k} rows of the output"
+    if found.smallest is not None:
+        said += f"; the fewest that any finds are {found.smallest:,}"
+    if found.rows_without_class:
+        said += f"; {share(found.rows_without_class, found.rows)} find none, and are known to be left out"
+    return f"{said}."
+
+
+def _homogeneity(found: Homogeneity) -> str:
+    if not found.rows_confident:
+        return "For no row of the original is the value certain."
+    said = f"For {share(found.rows_certain, found.rows)} of the original the value is certain"
+    return f"{said}, and for {found.rows_certain_right:,} of them it is right."
+
+
+def _background(found: Background) -> str:
+    certain = [
+        f"for {share(rows, found.rows)} after ruling out {counted(ruled_out, 'value')}"
+        for ruled_out, rows in found.rows_certain.items()
+    ]
+    return f"The value is certain {', '.join(certain)}, of {counted(found.values, 'value')} that the original has."
+
+
+def _order(found: Order) -> str:
+    if found.reason is not None:
+        return f"Not tried: {found.reason}."
+    if found.succeeded:
+        return f"The rows follow {counted(len(found.followed), 'order')} of the original: {', '.join(found.followed)}."
+    return f"The rows follow none of {counted(len(found.orders), 'order')} of the original."
+
+
+def _joint(found: Joint) -> str:
+    small = share(found.classes.rows_below_k, found.rows)
+    said = f"Beside the other release, {small} of the original are left with fewer than {found.k} people"
+    for known in found.known:
+        said += f"; the value of {known.column} is certain for {share(known.rows_certain, found.rows)}"
+    return f"{said}."

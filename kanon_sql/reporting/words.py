@@ -1,0 +1,50 @@
+"""How numbers and names are written in reports."""
+
+from __future__ import annotations
+
+import math
+
+NOTHING = "\N{EN DASH}"
+"""Stands where there is no figure."""
+_LEAST_SHARE, _LARGE = 0.0001, 1000
+
+
+def shown(text: str) -> str:
+    r"""Return a text with characters that cannot be seen, or turn the writing, spelled out, as in ``\x1b``."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: 1 row, 2 rows."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def share(rows: int, of: int) -> str:
+    """Return a number of rows with their share of all."""
+    return f"{counted(rows, 'row')} ({percent(rows / of if of else 0.0)})"
+
+
+def percent(part: float) -> str:
+    """Return a share as people write it; one that is not 0 is not written as 0."""
+    if 0 < part < _LEAST_SHARE:
+        return "< 0.01 %"
+    return f"{part:.2%}".replace("%", " %")
+
+
+def number(value: float | None) -> str:
+    """Return a threshold or a measure: a whole number as it is, another with four digits; a dash for none."""
+    if value is None:
+        return NOTHING
+    if math.isinf(value):
+        return "no bound"
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
+
+
+def decimals(value: float | None) -> str:
+    """Return a figure between 0 and 1 with four decimals, a larger one with one; a dash for none."""
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= _LARGE else f"{value:.4f}"

@@ -1,0 +1,494 @@
+"""The report: what it says is so, it has no value that the release has not, and no small number can be found."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kanon_sql as kanon
+from kanon_sql.reporting.distribution import Cell, hidden_cells
+from kanon_sql.reporting.figures import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ended
+
+    Kanon = Callable[..., Ended]
+
+K = 5
+# Two towns with ten streets each, and a hamlet whose two people are left out: its label must not be told.
+STREETS = {f"RAWSTREET-{number}": f"Town {number % 2}" for number in range(20)}
+HAMLET = {"RAWSTREET-hamlet": "HAMLETLABEL"}
+AGES = [7301 + 7 * number % 43 for number in range(40)]
+MARKERS = ["IDMARK", "RAWSTREET", "HAMLETLABEL", "SENSMARK", "KEEPMARK", "DROPMARK", "98765", *map(str, AGES)]
+
+
+@pytest.fixture
+def town(in_tmp: Path) -> Path:
+    """A table with a marker in every role, and a hierarchy of streets.
+
+    40 people of two towns, aged 7301 to 7343 (no bound of a range is an age); two of the hamlet, 98765 years old; one
+    in eight has no age.
+    """
+    rows = [
+        {
+            "name": f"IDMARK{number}",
+            "street": list(STREETS)[number % 20],
+            "age": None if number % 8 == 7 else AGES[number],
+            "illness": f"SENSMARK{number % 3}",
+            "kept": f"KEEPMARK{number}",
+            "dropped": f"DROPMARK{number}",
+        }
+        for number in range(40)
+    ]
+    rows += [{**rows[0], "name": f"IDMARK9{n}", "street": "RAWSTREET-hamlet", "age": 98765} for n in range(2)]
+    frame = pd.DataFrame(rows).astype({"age": "Int64"})
+    with duckdb.connect(str(in_tmp / "town.duckdb")) as connection:
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE people AS SELECT * FROM frame")
+    lines = [f"{street};{town};*" for street, town in (STREETS | HAMLET).items()]
+    (in_tmp / "streets.csv").write_text("\n".join(lines) + "\n")
+    return in_tmp / "town.duckdb"
+
+
+OPTIONS = [
+    *("--id", "name", "--qi", "street,age", "--sensitive", "illness"),
+    *("--hierarchy", "street=streets.csv", "--hierarchy", "age=intervals:50", "--max-suppressed", "0.1", "--seed", "3"),
+]
+KEPT = [*OPTIONS, "--rest", "keep"]
+DROPPED = [*OPTIONS, "--rest", "drop"]
+
+
+def asked(**more: Any) -> dict[str, Any]:
+    return {
+        "identifying": ["name"],
+        "quasi_identifiers": ["street", "age"],
+        "sensitive": ["illness"],
+        "rest": "drop",
+        "hierarchies": {"street": "streets.csv", "age": "intervals:50"},
+        "max_suppressed": 0.1,
+        "seed": 3,
+        **more,
+    }
+
+
+def texts(report: kanon.Report) -> dict[str, str]:
+    return {"html": report.to_html(), "markdown": report.to_markdown(), "json": report.to_json()}
+
+
+def undated(text: str) -> str:
+    return re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
+
+
+def test_what_the_report_says_is_so(town: Path, kanon: Kanon) -> None:
+    """By hand: 42 people, of whom the two of the hamlet are left out; streets become towns."""
+    assert kanon("anonymize", town, "people", *DROPPED, "--into", "released", "-q").code == 0
+    ended = kanon("report", town, "people", *DROPPED, "--release", "released", "--format", "json")
+    assert ended.code == 0, ended.err
+    found = ended.json
+    assert (found["rows_in"], found["rows_out"], found["rows_suppressed"]) == (42, 40, 2)
+    assert (found["holds"], found["published"], found["kind"]) == (True, "released", "table")
+    with duckdb.connect(str(town), read_only=True) as connection:
+        rows = connection.execute("SELECT street, age, count(*) FROM released GROUP BY ALL").fetchall()
+        streets = Counter(dict(connection.execute("SELECT street, count(*) FROM released GROUP BY ALL").fetchall()))
+    assert found["classes"] == len(rows)
+    assert found["smallest_class"] == min(n for *_, n in rows)
+    (requirement,) = found["requirements"]
+    assert requirement == {
+        "model": "k-anonymity",
+        "letter": "k",
+        "sensitive": None,
+        "entity": None,
+        "required": K,
+        "measured": min(n for *_, n in rows),
+        "holds": True,
+    }
+    attributes = {attribute["name"]: attribute for attribute in found["attributes"]}
+    assert {name: attribute["role"] for name, attribute in attributes.items()} == {
+        "name": "direct identifier",
+        "street": "quasi-identifier",
+        "age": "quasi-identifier",
+        "illness": "sensitive attribute",
+        "kept": "other attribute",
+        "dropped": "other attribute",
+    }
+    after = {count["label"]: count["rows_out"] for count in attributes["street"]["distribution"] if count["rows_out"]}
+    assert after == streets
+    # Two rows are left out, fewer than k: no number before is told.
+    assert [count["rows_in"] for count in attributes["street"]["distribution"]] == [None] * (len(streets) + 1)
+    assert found["risk_before"]["prosecutor"]["highest"] == 1.0, "two of a street differ in age"
+    assert found["risk_after"]["prosecutor"]["highest"] == 1 / found["smallest_class"]
+    assert [point["k"] for point in found["curve"]] == [2, 3, 5, 10, 20]
+    assert [point["k"] for point in found["curve"] if point["chosen"]] == [K]
+    linkage = next(attack for attack in found["attacks"] if attack["name"] == "linkage")
+    assert linkage["succeeded"] is False
+    assert linkage["figures"]["rows_without_class"] == 2
+
+
+def test_the_loss_of_each_column_is_that_of_the_columns_together(town: Path) -> None:
+    report = kanon.report(town, "people", **asked())
+    losses = [attribute.loss for attribute in report.quasi_identifiers]
+    assert report.measures is not None
+    assert all(loss is not None for loss in losses)
+    assert sum(loss or 0 for loss in losses) / len(losses) == pytest.approx(report.measures["loss"])
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"algorithm": "optimal", "models": [kanon.KAnonymity(K), kanon.DistinctLDiversity(2)]}]
+)
+def test_no_raw_value_is_in_a_report(town: Path, more: dict[str, Any]) -> None:
+    """Every role has a marker. Fingerprints and fractions are left out: they may have any digits."""
+    report = kanon.report(town, "people", **asked(**more))
+    assert report.rows_suppressed == 2
+    assert {attribute.level for attribute in report.quasi_identifiers} == {1}
+    for kind, text in texts(report).items():
+        plain = re.sub(r"\b[0-9a-f]{64}\b|\d+\.\d+", "", text)
+        assert [marker for marker in MARKERS if marker in plain] == [], kind
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["local", "spolg", "mondrian", "mondrian-plus", "datafly", "samarati", "incognito"]
+)
+def test_only_labels_of_the_release_are_in_a_report(town: Path, algorithm: str) -> None:
+    """Of recodings that keep values: each label that is told is in the release, and nobody is who is not."""
+    settings = asked(algorithm=algorithm, rest="keep")
+    report = kanon.report(town, "people", **settings)
+    with kanon.anonymize(town, "people", **settings) as release:
+        frame = release.to_pandas()
+    for attribute in report.quasi_identifiers:
+        told = {count.label for count in attribute.distribution if count.kind == "label"}
+        assert told - {None} <= set(frame[attribute.name].dropna().astype(str))
+        assert sum(count.rows_out for count in attribute.distribution) == len(frame) == report.rows_out
+    hidden = ["IDMARK", "SENSMARK", "KEEPMARK", "DROPMARK"]
+    hidden += ["RAWSTREET", "HAMLETLABEL"] if report.rows_suppressed else []
+    for kind, text in texts(report).items():
+        assert [marker for marker in hidden if marker in text] == [], kind
+
+
+def test_the_same_input_gives_the_same_bytes(town: Path) -> None:
+    one, other = (texts(kanon.report(town, "people", **asked())) for _ in range(2))
+    assert {kind: undated(text) for kind, text in one.items()} == {kind: undated(text) for kind, text in other.items()}
+
+
+# What was published
+
+
+@pytest.mark.parametrize("file", ["out.csv", "out.parquet", "out.json", "out.jsonl", "out.duckdb"])
+def test_a_published_file_is_proven_to_be_what_the_policy_makes(town: Path, kanon: Kanon, file: str) -> None:
+    """Read back in whatever format; NULLs, empty texts and numbers that look like texts among the values."""
+    with duckdb.connect(str(town)) as connection:
+        connection.execute(
+            "UPDATE people SET kept = CASE WHEN name < 'IDMARK2' THEN '' WHEN name < 'IDMARK3' THEN NULL ELSE '007' END"
+        )
+    assert kanon("anonymize", town, "people", *KEPT, "--out", file, "-q", "--save-policy", "kanon.toml").code == 0
+    ended = kanon("report", town, "people", "--policy", "kanon.toml", "--out", "report.html")
+    assert ended.code == 0, ended.err
+    assert f"-&gt; {file}" not in ended.out
+    assert file in ended.out
+    text = (town.parent / "report.html").read_text(encoding="utf-8")
+    assert f'<bdi class="name">{file}</bdi>' in text
+    assert "not published yet" not in text.lower()
+
+
+def test_a_release_that_is_another_is_refused(town: Path, kanon: Kanon) -> None:
+    assert kanon("anonymize", town, "people", *DROPPED, "--into", "released", "-q").code == 0
+    with duckdb.connect(str(town)) as connection:
+        connection.execute("DELETE FROM released WHERE rowid = 0")
+        connection.execute("UPDATE released SET illness = NULL WHERE rowid IN (1, 2)")
+    ended = kanon("report", town, "people", *DROPPED, "--release", "released", "--out", "report.html")
+    assert ended.code == 1
+    assert "3 of the 40 rows that the policy makes are not in it, and 2 rows that are in it are not" in ended.err
+    assert "--seed" in ended.err
+    assert not (town.parent / "report.html").exists()
+    other = kanon("report", town, "people", *KEPT, "--release", "released", "--out", "report.html")
+    assert other.code == 1
+    assert "it has other columns" in other.err
+
+
+def test_a_file_with_other_types_is_refused(in_tmp: Path, kanon: Kanon) -> None:
+    pd.DataFrame({"age": [1] * 10, "n": range(10)}).to_csv("table.csv", index=False)
+    pd.DataFrame({"age": [1] * 10, "n": ["many"] * 10}).to_csv("other.csv", index=False)
+    ended = kanon(
+        "report", "table.csv", "--qi", "age", "--rest", "keep", "--release", "other.csv", "--out", "report.md"
+    )
+    assert ended.code == 1
+    assert "values of other types" in ended.err
+    assert not (in_tmp / "report.md").exists()
+
+
+def test_before_it_is_published_the_report_says_so(town: Path, kanon: Kanon) -> None:
+    ended = kanon("report", town, "people", *DROPPED, "--out", "report.md")
+    assert ended.code == 0, ended.err
+    assert "not published yet" in ended.out
+    assert "**Not published yet:**" in (town.parent / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_view_is_reported_on_and_is_no_release(town: Path, kanon: Kanon) -> None:
+    assert kanon("anonymize", town, "people", *DROPPED, "--into", "shown", "--as", "view", "-q").code == 0
+    found = kanon(
+        "report", town, "people", *DROPPED, "--release", "shown", "--out", "report.md", "--format", "json"
+    ).json
+    assert found["kind"] == "view"
+    order = next(attack for attack in found["attacks"] if attack["name"] == "order")
+    assert order["succeeded"] is None
+    assert "A view is no release" in (town.parent / "report.md").read_text(encoding="utf-8")
+
+
+def test_pseudonyms_by_a_key_that_was_drawn_are_not_compared(town: Path, kanon: Kanon) -> None:
+    options = [*("--pseudonymize", "kept"), *DROPPED]
+    assert kanon("anonymize", town, "people", *options, "--into", "released", "-q").code == 0
+    ended = kanon("report", town, "people", *options, "--release", "released", "--out", "report.json")
+    assert ended.code == 0, ended.err
+    found = json.loads((town.parent / "report.json").read_text())
+    assert found["pseudonyms"]["key"] == "drawn"
+    assert "KEEPMARK" not in json.dumps(found)
+    (town.parent / "key").write_bytes(b"0123456789abcdef")
+    with_key = [*options, "--key-file", "key"]
+    assert kanon("anonymize", town, "people", *with_key, "--out", "keyed.csv", "-q", "--ignore-ledger").code == 0
+    assert kanon("report", town, "people", *with_key, "--release", "keyed.csv", "--out", "keyed.html").code == 0
+    (town.parent / "key").write_bytes(b"another key than that")
+    assert kanon("report", town, "people", *with_key, "--release", "keyed.csv", "--out", "other.html").code == 1
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_people_are_counted_where_the_release_counts_them() -> None:
+    """20 people with two rows each; one with six rows of her own, who is left out: six rows, but one person."""
+    rows = [{"person": number % 20, "sex": "FM"[number % 2], "town": "A"} for number in range(40)]
+    rows += [{"person": 99, "sex": "F", "town": "LONELY"}] * 6
+    pd.DataFrame(rows).to_parquet("visits.parquet")
+    report = kanon.report(
+        "visits.parquet",
+        quasi_identifiers=["sex", "town"],
+        hierarchies={"sex": "flat", "town": "flat"},
+        models=[kanon.KAnonymity(K, entity="person")],
+        max_suppressed=0.2,
+    )
+    assert report.rows_suppressed == 6
+    (requirement,) = report.requirements
+    assert (requirement.entity, requirement.measured) == ("person", 10)
+    sex = report.quasi_identifiers[0]
+    assert [count.rows_in for count in sex.distribution] == [None, None, None], "six rows of one person are few"
+    assert "LONELY" not in "".join(texts(report).values())
+    assert "of people, named by" in report.to_html()
+
+
+def test_the_original_by_label_is_told_where_enough_rows_were_left_out() -> None:
+    """By hand: 30 of A and 30 of B; six of A alone are left out (each with a zip of its own), none of B."""
+    rows = [{"town": "AB"[number % 2], "zip": 1} for number in range(60)]
+    rows += [{"town": "A", "zip": 2 + number} for number in range(6)]
+    report = kanon.report(
+        pd.DataFrame(rows),
+        quasi_identifiers=["town", "zip"],
+        hierarchies={"town": "flat", "zip": "flat"},
+        max_suppressed=0.2,
+    )
+    town, code = report.quasi_identifiers
+    assert [(count.label, count.rows_in, count.rows_out) for count in town.distribution] == [
+        *(("A", 36, 30), ("B", 30, 30)),
+        (None, 0, 0),
+    ]
+    assert [(count.kind, count.rows_in, count.rows_out) for count in code.distribution] == [
+        *(("label", 60, 60), ("left out", 6, 0)),
+    ]
+
+
+# Numbers that are not told
+
+
+@pytest.mark.parametrize(
+    ("cells", "hidden"),
+    [
+        ([0, 0, 0], [False, False, False]),
+        ([7, 0, 9], [False, False, False]),
+        ([3, 0, 9], [True, True, True]),  # 3 alone is the total less 9
+        ([3, 4, 9], [True, True, False]),  # together 7
+        ([4, 4, 9, 6, 0], [True, True, False, False, True]),
+        ([1, 0, 9, 6], [True, True, False, True]),  # 1 is too few: 6 is hidden with it
+        ([2], [True]),
+    ],
+)
+def test_what_is_hidden_by_hand(cells: list[int], hidden: list[bool]) -> None:
+    assert hidden_cells([Cell(rows, rows) for rows in cells], K) == hidden
+
+
+@settings(max_examples=500)
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(1, 4)), min_size=1, max_size=8), st.integers(2, 6), st.booleans()
+)
+def test_no_small_number_is_found_by_subtraction(drawn: list[tuple[int, int]], k: int, by_people: bool) -> None:
+    """What is told is none, or k at least; what is hidden, whose sum the total gives away, is k at least, or all."""
+    cells = [Cell(rows, -(-rows // each)) for rows, each in drawn]
+    hidden = hidden_cells(cells, k, by_people=by_people)
+
+    def members(cell: Cell) -> int:
+        return cell.people if by_people else cell.rows
+
+    assert all(
+        members(cell) == 0 or members(cell) >= k for cell, is_hidden in zip(cells, hidden, strict=True) if not is_hidden
+    )
+    if any(hidden) and not all(hidden):
+        together = [cell for cell, is_hidden in zip(cells, hidden, strict=True) if is_hidden]
+        assert len(together) > 1
+        assert sum(cell.rows for cell in together) >= k
+        assert not by_people or max(cell.people for cell in together) >= k
+    assert any(hidden) == any(0 < members(cell) < k for cell in cells)
+
+
+# What may be handed in
+
+
+HOSTILE = ["<script>alert(1)</script>", "a\"b'c", "x|y`z*", "]]>&amp;", "select", "\u202eturned", "tab\tnew\nline"]
+
+
+def test_hostile_names_and_labels_are_text() -> None:
+    frame = pd.DataFrame({name: [name] * 10 for name in HOSTILE})
+    report = kanon.report(frame, quasi_identifiers=HOSTILE, hierarchies=dict.fromkeys(HOSTILE, "flat"))
+    page, text = report.to_html(), report.to_markdown()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "\u202e" not in page + text
+    assert "<script" not in re.sub(r"```.*?\n```", "", text, flags=re.DOTALL).replace("\\<", "")
+    assert json.loads(report.to_json())["attributes"][0]["name"] == HOSTILE[0]
+
+
+@pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
+def test_a_table_without_rows_has_a_report(algorithm: str) -> None:
+    frame = pd.DataFrame(
+        {"age": pd.Series([], dtype="Int64"), "sex": pd.Series([], dtype="string"), "d": pd.Series([], dtype="string")}
+    )
+    report = kanon.report(frame, quasi_identifiers=["age", "sex"], sensitive=["d"], algorithm=algorithm)
+    assert (report.rows_in, report.rows_out, report.classes, report.smallest_class) == (0, 0, 0, None)
+    assert report.curve == ()
+    for text in texts(report).values():
+        assert "no rows" in text or '"rows_in": 0' in text
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_values_of_every_kind_are_compared(kanon: Kanon) -> None:
+    with duckdb.connect("all.duckdb") as connection:
+        connection.execute(
+            """
+            CREATE TABLE t AS SELECT
+              CASE WHEN i % 4 = 0 THEN NULL ELSE i % 2 END AS q,
+              CASE i % 5 WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN '-inf'::DOUBLE WHEN 2 THEN -0.0 END AS f,
+              CASE WHEN i % 3 = 0 THEN 170141183460469231731687303715884105727::HUGEINT END AS h,
+              DATE '0001-01-01' + i::INTEGER AS d, ['a', NULL, 'ß' || i] AS l, '' AS e, i % 2 = 0 AS b, 'a,"b' AS c
+            FROM range(40) numbers(i)
+            """
+        )
+    options = ["--qi", "q", "--rest", "keep"]
+    assert kanon("anonymize", "all.duckdb", "t", *options, "--into", "r", "-q").code == 0
+    assert kanon("anonymize", "all.duckdb", "t", *options, "--out", "r.csv", "-q").code == 0
+    for release in ("r", "r.csv"):
+        ended = kanon("report", "all.duckdb", "t", *options, "--release", release, "--out", f"{release}.html")
+        assert ended.code == 0, ended.err
+
+
+def test_means_cannot_be_measured_and_the_report_says_so() -> None:
+    frame = pd.DataFrame({"age": [1, 2, 4, 8, 16, 32, 64, 128, 256, 513], "d": list("ababababab")})
+    report = kanon.report(frame, quasi_identifiers=["age"], sensitive=["d"], algorithm="mondrian", numbers="mean")
+    assert report.measures is None
+    assert [attack.succeeded for attack in report.attacks] == [None]
+    assert "could not be measured" in report.to_html()
+
+
+# The command
+
+
+def test_what_the_command_refuses(town: Path, kanon: Kanon) -> None:
+    for arguments, said in [
+        ([], "Say where the report should go"),
+        (["--out", "report.pdf"], "not known by its suffix"),
+        (["--out", "nowhere/report.html"], "does not exist"),
+        (["--out", "streets.html", "--release", "streets.html"], "cannot be the report too"),
+        (["--out", "report.html", "--release", "nothing"], "no table or view 'nothing'"),
+        (["--out", "report.html", "--release", "people"], "is the original"),
+        (["--out", "report.html", "--sql"], "do not go together"),
+    ]:
+        ended = kanon("report", town, "people", *DROPPED, *arguments)
+        assert ended.code in {2, 3}, said
+        assert said in ended.err
+    (town.parent / "report.html").write_text("mine")
+    ended = kanon("report", town, "people", *DROPPED, "--out", "report.html")
+    assert (ended.code, "exists already" in ended.err) == (2, True)
+    assert (town.parent / "report.html").read_text() == "mine"
+    assert kanon("report", town, "people", *DROPPED, "--out", "report.html", "--replace").code == 0
+
+
+def test_the_sql_of_a_report_is_what_is_run(town: Path, kanon: Kanon) -> None:
+    ended = kanon("report", town, "people", *DROPPED, "--sql")
+    assert ended.code == 0
+    assert "-- the rows that were left out" in ended.out
+    assert not list(town.parent.glob("*.html"))
+
+
+def test_nothing_is_left_in_the_database(town: Path, kanon: Kanon) -> None:
+    before = town.read_bytes()
+    assert kanon("report", town, "people", *DROPPED, "--out", "report.html").code == 0
+    assert town.read_bytes() == before
+    assert sorted(path.name for path in town.parent.iterdir()) == ["report.html", "streets.csv", "town.duckdb"]
+
+
+def test_a_release_of_the_library_has_a_report(town: Path) -> None:
+    with duckdb.connect(str(town)) as connection, kanon.anonymize(connection, "people", **asked()) as release:
+        report = release.report()
+        assert report.published is None
+        release.to_table("released")
+        tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        assert {"people", "released"} <= tables
+        assert not any(name.startswith(("kanon_reported", "kanon_left_out")) for name in tables)
+    for suffix in FORMATS:
+        report.write(town.parent / f"report{suffix}")
+    assert json.loads((town.parent / "report.json").read_text(encoding="utf-8"))["rows_out"] == 40
+
+
+# As it is published
+
+
+@pytest.mark.parametrize("where", [["--into", "released"], ["--out", "released.csv"], ["--into", "v", "--as", "view"]])
+def test_a_report_is_written_as_the_release_is_published(town: Path, kanon: Kanon, where: list[str]) -> None:
+    options = [*KEPT, *where, "--asked-by", "The <board>", "--report", "report.json", "-q"]
+    ended = kanon("anonymize", town, "people", *options)
+    assert ended.code == 0, ended.err
+    found = json.loads((town.parent / "report.json").read_text(encoding="utf-8"))
+    assert (found["published"], found["asked_by"], found["rows_out"]) == (where[1], "The <board>", 40)
+    assert found["search"]["seed"] == 3
+    (town.parent / "again.toml").write_text(found["policy"], encoding="utf-8")
+    again = kanon("report", town, "people", "--policy", "again.toml", "--format", "json")
+    assert again.code == 0, again.err
+    assert again.json["fingerprints"]["rows of the release"] == found["fingerprints"]["rows of the release"]
+    assert again.json["published"] == where[1]
+
+
+def test_in_place_figures_are_of_the_original_that_is_gone(town: Path, kanon: Kanon) -> None:
+    ended = kanon("anonymize", town, "people", *DROPPED, "--in-place", "--report", "report.html", "-q")
+    assert ended.code == 0, ended.err
+    page = (town.parent / "report.html").read_text(encoding="utf-8")
+    assert "took the place of its table" in page
+    assert "42" in page
+    assert [marker for marker in MARKERS if re.search(rf"(?<![\w.]){marker}", page)] == []
+    with duckdb.connect(str(town), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM people").fetchone() == (40,)
+
+
+def test_what_does_not_go_with_a_report_is_refused(town: Path, kanon: Kanon) -> None:
+    for arguments, said in [
+        (["--into", "r", "--asked-by", "me"], "give --report FILE too"),
+        (["--into", "r", "--report", "r.txt"], "not known by its suffix"),
+        (["--out", "r.json", "--report", "r.json"], "cannot be the report too"),
+        (["--sql", "--report", "r.html"], "do not go together"),
+        (["--in-place", "--dry-run", "--report", "r.html"], "do not go together"),
+    ]:
+        ended = kanon("anonymize", town, "people", *DROPPED, *arguments)
+        assert (ended.code, said in ended.err) == (2, True), ended.err
+    assert sorted(path.name for path in town.parent.iterdir()) == ["streets.csv", "town.duckdb"]
