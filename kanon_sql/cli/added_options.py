@@ -15,6 +15,7 @@ def with_options(
     options: Mapping[str, Any],
     call: Callable[[dict[str, Any], dict[str, Any]], None],
     gathered: tuple[str, ...] = (),
+    after: str | None = None,
 ) -> Callable[..., None]:
     """Return a command that takes more options.
 
@@ -23,6 +24,7 @@ def with_options(
         options: by parameter, its annotation for typer; each is None where nobody gives it.
         call: called with the values of these options, and with the other parameters of the command.
         gathered: parameters of the command that ``call`` fills, and that no person gives.
+        after: the parameter of the command that they follow in its help; None: the last one.
     """
 
     @wraps(command)
@@ -34,7 +36,13 @@ def with_options(
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
         for name, option in options.items()
     ]
-    kept = [parameter for name, parameter in own.parameters.items() if name not in gathered]
-    extended.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]  # what typer reads
-    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in (*kept, *added)}
+    kept = {
+        name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in own.parameters.items()
+        if name not in gathered
+    }
+    place = len(kept) if after is None else [*kept].index(after) + 1
+    parameters = [*[*kept.values()][:place], *added, *[*kept.values()][place:]]
+    extended.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
+    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return extended

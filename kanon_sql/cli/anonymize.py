@@ -23,42 +23,22 @@ from kanon_sql.cli.destination_options import (
     save_policy_as,
 )
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
-from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
-    ChooseOption,
-    CutOption,
     DialectOption,
-    EntityOption,
     FormatOption,
-    HierarchiesOption,
-    HierarchyOption,
-    IdOption,
-    KeyFileOption,
-    KOption,
-    LabelsOption,
-    MaxSuppressedOption,
-    MeasureOption,
-    NumbersOption,
-    PairsOption,
-    PolicyOption,
-    PseudonymizeOption,
-    QiOption,
     QuietOption,
     ReplaceOption,
-    SensitiveOption,
     SourceArgument,
     TableArgument,
     VerboseOption,
-    assignments,
-    overridden,
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, visible
+from kanon_sql.cli.policy_options import AskedPolicy
 from kanon_sql.cli.release_tables import print_release
 from kanon_sql.cli.report_option import AskedByOption, ReportAsked
 from kanon_sql.destination import Destination
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
-from kanon_sql.policy import Algorithm, Policy, read_policy
 from kanon_sql.progress import Progress
 from kanon_sql.release import Release
 
@@ -96,45 +76,6 @@ def anonymize_command(
     context: typer.Context,
     source: SourceArgument,
     table: TableArgument = None,
-    identifying: IdOption = None,
-    quasi_identifiers: QiOption = None,
-    sensitive: SensitiveOption = None,
-    rest: Annotated[
-        Literal["keep", "drop"] | None, typer.Option("--rest", help="What happens to columns without a role.")
-    ] = None,
-    entity: EntityOption = None,
-    pseudonymize: PseudonymizeOption = None,
-    key_file: KeyFileOption = None,
-    k: KOption = None,
-    max_suppressed: MaxSuppressedOption = None,
-    algorithm: Annotated[
-        Algorithm | None, typer.Option("--algorithm", help="How to search (default: optimal).")
-    ] = None,
-    measure: MeasureOption = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            help="Of the search alone (not of reading and publishing): then take the best release so far, with its "
-            "proven gap.",
-        ),
-    ] = None,
-    sample_rate: Annotated[
-        float | None,
-        typer.Option("--sample-rate", metavar="SHARE", help="Of rows on which spolg chooses its path (0.01)."),
-    ] = None,
-    choose: ChooseOption = None,
-    cut: CutOption = None,
-    labels: LabelsOption = None,
-    numbers: NumbersOption = None,
-    pairs: PairsOption = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Of the order of rows, and of random choices; drawn if not given.")
-    ] = None,
-    hierarchy: HierarchyOption = None,
-    hierarchies: HierarchiesOption = None,
-    policy_file: PolicyOption = None,
     save_policy: Annotated[
         Path | None,
         typer.Option("--save-policy", metavar="FILE", help="Write what was asked for as a kanon.toml."),
@@ -163,14 +104,13 @@ def anonymize_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
     *,
-    models: AskedModels,
-    population: str | None,
+    asked: AskedPolicy,
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
-    base, in_file = read_policy(policy_file) if policy_file is not None else (Policy(), Destination())
-    asked = InPlaceAsked(in_place, backup, dry_run)
-    destination = asked_destination(in_file, into, kind, out, asked, replace_existing=replace_existing)
+    base, in_file = asked.read()
+    how = InPlaceAsked(in_place, backup, dry_run)
+    destination = asked_destination(in_file, into, kind, out, how, replace_existing=replace_existing)
     if sql is None and not destination.is_somewhere:
         raise UsageError(
             "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only."
@@ -178,42 +118,12 @@ def anonymize_command(
     if save_policy is not None:
         check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
     reported = ReportAsked(report_file, asked_by, replace=replace_existing)
-    reported.check([source, destination.out, destination.backup, save_policy, policy_file, key_file])
+    reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
     changes_source = destination.into is not None or destination.in_place
     opened = open_source(source, table, writable=changes_source and sql is None)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
-        policy = overridden(
-            base,
-            opened.columns,
-            roles={
-                "identifying": identifying,
-                "quasi_identifiers": quasi_identifiers,
-                "sensitive": sensitive,
-                "pseudonymize": pseudonymize,
-            },
-            rest=rest,
-            entity=entity,
-            k=k,
-            models=models,
-            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
-            settings={
-                "hierarchy_directory": hierarchies and hierarchies.absolute(),
-                "max_suppressed": max_suppressed,
-                "algorithm": algorithm,
-                "measure": measure,
-                "time_limit": time_limit,
-                "sample_rate": sample_rate,
-                "choose": choose,
-                "cut": cut,
-                "labels": labels,
-                "numbers": numbers,
-                "pairs": pairs,
-                "seed": seed,
-                "population": population,
-                "key_file": key_file and key_file.absolute(),
-            },
-        )
+        policy = asked.over(base, opened.columns)
         check_key_file(policy, destination, save_policy)
         if sql is None:
             check_destination(opened, destination)

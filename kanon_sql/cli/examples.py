@@ -28,6 +28,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         f"kanon measure {_DEMO} --qi birth_date,sex,zip",
     ),
     "attack": (f"kanon attack {_RELEASED} {_QI} --original admissions --sensitive diagnosis",),
+    "report": (
+        f"kanon report {_DEMO} --policy kanon.toml --out report.html",
+        f"kanon report {_DEMO} --qi birth_date,sex --rest drop -k 10 --format json",
+    ),
     "compare": (f"kanon compare {_DEMO} --qi birth_date,sex -k 5,20 --algorithm optimal,datafly",),
     "lattice": (f"kanon lattice {_DEMO} --qi birth_date,sex -k 5 --max-suppressed 0",),
     "ledger": ("kanon ledger kanon_demo.duckdb",),

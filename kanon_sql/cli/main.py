@@ -27,6 +27,7 @@ from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
 from kanon_sql.cli.model_options import with_models
+from kanon_sql.cli.policy_options import with_policy
 from kanon_sql.cli.report import report_command
 from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
@@ -46,11 +47,11 @@ hierarchy_app = typer.Typer(
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo_command,
-    "anonymize": with_models(anonymize_command),
+    "anonymize": with_policy(anonymize_command),
     "check": with_models(check_command),
     "measure": measure_command,
     "attack": attack_command,
-    "report": report_command,
+    "report": with_policy(report_command),
     "ledger": ledger_command,
     "clean": clean_command,
     "lattice": with_models(lattice_command),
