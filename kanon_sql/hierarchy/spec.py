@@ -50,11 +50,15 @@ class FileRule:
         if self.path.parent == data_directory("hierarchies"):
             return f"ready:{self.path.stem}"
         here = Path.cwd()
-        return self.at(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path)
+        return self.with_path(str(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path))
 
-    def at(self, path: Path | str) -> str:
-        """Return the text of the rule with the path written in another way."""
-        return str(path) if self.part is None else f"{path}#{self.part}"
+    def absolute(self) -> str:
+        """Return the rule as text that means the same from any directory."""
+        return self.with_path(str(self.path.absolute()))
+
+    def with_path(self, path: str) -> str:
+        """Return the rule as text, with its file written as given."""
+        return path if self.part is None else f"{path}#{self.part}"
 
 
 @dataclass(frozen=True)
