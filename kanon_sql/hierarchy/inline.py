@@ -4,6 +4,9 @@ age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin
 zip = { mask = "right", counts = [1, 2, 4] }
 birth = { date = ["month", "year"] }
 income = { round = [2, 3] }
+cost = { steps = true, from = 100 }
+height = { quantiles = [16, 8, 4] }
+code = { prefixes = [3, 1] }                    # or true: as the data ask for
 sex = { flat = true }
 country = { ready = "country" }
 job = { file = "trees.xml", attribute = "job" }
@@ -26,6 +29,9 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
     "mask": ("counts",),
     "date": (),
     "round": (),
+    "steps": ("from",),
+    "quantiles": (),
+    "prefixes": (),
     "flat": (),
     "ready": (),
     "file": ("attribute",),
@@ -88,6 +94,21 @@ def _round(table: Table, where: str) -> str:
     return f"round:{_numbers(table['round'], f'{where}.round')}"
 
 
+def _steps(table: Table, where: str) -> str:
+    _require_true(table["steps"], f"{where}.steps")
+    return f"steps:from={_number(table['from'], f'{where}.from')}" if "from" in table else "steps"
+
+
+def _quantiles(table: Table, where: str) -> str:
+    return f"quantiles:{_numbers(table['quantiles'], f'{where}.quantiles')}"
+
+
+def _prefixes(table: Table, where: str) -> str:
+    if table["prefixes"] is True:
+        return "prefixes"
+    return f"prefixes:{_numbers(table['prefixes'], f'{where}.prefixes')}"
+
+
 def _flat(table: Table, where: str) -> str:
     _require_true(table["flat"], f"{where}.flat")
     return "flat"
@@ -108,6 +129,9 @@ _WRITE: Mapping[str, Callable[[Table, str], str]] = {
     "mask": _mask,
     "date": _date,
     "round": _round,
+    "steps": _steps,
+    "quantiles": _quantiles,
+    "prefixes": _prefixes,
     "flat": _flat,
     "ready": _ready,
     "file": _file,
