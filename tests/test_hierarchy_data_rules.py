@@ -65,6 +65,18 @@ def test_steps_of_what_is_no_number() -> None:
     assert labels("steps", "INTEGER", [None]) == {None: ["*"] * 4}
 
 
+def test_steps_of_the_largest_numbers() -> None:
+    huge = 10**37 + 1
+    assert labels("steps", "HUGEINT", [huge, 3])[huge][0] == f"{10**37}-{2 * 10**37 - 1}"
+    assert labels("steps", "HUGEINT", [2**127 - 1, 3])[3][0] == "2-4"
+    assert labels("steps", "DECIMAL(38, 2)", [10**35, "0.5"])[Decimal(10**35)][0] == f"[{10**35}, {2 * 10**35})"
+    assert labels("quantiles:2", "HUGEINT", [10**37, 10**37 + 2])[10**37][0] == f"<{10**37 + 2}"
+    assert (
+        labels("quantiles:2", "DECIMAL(38, 37)", ["0." + "1" * 37, "9." + "1" * 37])[Decimal("0." + "1" * 37)][0]
+        == "<5"
+    )
+
+
 def stepped(value: int, level: int) -> tuple[int, int]:
     """Return the bounds of the step of a positive whole number."""
     power = 10 ** (len(str(value)) - 1)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
-_DEEPEST = 100
+DEEPEST = 100
+"""Levels that a tree may have."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ def tree_of(root: IntervalNode, name: str, notes: tuple[str, ...] = ()) -> Inter
 
 
 def _ordered(node: IntervalNode, depth: int) -> IntervalNode:
-    if depth > _DEEPEST:
-        raise BrokenError(node.place, f"the tree is more than {_DEEPEST} levels high")
+    if depth > DEEPEST:
+        raise BrokenError(node.place, f"the tree is more than {DEEPEST} levels high")
     children = sorted(node.children, key=lambda child: (child.interval.low, child.interval.low_open))
     return IntervalNode(node.interval, tuple(_ordered(child, depth + 1) for child in children), node.place)
 
