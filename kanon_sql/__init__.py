@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
+    from kanon_sql.hierarchy_exporter import export_hierarchy
     from kanon_sql.in_place.clean import Cleaned, clean
     from kanon_sql.measurer import Measured, measure
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
@@ -78,6 +79,7 @@ _HOME = {
     "Cleaned": "in_place.clean",
     "clean": "in_place.clean",
     "InPlace": "published",
+    "export_hierarchy": "hierarchy_exporter",
     "forget": "bookkeeping.listing",
     "Remembered": "bookkeeping.listing",
     "NoRoomError": "errors",
@@ -165,6 +167,7 @@ __all__ = [
     "attack",
     "check",
     "clean",
+    "export_hierarchy",
     "forget",
     "ledger",
     "measure",

@@ -11,6 +11,7 @@
     [hierarchies]
     directory = "hierarchies"           # files <column>.csv or *_hierarchy_<column>.csv
     birth_date = "date:month,year"      # a rule, or a file; a column called directory has it in [hierarchies.columns]
+    age = { intervals = [5, 10], top = 90 }     # or a table (see kanon_sql.hierarchy.inline)
 
     [privacy]
     k = 5
@@ -46,6 +47,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from kanon_sql.cutting import OPTIONS, Cutting, cutting_of
 from kanon_sql.destination import Destination
 from kanon_sql.errors import PolicyError, SourceError, UsageError
+from kanon_sql.hierarchy.inline import rule_text
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
@@ -324,7 +326,7 @@ def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
     apart = settings.pop("columns") if isinstance(settings.get("columns"), dict) else {}
     if twice := sorted(settings.keys() & apart.keys()):
         raise PolicyError(f"[hierarchies] and [hierarchies.columns] both give a hierarchy for column {twice[0]!r}.")
-    return {name: _checked(rule, str, f"hierarchies.{name}") for name, rule in (settings | apart).items()}, files
+    return {name: rule_text(rule, f"hierarchies.{name}") for name, rule in (settings | apart).items()}, files
 
 
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
@@ -373,4 +375,4 @@ def _moved(rule: str, old: Path, new: Path) -> str:
         return rule
     path = os.path.relpath(parsed.path, new)
     # A file may be called like a rule: ./flat is the file.
-    return parsed.at(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./
+    return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./

@@ -259,6 +259,11 @@ def test_a_tree_of_intervals_is_recognised_and_read(
         ),
         ('{"hierType":"distinct",\n"level1":{"A":"a"}}', ", line 2: the children of a parent of level1 are no list"),
         ('{"hierType":"range","level1":{"young":["1-2"]}}', ", line 1: a range is written with its bounds"),
+        (
+            "range\nname x\n\n" + "".join(f"0,{n + 1} has 0,{n}\n" for n in range(1, 3000)),
+            ": the tree is more than 100 levels high",
+        ),
+        ("range\nname x\n\n0,1 has 0,2\n0,2 has 0,1\n0,9 has 0,3\n0,3 has 0,1\n", "levels high, or a range is its own"),
         # UTD
         (DTD, ", line 2: this XML has a DTD"),
         (UTD.replace("int='1'/></map><vgh", "int='0'/></map><vgh"), ", line 7: another category has this int already"),
@@ -268,6 +273,10 @@ def test_a_tree_of_intervals_is_recognised_and_read(
         (UTD.replace("(50:100)", "[50:100)"), ", line 16: this interval overlaps the one before it"),
         (UTD.replace("[25:50]", "[50:25]"), ", line 15: no number lies in this interval"),
         (UTD.replace("</vgh>\n  </att>", "</vgh>\n"), ", line 19: this is not XML"),
+        (
+            UTD.replace("<node value='[0:25)'/>", "<node value='[0:25)'>" * 200 + "</node>" * 200),
+            "more than 100 levels",
+        ),
         ("<config>\n<qid/>\n</config>", ", line 1: no attribute under qid has a hierarchy"),
         ("<?xml version='1.0'?>\n<html/>", ", line 2: this XML is no configuration"),
         (CONFIG.replace("25:50", "25-50"), ", line 2: intervals are written"),
@@ -410,4 +419,4 @@ def test_the_command_line_says_which_format_it_was(clinic: Path, in_tmp: Path, k
     assert [shape["format"] for shape in loaded] == ["rows in JSON (ARXaaS)", "UTD XML"]
     ended = kanon("anonymize", clinic, "--qi", "sex", "--rest", "drop", "--hierarchy", "sex=sex.json", "--out", "a.csv")
     assert ended.code == 0
-    assert "sex (sex.json): it has 2 roots, and a common root * was put above them." in ended.err
+    assert "sex: it has 2 roots, and a common root * was put above them." in ended.err

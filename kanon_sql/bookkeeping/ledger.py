@@ -216,10 +216,7 @@ class Ledger:
     def _hierarchies(self) -> tuple[KeptHierarchy, ...]:
         source, hierarchies = self.prepared.source, self.publication.hierarchies
         rules = given_rules(source, [hierarchy.column for hierarchy in hierarchies], self.policy)
-        texts = {
-            name: rule.at(rule.path.absolute()) if isinstance(rule, FileRule) else str(rule)
-            for name, rule in rules.items()
-        }
+        texts = {name: rule.absolute() if isinstance(rule, FileRule) else str(rule) for name, rule in rules.items()}
         return tuple(
             KeptHierarchy(
                 hierarchy.column.name,

@@ -158,7 +158,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
                 f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen by its type ({column.type})."
             )
         for note in hierarchy.notes:
-            talk.note(f"{hierarchy.column.name} ({hierarchy.origin}): {note}.")
+            talk.note(f"{hierarchy.column.name}: {note}.")
     if release.rows_in == 0:
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
     if release.result.stopped is not None:

@@ -46,6 +46,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         f"kanon hierarchy build {_DEMO} cost=intervals:500,1000,5000:top=10000 zip=mask:right:1,2,4",
         f"kanon hierarchy build {_DEMO} department=flat --out department.csv",
     ),
+    "hierarchy export": (
+        f"kanon hierarchy export {_DEMO} zip --out zip.csv",
+        "kanon hierarchy export ready:us_state --out us_state.csv",
+    ),
     "hierarchy load": (f"kanon hierarchy load {_DEMO} department=department.csv",),
 }
 """By command, what can be typed after ``kanon demo``; those of a command may rest on those of the ones before it."""

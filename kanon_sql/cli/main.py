@@ -22,6 +22,7 @@ from kanon_sql.cli.demo import demo_command
 from kanon_sql.cli.examples import epilog
 from kanon_sql.cli.hierarchy import check_command as fit_command
 from kanon_sql.cli.hierarchy import list_command, show_command
+from kanon_sql.cli.hierarchy_export import export_command
 from kanon_sql.cli.hierarchy_store import build_command, load_command
 from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
@@ -63,6 +64,7 @@ _HIERARCHY_COMMANDS: dict[str, Callable[..., None]] = {
     "check": fit_command,
     "load": load_command,
     "build": build_command,
+    "export": export_command,
 }
 for name, command in _COMMANDS.items():
     app.command(name, epilog=epilog(name))(with_resources(command))

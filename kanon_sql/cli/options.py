@@ -306,4 +306,4 @@ def _from_anywhere(rule: str) -> str:
     """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
     parsed = parse_rule(rule)
     ready = rule.startswith("ready:")  # a saved policy must not name a file inside this installation
-    return parsed.at(parsed.path.absolute()) if isinstance(parsed, FileRule) and not ready else rule
+    return parsed.absolute() if isinstance(parsed, FileRule) and not ready else rule

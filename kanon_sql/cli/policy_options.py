@@ -70,9 +70,7 @@ _OPTIONS: dict[str, Any] = {
     "labels": LabelsOption,
     "numbers": NumbersOption,
     "pairs": PairsOption,
-    "seed": Annotated[
-        int | None, typer.Option("--seed", help="Of the order of rows, and of random choices.")
-    ],
+    "seed": Annotated[int | None, typer.Option("--seed", help="Of the order of rows, and of random choices.")],
     "hierarchy": HierarchyOption,
     "hierarchies": HierarchiesOption,
     "policy_file": PolicyOption,

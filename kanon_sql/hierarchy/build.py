@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.facts import NUMBERS, exact_number, exact_places
+from kanon_sql.hierarchy.numbers import NUMBERS, exact_number, exact_places
 from kanon_sql.hierarchy.pieces import (
     ROOT,
     VALUE,
@@ -26,11 +26,14 @@ from kanon_sql.hierarchy.pieces import (
     text_of,
     with_levels,
 )
+from kanon_sql.hierarchy.rules.cuts import CutsRule
+from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
+from kanon_sql.hierarchy.rules.quantiles import QuantileRule
+from kanon_sql.hierarchy.rules.steps import StepRule
 from kanon_sql.hierarchy.spec import (
     BuiltRule,
     DateRule,
     DateUnit,
-    FlatRule,
     IntervalRule,
     MaskRule,
     RoundRule,
@@ -51,7 +54,7 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
     Raises:
         HierarchyError: the rule is for columns of another type.
     """
-    _require_fit(rule, column)
+    require_fit(rule, column)
     values = distinct_values(column, source)
     match rule:
         case IntervalRule():
@@ -62,16 +65,28 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
             labels = _masks(rule, column, facts.longest)
         case DateRule():
             labels = [_date_label(unit) for unit in rule.units]
-        case FlatRule():
+        case StepRule():
+            labels = rule.labels(column, facts)
+        case CutsRule():
+            labels = rule.labels(column)
+        case PrefixesRule():
+            labels = rule.labels()
+        case _:
             labels = []
     return with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
 
 
-def _require_fit(rule: BuiltRule, column: Column) -> None:
-    """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail."""
+def require_fit(rule: BuiltRule, column: Column) -> None:
+    """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail.
+
+    Raises:
+        HierarchyError: it is, with what to do.
+    """
     match rule:
-        case IntervalRule() | RoundRule():
+        case IntervalRule() | RoundRule() | StepRule() | QuantileRule():
             wanted, families = "numbers", NUMBERS
+        case PrefixesRule():
+            wanted, families = "texts", frozenset({"text"})
         case DateRule():
             wanted, families = "dates", _DATES
         case _:
@@ -87,6 +102,8 @@ def _instead(column: Column, wanted: str) -> str:
     """Return what to do about a column that does not hold the numbers or dates that its rule wants."""
     if column.family in _DATES:
         return "use a date rule, such as date:month,year"
+    if wanted == "texts":
+        return "use mask, or intervals of numbers"
     if wanted == "dates":
         others = "use intervals or mask" if column.family in NUMBERS else "use mask or flat"
         return f"cast the column to DATE, or {others}"

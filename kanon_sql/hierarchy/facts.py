@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.hierarchy.numbers import NUMBERS, exact_number
+from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
+from kanon_sql.hierarchy.rules.steps import StepRule
 from kanon_sql.hierarchy.spec import IntervalRule, MaskRule
 
 if TYPE_CHECKING:
@@ -16,12 +19,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.spec import BuiltRule
-
-NUMBERS = frozenset({"integer", "decimal", "float"})
-"""Families of types whose values are numbers."""
-
-EXACT_PLACES = 10
-"""Decimal places that a floating point number keeps; intervals and rounding are exact to this."""
 
 
 @dataclass(frozen=True)
@@ -37,23 +34,6 @@ class Facts:
     maximum: Decimal | None = None
     shortest: int = 0
     longest: int = 0
-
-
-def exact_number(value: exp.Expr, column: Column, places: int = 0, digits: int = 38) -> exp.Expr:
-    """Return a value as a decimal of ``exact_places``, rounded; NULL where there is none (NaN, infinity, too large)."""
-    kept = exact_places(column, places)
-    return exp.TryCast(this=value, to=exp.DataType.build(f"DECIMAL({digits}, {kept})", dialect="duckdb"))
-
-
-def exact_places(column: Column, places: int) -> int:
-    """Return how many decimal places values of a column keep, where a rule needs some: all, but for floating point."""
-    match column.family:
-        case "integer":
-            return places
-        case "decimal":
-            return max(places, _scale(column))
-        case _:
-            return max(places, EXACT_PLACES)
 
 
 def column_facts(
@@ -81,11 +61,11 @@ def column_facts(
 def _asked(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:
     """Return the aggregates that a rule needs, by the fact that each tells: to write values as text takes long."""
     value = sql.column(column.name, "source")
-    if isinstance(rule, MaskRule):
+    if isinstance(rule, MaskRule) or (isinstance(rule, PrefixesRule) and not rule.lengths):
         return {"longest": exp.Max(this=_length(value))}
     if rule is None and column.family == "text":
         return {"shortest": exp.Min(this=_length(value)), "longest": exp.Max(this=_length(value))}
-    if (rule is None or isinstance(rule, IntervalRule)) and column.family in NUMBERS:
+    if (rule is None or isinstance(rule, IntervalRule | StepRule)) and column.family in NUMBERS:
         number = exact_number(value, column)
         return {"minimum": exp.Min(this=number), "maximum": exp.Max(this=number.copy())}
     return {}
@@ -93,9 +73,3 @@ def _asked(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:
 
 def _length(value: exp.Expr) -> exp.Expr:
     return exp.Length(this=sql.cast(value.copy(), "VARCHAR"))
-
-
-def _scale(column: Column) -> int:
-    """Return the decimal places of a DECIMAL type; of one that does not say, those that floating point keeps."""
-    parameters = exp.DataType.build(column.type, dialect="duckdb").expressions
-    return int(parameters[1].name) if len(parameters) > 1 else EXACT_PLACES

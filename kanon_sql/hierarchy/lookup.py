@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.errors import ComputationError, HierarchyError
-from kanon_sql.hierarchy.build import VALUE, built_query, level_name
+from kanon_sql.hierarchy.build import VALUE, built_query, level_name, require_fit
+from kanon_sql.hierarchy.by_data import settle
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
 from kanon_sql.hierarchy.code import CodeWord, code_words, coded_query
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
@@ -106,10 +107,13 @@ def build_hierarchy(
         HierarchyError: the rule is for columns of another type, or has no labels for some values, or the levels do not
             nest.
     """
-    definition = built_query(rule, column, source, facts)
-    height = len(definition.selects) - 1
+    require_fit(rule, column)
     try:
-        return _coded(engine, column, definition, height, ROOT, str(rule), definition=definition, chosen=chosen)
+        settled = settle(engine, source, column, rule, facts)
+        query = built_query(settled.rule, column, source, facts)
+        height = len(query.selects) - 1
+        made = _coded(engine, column, query, height, ROOT, settled.origin, definition=query, chosen=chosen)
+        return replace(made, notes=settled.notes)
     except ComputationError:
         if chosen and not isinstance(rule, FlatRule):  # nobody asked for this rule
             return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)

@@ -52,7 +52,7 @@ def _text_of(path: Path) -> str:
         raise SourceError(f"Hierarchy file {path} does not exist.") from None
     except OSError as error:
         raise SourceError(f"Hierarchy file {path} cannot be read: {error.strerror}.") from None
-    if raw.startswith((b"\xac\xed", b"PK")):
+    if raw.startswith((b"\xac\xed", b"PK\x03\x04")):
         raise HierarchyError(
             f"{path} is a binary file of ARX (.ahs or .deid). In ARX, export the hierarchy as CSV and give that file."
         )

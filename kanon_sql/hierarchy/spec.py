@@ -9,6 +9,9 @@ intervals:5,10:origin=18             ... aligned so that one interval begins at 
 mask   mask:left   mask:right:1,3,5  characters replaced by *, one more at each level or as many as listed
 date:month,quarter,year,decade       dates truncated to these units; also day and week
 round:1,2,3                          numbers rounded to tens, hundreds, thousands
+steps   steps:from=100               numbers in steps of 1, 2 and 5, then of powers of ten, then of a hundred
+quantiles:16,8,4                     numbers in so many groups of about equal counts: the data say the bounds
+prefixes   prefixes:3,1              texts by their first characters: as many as listed, or as the data ask for
 flat                                 the value itself, or *
 """
 
@@ -19,12 +22,24 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from kanon_sql.data import data_directory
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.rules.base import RuleError as _RuleError
+from kanon_sql.hierarchy.rules.base import listed as _listed
+from kanon_sql.hierarchy.rules.base import plain as _plain
+from kanon_sql.hierarchy.rules.base import require as _require
+from kanon_sql.hierarchy.rules.base import rises as _rises
+from kanon_sql.hierarchy.rules.cuts import CutsRule
+from kanon_sql.hierarchy.rules.prefixes import PrefixesRule, parse_prefixes
+from kanon_sql.hierarchy.rules.quantiles import QuantileRule, parse_quantiles
+from kanon_sql.hierarchy.rules.steps import StepRule, parse_steps
 
-RULES = "intervals:5,10  mask  date:month,year  round:1,2  flat  ready:NAME"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RULES = "intervals:5,10  mask  date:month,year  round:1,2  steps  quantiles:16,8,4  prefixes  flat  ready:NAME"
 """The rules that exist, one example of each, for messages."""
 
 _LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
@@ -50,11 +65,15 @@ class FileRule:
         if self.path.parent == data_directory("hierarchies"):
             return f"ready:{self.path.stem}"
         here = Path.cwd()
-        return self.at(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path)
+        return self.with_path(str(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path))
 
-    def at(self, path: Path | str) -> str:
-        """Return the text of the rule with the path written in another way."""
-        return str(path) if self.part is None else f"{path}#{self.part}"
+    def absolute(self) -> str:
+        """Return the rule as text that means the same from any directory."""
+        return self.with_path(str(self.path.absolute()))
+
+    def with_path(self, path: str) -> str:
+        """Return the rule as text, with its file written as given."""
+        return path if self.part is None else f"{path}#{self.part}"
 
 
 @dataclass(frozen=True)
@@ -151,7 +170,9 @@ class FlatRule:
         return "flat"
 
 
-BuiltRule = IntervalRule | MaskRule | DateRule | RoundRule | FlatRule
+BuiltRule = (
+    IntervalRule | MaskRule | DateRule | RoundRule | FlatRule | StepRule | QuantileRule | CutsRule | PrefixesRule
+)
 Rule = FileRule | BuiltRule
 
 
@@ -167,6 +188,8 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR
     """
     kind, *parts = text.split(":")
     try:
+        if kind in _PARSERS:
+            return _PARSERS[kind](parts)
         match kind:
             case "intervals":
                 return _intervals(parts)
@@ -177,9 +200,6 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR
                 _require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
                 _require(len(parts) <= 1, "after the units nothing may follow")
                 return DateRule(tuple(unit for unit in DATE_UNITS if unit in units))
-            case "round":
-                _require(len(parts) == 1, "round needs digits, as in round:1,2,3")
-                return RoundRule(tuple(int(digit) for digit in _listed(parts[0])))
             case "flat":
                 _require(not parts, "flat takes no settings")
                 return FlatRule()
@@ -222,29 +242,8 @@ def ready_made_names() -> list[str]:
     return sorted(path.stem for path in data_directory("hierarchies").glob("*.csv"))
 
 
-class _RuleError(Exception):
-    """A rule is written wrong; ``parse_rule`` says where."""
-
-
-def _require(condition: bool, otherwise: str) -> None:
-    if not condition:
-        raise _RuleError(otherwise)
-
-
-def _rises(numbers: tuple[int, ...] | list[int], *, above: int) -> bool:
-    return all(low < high for low, high in zip([above, *numbers], numbers, strict=False))
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
-
-
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"[0-9]+", text) is not None
-
-
-def _plain(number: Decimal) -> str:
-    return format(number.normalize(), "f")
 
 
 def _intervals(parts: list[str]) -> IntervalRule:
@@ -256,6 +255,11 @@ def _intervals(parts: list[str]) -> IntervalRule:
         _require(name not in settings, f"{name}= is given twice")
         settings[name] = _decimal(value)
     return IntervalRule(widths, **settings)
+
+
+def _round(parts: list[str]) -> RoundRule:
+    _require(len(parts) == 1, "round needs digits, as in round:1,2,3")
+    return RoundRule(tuple(int(digit) for digit in _listed(parts[0])))
 
 
 def _decimal(text: str) -> Decimal:
@@ -280,3 +284,11 @@ def _mask(parts: list[str]) -> MaskRule:
         "as in mask:right:1,2,4",
     )
     return MaskRule(side, tuple(int(count) for count in _listed(counts[0])) if counts else ())
+
+
+_PARSERS: dict[str, Callable[[list[str]], BuiltRule]] = {
+    "round": _round,
+    "steps": parse_steps,
+    "quantiles": parse_quantiles,
+    "prefixes": parse_prefixes,
+}

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from kanon_sql.hierarchy.formats.intervals import Interval, IntervalNode, IntervalTree, tree_of
+from kanon_sql.hierarchy.formats.intervals import DEEPEST, Interval, IntervalNode, IntervalTree, tree_of
 from kanon_sql.hierarchy.formats.parents import Pair, rows_of_pairs
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, line_place
 
@@ -124,8 +124,8 @@ def read_ranges(relations: Sequence[Relation], height: tuple[str, str] | None, n
         raise BrokenError(relations[-1].place, f"there are {len(roots)} ranges without a parent instead of one root")
 
     def node(bounds: tuple[Decimal, Decimal], place: str, depth: int, *, closed: bool) -> IntervalNode:
-        if depth > len(children):
-            raise BrokenError(place, "this range is its own ancestor")
+        if depth > DEEPEST:
+            raise BrokenError(place, f"the tree is more than {DEEPEST} levels high, or a range is its own ancestor")
         relation = children.get(bounds)
         own = Interval(*bounds, high_open=not closed)
         if relation is None:

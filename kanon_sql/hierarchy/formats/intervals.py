@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.hierarchy.formats.rows import BrokenError
 from kanon_sql.hierarchy.pieces import ROOT
+from kanon_sql.hierarchy.rules.base import MOST_DIGITS, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
-_MOST_DIGITS = 18  # before the point and after it, as of the intervals of a rule
-_DEEPEST = 100
+DEEPEST = 100
+"""Levels that a tree may have."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Interval:
 
     def __str__(self) -> str:
         left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
-        return f"{left}{_plain(self.low)}, {_plain(self.high)}{right}"
+        return f"{left}{plain(self.low)}, {plain(self.high)}{right}"
 
     @property
     def is_empty(self) -> bool:
@@ -119,8 +120,8 @@ def tree_of(root: IntervalNode, name: str, notes: tuple[str, ...] = ()) -> Inter
 
 
 def _ordered(node: IntervalNode, depth: int) -> IntervalNode:
-    if depth > _DEEPEST:
-        raise BrokenError(node.place, f"the tree is more than {_DEEPEST} levels high")
+    if depth > DEEPEST:
+        raise BrokenError(node.place, f"the tree is more than {DEEPEST} levels high")
     children = sorted(node.children, key=lambda child: (child.interval.low, child.interval.low_open))
     return IntervalNode(node.interval, tuple(_ordered(child, depth + 1) for child in children), node.place)
 
@@ -130,10 +131,10 @@ def _check(node: IntervalNode) -> None:
     if own.is_empty:
         raise BrokenError(node.place, "no number lies in this interval: its lower bound must lie below its upper one")
     for bound in (own.low, own.high):
-        fraction = _plain(bound).partition(".")[2]
-        if bound.adjusted() >= _MOST_DIGITS or len(fraction) > _MOST_DIGITS:
+        fraction = plain(bound).partition(".")[2]
+        if bound.adjusted() >= MOST_DIGITS or len(fraction) > MOST_DIGITS:
             raise BrokenError(
-                node.place, f"bounds have at most {_MOST_DIGITS} digits before the point and as many after it"
+                node.place, f"bounds have at most {MOST_DIGITS} digits before the point and as many after it"
             )
     for child in node.children:
         if not child.interval.within(own):
@@ -141,10 +142,3 @@ def _check(node: IntervalNode) -> None:
     for lower, upper in zip(node.children, node.children[1:], strict=False):
         if lower.interval.meets(upper.interval):
             raise BrokenError(upper.place, "this interval overlaps the one before it")
-
-
-def _plain(number: Decimal) -> str:
-    text = format(number, "f")
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text

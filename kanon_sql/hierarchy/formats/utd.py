@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from kanon_sql.hierarchy.formats.intervals import Interval, IntervalNode, IntervalTree, tree_of
+from kanon_sql.hierarchy.formats.intervals import DEEPEST, Interval, IntervalNode, IntervalTree, tree_of
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, rows_of
 from kanon_sql.hierarchy.formats.xml import Element, parse_xml
 from kanon_sql.hierarchy.pieces import ROOT
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAME = "UTD XML"
-_FIRST = re.compile(r"\s*<(\?xml|!|config\b)")
+_FIRST = re.compile(r"\s*<(\?xml\b|!--|!DOCTYPE\b|config\b)")
 _NUMBER = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)\s*"
 _INTERVAL = re.compile(rf"\s*([\[(]){_NUMBER}(?::{_NUMBER})?([\])])\s*")
 
@@ -119,9 +119,8 @@ def _category(entry: Element) -> _Category:
 
 
 def _node(element: Element, depth: int) -> IntervalNode:
-    most = 100
-    if depth > most:
-        raise BrokenError(element.place, f"the tree is more than {most} levels high")
+    if depth > DEEPEST:
+        raise BrokenError(element.place, f"the tree is more than {DEEPEST} levels high")
     children = tuple(_node(child, depth + 1) for child in element.named("node"))
     return IntervalNode(_interval(element), children, element.place)
 

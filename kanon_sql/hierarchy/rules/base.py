@@ -1,0 +1,44 @@
+"""How rules say that they are written wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from decimal import Decimal
+
+MOST_DIGITS = 18
+"""Before the point and after it: what DECIMAL(38) holds, and sums of two of them."""
+
+
+class RuleError(Exception):
+    """A rule is written wrong; ``parse_rule`` says where."""
+
+
+def require(condition: bool, otherwise: str) -> None:
+    """Raise unless a condition holds.
+
+    Raises:
+        RuleError: with the text.
+    """
+    if not condition:
+        raise RuleError(otherwise)
+
+
+def rises(numbers: Sequence[int], *, above: int) -> bool:
+    """Tell whether each number is greater than the one before, and the first greater than a bound."""
+    return all(low < high for low, high in zip([above, *numbers], numbers, strict=False))
+
+
+def listed(text: str) -> list[str]:
+    """Return what stands between commas."""
+    return [part.strip() for part in text.split(",")]
+
+
+def plain(number: Decimal) -> str:
+    """Return a number as a person writes it: all of its digits, and no more."""
+    text = format(number, "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
