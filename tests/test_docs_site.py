@@ -75,8 +75,8 @@ def nav_of_the_site() -> list[dict[str, Any]]:
 
 
 def build(directory: Path) -> None:
-    """Build the site in strict mode: any warning is an error."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(directory)]
+    """Build the site in strict mode: any warning is an error (``--quiet`` would hide them from that, too)."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(directory)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_MKDOCS_2_WARNING": "1"}
     ended = subprocess.run(  # noqa: S603 - our own site
         command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300, check=False
@@ -173,6 +173,12 @@ def test_every_command_has_its_section_with_every_option() -> None:
                 assert found or parameter.hidden, f"{name} {spelling}"
         assert "`-h, --help`" in sections[name]
     assert "[bold]" not in text
+
+
+def test_help_texts_are_shown_as_they_are() -> None:
+    as_written = hook("command_line")._as_written  # noqa: SLF001 - what a hook does inside
+    text = "Files <column>.csv or *_x_<column>.csv; mask[:left], see --sql=all."
+    assert as_written(text) == "Files &lt;column>.csv or \\*\\_x\\_&lt;column>.csv; mask\\[:left\\], see `--sql=all`."
 
 
 def test_the_page_of_pictures_has_the_right_figures() -> None:

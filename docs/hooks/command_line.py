@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PAGE = "reference/command-line.md"
 PLACE = "<!-- The commands stand here on the site (docs/hooks/command_line.py). -->"
 _MARKUP = re.compile(r"\[/?(?:bold|italic|dim)\]")
+_SPECIAL = re.compile(r"[\\`*_\[\]]")  # characters that Markdown would read
 _OPTION = re.compile(r"(?<![\w`-])(--?[a-z][\w-]*(?:=\w+)?)")  # in a text
 
 
@@ -61,7 +62,7 @@ def _text(help_text: str) -> str:
     paragraphs = []
     for paragraph in help_text.strip().split("\n\n"):
         text = _MARKUP.sub("", paragraph).strip()
-        paragraphs.append(f"```text\n{text}\n```" if "[bold]kanon" in paragraph else text)
+        paragraphs.append(f"```text\n{text}\n```" if "[bold]kanon" in paragraph else _as_written(text))
     return "\n\n".join(paragraphs)
 
 
@@ -77,5 +78,11 @@ def _panels(command: Any, context: typer.Context) -> dict[str, list[Any]]:  # no
 
 def _item(parameter: Any, context: typer.Context) -> str:  # noqa: ANN401 - typer's own parameter class
     name, text = parameter.get_help_record(context)
-    said = _OPTION.sub(r"`\1`", _MARKUP.sub("", text or "").replace("\n", " "))
+    said = _as_written(_MARKUP.sub("", text or "").replace("\n", " "))
     return f"- **`{name}`**  \n  {said}"
+
+
+def _as_written(text: str) -> str:
+    """Return a text as Markdown that shows it as it is, with its options as code."""
+    plain = _SPECIAL.sub(r"\\\g<0>", text).replace("<", "&lt;")
+    return _OPTION.sub(r"`\1`", plain)
