@@ -17,9 +17,11 @@ from sqlglot import exp
 import kanon_sql as kanon
 from kanon_sql import sql
 from kanon_sql.dialect import DIALECTS, render
+from kanon_sql.engine.sources import Source
 from kanon_sql.frequency import frequency_query
 from kanon_sql.names import needs_quotes, unused_name
 from kanon_sql.policy import Destination
+from kanon_sql.reporting.proof import made, require_same_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -198,6 +200,18 @@ def test_approved_search_statements(release: kanon.Release, request: pytest.Fixt
     seen = kinds_of_statements(release)
     text = "\n\n".join(f"-- {title}\n{statement}" for title, statement in seen.items()) + "\n"
     require_approved(text, "search.duckdb.sql", request)
+
+
+def test_approved_statements_of_a_report(release: kanon.Release, request: pytest.FixtureRequest) -> None:
+    """Those that only a report runs: rows by label, and whether what was published is what the policy makes."""
+    with made(release) as (rows, _):
+        require_same_rows(release, rows, Source(release.prepared.source.engine, rows, "itself"))
+    release.report()
+    only = ("the rows that were left out", "rows by label of ...", "rows left out by label of ...")
+    seen = kinds_of_statements(release)
+    titles = [*only, "is what was published what the policy makes?"]
+    text = "\n\n".join(f"-- {title}\n{seen[title]}" for title in titles) + "\n"
+    require_approved(text, "report.duckdb.sql", request)
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])

@@ -45,18 +45,20 @@ def curve(found: Curve, name: str) -> str:
         f'<svg class="curve" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="{name}-title {name}-text">',
         f'<title id="{name}-title">{title}</title><desc id="{name}-text">{escape(shown(described))}</desc>',
         f'<text class="heading" x="{_LEFT}" y="14">{escape(shown(found.title))}</text>',
-        *_grid(top),
+        *_grid(top, shares=found.shares),
     ]
     parts += [f'<polyline class="line" points="{" ".join(f"{_n(x)},{_n(y)}" for x, y, _ in places)}"/>']
-    for x, y, point in places:
+    for place, (x, y, point) in enumerate(places):
         radius, kind = (6, "dot chosen") if point.chosen else (3.5, "dot")
         parts.append(f'<circle class="{kind}" cx="{_n(x)}" cy="{_n(y)}" r="{radius}"/>')
         if point.chosen:
-            above = y - 11 if y - 11 > _TOP else y + 20
+            # On the side where the line is not: above it, but below it in a valley.
+            beside = [other for _, other, _ in places[max(0, place - 1) : place + 2]]
+            in_valley = sum(beside) / len(beside) < y - 2 and y + 20 < _HEIGHT - _BOTTOM
+            written = y + 20 if in_valley or y - 11 < _TOP else y - 11
             anchor = "start" if x < _LEFT + 30 else "end" if x > _WIDTH - 50 else "middle"
-            parts.append(
-                f'<text class="value" x="{_n(x)}" y="{_n(above)}" text-anchor="{anchor}">{escape(point.written)}</text>'
-            )
+            at = f'x="{_n(x)}" y="{_n(written)}" text-anchor="{anchor}"'
+            parts.append(f'<text class="value" {at}>{escape(point.written)}</text>')
     for place, point in enumerate(found.points):
         parts.append(
             f'<text class="tick" x="{_n(_x(place, len(found.points)))}" y="{_HEIGHT - 20}" text-anchor="middle">'
@@ -69,12 +71,12 @@ def curve(found: Curve, name: str) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _grid(top: float) -> list[str]:
+def _grid(top: float, *, shares: bool) -> list[str]:
     lines = []
     for part in (0.0, 0.5, 1.0):
         y = _y(part * top, top)
         lines.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{_n(y)}" y2="{_n(y)}"/>')
-        written = f"{part * top:.3g}"
+        written = f"{part * top * 100:.3g} %" if shares else f"{part * top:.3g}"
         lines.append(f'<text class="tick" x="{_LEFT - 8}" y="{_n(y + 4)}" text-anchor="end">{written}</text>')
     return lines
 

@@ -88,5 +88,5 @@ def _label(count: LabelCount) -> Inline:
     if count.kind == "others":
         return ("other labels, together",)
     if count.kind == "left out":
-        return ("labels that the release does not have, together",)
+        return ("other labels, left out",)
     return ("NULL (no value)",) if count.label is None else (Name(count.label),)

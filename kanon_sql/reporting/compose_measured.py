@@ -129,7 +129,7 @@ def curve_section(report: Report) -> tuple[Section, ...]:
                         ),
                     )
                 ),
-                Curves((Curve("Loss", "k", losses), Curve("Rows left out", "k", shares))),
+                Curves((Curve("Loss", "k", losses), Curve("Rows left out", "k", shares, shares=True))),
                 Table(
                     ("Releases of the original with another k",),
                     ("k", "Loss", "Rows left out", "Share left out", "Classes"),

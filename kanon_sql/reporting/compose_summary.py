@@ -128,14 +128,14 @@ def _requirements(report: Report) -> Table:
         rows.append(
             (
                 what_is_asked(requirement),
+                (badge,),
                 (f"{requirement.letter} = {number(requirement.required)}",),
                 (measured,),
-                (badge,),
             )
         )
     return Table(
         ("What was asked of every class, and what the worst class of the output has",),
-        ("Formal privacy model", "Required", "Measured", "Verdict"),
+        ("Formal privacy model", "Verdict", "Required", "Measured"),
         tuple(rows),
     )
 

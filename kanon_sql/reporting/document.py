@@ -116,11 +116,13 @@ class Curve:
         title: what it shows.
         across: what the places are.
         points: from left to right.
+        shares: whether the values are shares, written with a percent sign.
     """
 
     title: str
     across: str
     points: tuple[Point, ...]
+    shares: bool = False
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def _table(table: Table, anchor: str) -> str:
         rows.append(f'<tr><th scope="row">{_inline(first)}</th>{cells}</tr>')
     return (
         f'<div class="wide" role="region" tabindex="0" aria-labelledby="{anchor}-caption"><table>'
-        f'<caption id="{anchor}-caption">{_inline(table.caption)}</caption>'
+        f'<caption id="{anchor}-caption"><span>{_inline(table.caption)}</span></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
