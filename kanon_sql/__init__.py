@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.policy import Policy, read_policy, write_policy
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
+    from kanon_sql.profiler import init_policy, profile
+    from kanon_sql.profiling.result import ColumnProfile, Profile
     from kanon_sql.progress import Progress
     from kanon_sql.published import InPlace, Published
     from kanon_sql.release import Release
@@ -112,6 +114,10 @@ _HOME = {
     "risk": "assessor",
     "Risk": "risks.assessment",
     "NamedColumns": "roles",
+    "init_policy": "profiler",
+    "profile": "profiler",
+    "ColumnProfile": "profiling.result",
+    "Profile": "profiling.result",
 }
 
 __all__ = [
@@ -120,6 +126,7 @@ __all__ = [
     "BasicBetaLikeness",
     "CheckResult",
     "Cleaned",
+    "ColumnProfile",
     "Compared",
     "Comparison",
     "DeltaDisclosure",
@@ -141,6 +148,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "PreparedTable",
+    "Profile",
     "Progress",
     "Published",
     "RecursiveCLDiversity",
@@ -161,9 +169,11 @@ __all__ = [
     "check",
     "clean",
     "forget",
+    "init_policy",
     "ledger",
     "measure",
     "prepare",
+    "profile",
     "read_policy",
     "risk",
     "write_policy",

@@ -23,6 +23,7 @@ from kanon_sql.cli.hierarchy_store import build_command, load_command
 from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
+from kanon_sql.cli.profile import init_command, profile_command
 from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
@@ -38,6 +39,8 @@ app = typer.Typer(
     "143 terminated.",
 )
 app.command("demo")(with_resources(demo_command))
+app.command("profile")(with_resources(profile_command))
+app.command("init")(with_resources(init_command))
 hierarchy_app.command("load")(with_resources(load_command))
 hierarchy_app.command("build")(with_resources(build_command))
 app.add_typer(hierarchy_app, name="hierarchy")

@@ -24,7 +24,7 @@ class Kind:
 
 
 _IDENTIFYING = {
-    "person_name": "the name of a person",
+    "person_name": "a person's name",
     "first_name": "a first name",
     "last_name": "a last name",
     "email": "an e-mail address",

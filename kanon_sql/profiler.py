@@ -1,0 +1,261 @@
+"""``profile``: what the columns of a table are; ``init_policy``: a kanon.toml from it, ready to edit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql import sql
+from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.names import unused_name
+from kanon_sql.policy import DEFAULT_K, read_policy
+from kanon_sql.profiling.dependencies import candidate_pairs, find_dependencies
+from kanon_sql.profiling.figures import Figures, table_figures
+from kanon_sql.profiling.hierarchies import hierarchy_for
+from kanon_sql.profiling.people import proposed_entity
+from kanon_sql.profiling.proposals import Proposal, propose
+from kanon_sql.profiling.result import ColumnProfile, Profile
+from kanon_sql.profiling.sample import DEFAULT_ROWS, sample_query
+from kanon_sql.profiling.words import notes_of, with_uniqueness
+from kanon_sql.risks.subsets import Subsets, largest_subsets, subset_risks
+from kanon_sql.risks.tuples import collect
+from kanon_sql.roles import names, resolve_columns
+from kanon_sql.whole_files import take_name, workspace
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.resources import Resources
+
+POLICY_FILE = "kanon.toml"
+_SUFFIXES = frozenset({".csv", ".parquet", ".json"})  # of files that a release can be written to
+
+
+def profile(
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+    resources: Resources | None = None,
+) -> Profile:
+    """Return what the columns of a table are: figures, proposed roles, and whom they single out. Nothing is changed.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        quasi_identifiers: columns that others could know, whatever the profile says of them.
+        entity: the column that names the person; people are counted and not rows.
+        sample: look at a sample of about so many rows where the table has more; None is 1,000,000, 0 takes all rows.
+        resources: what may be taken of the machine; a connection has settings of its own.
+
+    Raises:
+        UsageError: a column is not there, or the sample is less than nothing.
+        SourceError: the source cannot be read.
+    """
+    opened = open_source(source, table, resources=resources)
+    try:
+        return profile_of(opened, quasi_identifiers=names(quasi_identifiers), entity=entity, sample=sample)
+    finally:
+        opened.engine.close()
+
+
+def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - as for ``profile``
+    table: str | None = None,
+    *,
+    out: str | os.PathLike[str] = POLICY_FILE,
+    replace: bool = False,
+    k: int = DEFAULT_K,
+    quasi_identifiers: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+    resources: Resources | None = None,
+) -> Profile:
+    """Write a commented policy file from a profile; return the profile.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        out: the file.
+        replace: whether a file of that name is replaced.
+        k: the smallest class that is written into it.
+        quasi_identifiers: as for ``profile``.
+        entity: as for ``profile``.
+        sample: as for ``profile``.
+        resources: as for ``profile``.
+
+    Raises:
+        UsageError: the file is there already, or as for ``profile``.
+        SourceError: the source cannot be read, or the file cannot be written.
+    """
+    path = Path(out)
+    require_free(path, replace=replace)
+    opened = open_source(source, table, resources=resources)
+    try:
+        found = profile_of(opened, quasi_identifiers=names(quasi_identifiers), entity=entity, sample=sample)
+        write_init(found, opened, path, k=k, replace=replace)
+    finally:
+        opened.engine.close()
+    return found
+
+
+def profile_of(
+    source: Source,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+) -> Profile:
+    """Return the profile of an open source; arguments as for ``profile``."""
+    if sample is not None and (isinstance(sample, bool) or sample < 0):
+        raise UsageError(f"--sample is a number of rows, or 0 for all of them, not {sample}.")
+    named = resolve_columns(quasi_identifiers, source.columns, source.name)
+    person = None if entity is None else resolve_columns([entity], source.columns, source.name)[0]
+    if person is not None and person in named:
+        raise UsageError(f"Column {person.name!r} names the person; it cannot be quasi-identifying too.")
+    with source.engine.snapshot():
+        return _profile(source, named, person, DEFAULT_ROWS if sample is None else sample)
+
+
+def _profile(source: Source, named: Sequence[Column], person: Column | None, most: int) -> Profile:
+    engine, columns = source.engine, source.columns
+    looked_at, sampled = _looked_at(source, person, most)
+    figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year)
+    proposals = {column.name: propose(column, figures[column.name]) for column in columns}
+    entity = person or proposed_entity(columns, proposals, figures)
+    if entity is not None:
+        proposals[entity.name] = _of_entity(proposals[entity.name], figures[entity.name], named=person is not None)
+    for column in named:
+        proposals[column.name] = replace(proposals[column.name], role="quasi-identifying", reason="you named it")
+    quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
+    subsets, members = _subsets(source, looked_at, quasi, entity)
+    guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
+    published = [column for column in columns if proposals[column.name].role != "identifying"]
+    dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
+    rows = next(iter(figures.values())).rows
+    in_words = with_uniqueness(proposals, subsets)
+    found = Profile(
+        table=source.name,
+        rows=rows,
+        rows_looked_at=next(iter(figures.values())).looked_at,
+        sampled=sampled,
+        entity=None if entity is None else entity.name,
+        entity_proposed=entity is not None and person is None,
+        counted="rows" if entity is None else "people",
+        members=next(iter(figures.values())).looked_at if members is None else members,
+        columns=tuple(
+            _column(column, figures[column.name], in_words[column.name], named=column in named or column == person)
+            for column in columns
+        ),
+        subsets=subsets,
+        dependencies=dependencies,
+        hierarchies={column.name: hierarchy_for(source, column) for column in quasi},
+    )
+    return replace(found, notes=notes_of(found))
+
+
+def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:
+    """Return the table, or a sample of it where it has more rows than are to be looked at."""
+    engine = source.engine
+    if most == 0:
+        return source.relation, False
+    (rows,) = engine.row(sql.select_count(source.relation), "rows of the table")
+    if int(rows) <= most:
+        return source.relation, False
+    relation = engine.temporary_name("kanon_sample")
+    query = sample_query(source.relation, source.columns, most / int(rows), entity)
+    engine.run(sql.create_table(relation, query, temporary=True), "a sample of the rows, by their hash")
+    return relation, True
+
+
+def _of_entity(proposal: Proposal, figures: Figures, *, named: bool) -> Proposal:
+    rows = (figures.rows - figures.nulls) / figures.distinct if figures.distinct else 0.0
+    says = "you named it as the person" if named else proposal.reason
+    return Proposal("identifying", proposal.kind, f"{says}; {rows:.1f} rows for each, so people are counted by it")
+
+
+def _subsets(
+    source: Source, looked_at: exp.Table, quasi: Sequence[Column], entity: Column | None
+) -> tuple[Subsets | None, int | None]:
+    """Return the classes by subsets of the quasi-identifiers, and the members of all classes."""
+    if not quasi:
+        return None, None
+    tuples = collect(source.engine, looked_at, quasi, entity)
+    found = subset_risks(tuples, largest_subsets(None, len(quasi)))
+    members = None if entity is None else tuples.sizes().members
+    tuples.drop()
+    return found, members
+
+
+def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool) -> ColumnProfile:
+    return ColumnProfile(
+        name=column.name,
+        type=column.type,
+        distinct=figures.distinct,
+        nulls=figures.nulls,
+        null_share=figures.null_share,
+        distinctness=figures.distinctness,
+        separation=figures.separation,
+        uniques=figures.uniques,
+        kind=proposal.kind,
+        role=proposal.role,
+        reason=proposal.reason,
+        named=named,
+    )
+
+
+def require_free(path: Path, *, replace: bool) -> None:
+    """Raise where a policy file would take the place of a file that is there.
+
+    Raises:
+        UsageError: it would.
+        SourceError: its directory is not there.
+    """
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent} does not exist.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory: name a file with --out.")
+    if path.exists() and not replace:
+        raise UsageError(f"{path} is there already: name another file with --out, or replace it with --replace.")
+
+
+def write_init(found: Profile, source: Source, path: Path, *, k: int, replace: bool) -> None:
+    """Write the policy file of a profile: whole, and one that reads back, or not at all.
+
+    Raises:
+        UsageError: the file is there already.
+        SourceError: it cannot be written.
+    """
+    require_free(path, replace=replace)
+    try:
+        text = found.to_toml(k=k, **_destination(source, k, path.parent))
+        with workspace(path) as directory:
+            partial = directory / POLICY_FILE
+            partial.write_text(text, encoding="utf-8")
+            read_policy(partial)
+            take_name(partial, path)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:
+    """Return where a release of a source goes, under a name that is free: a table beside it, or a file of its kind."""
+    if source.database is not None:
+        taken = (row[2] for row in source.engine.rows(sql.statement("tables"), "names that are taken"))
+        return {"into": unused_name(f"{source.name}_k{k}", taken)}
+    if source.file is not None:
+        kind = source.file.suffix.lower()
+        suffix = kind if kind in _SUFFIXES else ".csv"
+        plain = "".join(character for character in source.file.stem if character not in "*?[]") or "released"
+        taken = (path.name.removesuffix(suffix) for path in directory.iterdir() if path.name.endswith(suffix))
+        return {"out": unused_name(f"{plain}_k{k}", taken) + suffix}
+    return {}
