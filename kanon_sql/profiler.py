@@ -14,7 +14,7 @@ from kanon_sql.names import unused_name
 from kanon_sql.policy import DEFAULT_K, read_policy
 from kanon_sql.profiling.dependencies import candidate_pairs, find_dependencies
 from kanon_sql.profiling.figures import Figures, table_figures
-from kanon_sql.profiling.hierarchies import hierarchy_for
+from kanon_sql.profiling.hierarchies import hierarchies_for
 from kanon_sql.profiling.people import proposed_entity
 from kanon_sql.profiling.proposals import Proposal, propose
 from kanon_sql.profiling.result import ColumnProfile, Profile
@@ -54,7 +54,7 @@ def profile(
         table: the table in a database.
         quasi_identifiers: columns that others could know, whatever the profile says of them.
         entity: the column that names the person; people are counted and not rows.
-        sample: look at a sample of about so many rows where the table has more; None is 1,000,000, 0 takes all rows.
+        sample: look at a sample of about so many rows where the table has more; None is 500,000, 0 takes all rows.
         resources: what may be taken of the machine; a connection has settings of its own.
 
     Raises:
@@ -137,28 +137,28 @@ def _profile(source: Source, named: Sequence[Column], person: Column | None, mos
     for column in named:
         proposals[column.name] = replace(proposals[column.name], role="quasi-identifying", reason="you named it")
     quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
-    subsets, members = _subsets(source, looked_at, quasi, entity)
+    subsets = _subsets(source, looked_at, quasi, entity)
     guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
     published = [column for column in columns if proposals[column.name].role != "identifying"]
     dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
-    rows = next(iter(figures.values())).rows
+    first = figures[columns[0].name]
     in_words = with_uniqueness(proposals, subsets)
     found = Profile(
         table=source.name,
-        rows=rows,
-        rows_looked_at=next(iter(figures.values())).looked_at,
+        rows=first.rows,
+        rows_looked_at=first.looked_at,
         sampled=sampled,
         entity=None if entity is None else entity.name,
         entity_proposed=entity is not None and person is None,
         counted="rows" if entity is None else "people",
-        members=next(iter(figures.values())).looked_at if members is None else members,
+        members=first.looked_at if entity is None else _people(figures[entity.name]),
         columns=tuple(
             _column(column, figures[column.name], in_words[column.name], named=column in named or column == person)
             for column in columns
         ),
         subsets=subsets,
         dependencies=dependencies,
-        hierarchies={column.name: hierarchy_for(source, column) for column in quasi},
+        hierarchies=hierarchies_for(source, quasi),
     )
     return replace(found, notes=notes_of(found))
 
@@ -183,17 +183,19 @@ def _of_entity(proposal: Proposal, figures: Figures, *, named: bool) -> Proposal
     return Proposal("identifying", proposal.kind, f"{says}; {rows:.1f} rows for each, so people are counted by it")
 
 
-def _subsets(
-    source: Source, looked_at: exp.Table, quasi: Sequence[Column], entity: Column | None
-) -> tuple[Subsets | None, int | None]:
-    """Return the classes by subsets of the quasi-identifiers, and the members of all classes."""
+def _subsets(source: Source, looked_at: exp.Table, quasi: Sequence[Column], entity: Column | None) -> Subsets | None:
+    """Return the classes by subsets of the quasi-identifiers; None where there is none."""
     if not quasi:
-        return None, None
+        return None
     tuples = collect(source.engine, looked_at, quasi, entity)
     found = subset_risks(tuples, largest_subsets(None, len(quasi)))
-    members = None if entity is None else tuples.sizes().members
     tuples.drop()
-    return found, members
+    return found
+
+
+def _people(figures: Figures) -> int:
+    """Return how many different people there are in the rows that were looked at; NULL is nobody."""
+    return figures.classes - (1 if figures.nulls else 0)
 
 
 def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool) -> ColumnProfile:

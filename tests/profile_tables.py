@@ -14,6 +14,8 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -42,6 +44,13 @@ class Table:
             for row in range(self.rows):
                 writer.writerow([make(draw, row) for _, make in self.columns.values()])
         return path
+
+
+def frame(rows: int = 200, **columns: Any) -> pd.DataFrame:
+    """Return a table whose cells are made from the numbers of their rows."""
+    return pd.DataFrame(
+        {name: [make(row) for row in range(rows)] if callable(make) else make for name, make in columns.items()}
+    )
 
 
 def pick(text: str, *, skew: float = 1.6) -> Callable[[random.Random, int], str]:
@@ -321,6 +330,52 @@ TEN = (
             "ManagerName": ("IQ", pick("Kim Ode|Lou Pry|Max Quill|Nia Reed|Oz Stark")),
             "TrainingHours": ("N", whole(0, 80, 2)),
             "contact": ("I", joined(FIRST, digits("###@firm.example"), by="_")),
+        },
+    ),
+)
+
+HELD_OUT = (
+    Table(
+        "court_english",
+        900,
+        {
+            "docket_no": ("I", serial("24-CR-{}", 10_000)),
+            "defendant": ("I", NAME),
+            "def_dob": ("Q", date("1950-01-01", "2005-12-31")),
+            "def_race": ("Q", pick("W|B|H|A")),
+            "def_sex": ("Q", pick("M|F")),
+            "zip_of_residence": ("Q", digits("#####")),
+            "charge_code": ("S", pick("PC459|PC211|VC23152|HS11377")),
+            "plea": ("SN", pick("guilty|not guilty|none")),
+            "verdict": ("SN", pick("guilty|acquitted|dismissed")),
+            "sentence_months": ("SN", whole(0, 120, 4)),
+            "prior_convictions": ("S", whole(0, 12, 3)),
+            "bail_amount": ("SN", whole(0, 100_000, 3)),
+            "judge": ("IQN", pick("Hon. Ash|Hon. Birch|Hon. Cedar|Hon. Elm|Hon. Fir")),
+            "hearing_date": ("Q", date("2023-01-01", "2024-06-30")),
+            "courtroom": ("N", pick("1|2|3|4A")),
+        },
+    ),
+    Table(
+        "carsharing_german",
+        1100,
+        {
+            "Buchungsnr": ("I", serial("B{}", 90_000)),
+            "Kunden_ID": ("I", repeated("{}", 400)),
+            "Fahrername": ("I", NAME),
+            "Führerscheinnr": ("I", digits("B07#########")),
+            "Handy": ("I", digits("017# #######")),
+            "GebJahr": ("Q", whole(1950, 2005)),
+            "Wohnviertel": ("Q", pick("Nordstadt|Südstadt|Altstadt|Hafen")),
+            "Kennzeichen": ("I", joined(pick("KS-AB|KS-CD|KS-EF|KS-XY"), whole(100, 400))),
+            "Fahrzeugklasse": ("N", pick("Mini|Kompakt|Transporter")),
+            "Abholzeit": ("QN", date("2023-01-01", "2023-12-31", "%Y-%m-%d %H:%M:%S")),
+            "Start_Lat": ("I", digits("51.3####")),
+            "Start_Lon": ("I", digits("9.4####")),
+            "gefahrene_km": ("N", money(1, 400)),
+            "Fahrpreis": ("N", money(3, 200)),
+            "Zahlungsart": ("N", pick("Lastschrift|Karte|PayPal")),
+            "Unfallschaden": ("SN", pick("nein|ja", skew=5)),
         },
     ),
 )

@@ -26,6 +26,7 @@ from kanon_sql.plan import logged_script
 from kanon_sql.policy import DEFAULT_K
 from kanon_sql.profiler import POLICY_FILE, profile_of, require_free, write_init
 from kanon_sql.profiling.sample import DEFAULT_ROWS
+from kanon_sql.profiling.words import percent
 from kanon_sql.roles import split_names
 from kanon_sql.vocabulary import Role
 
@@ -145,7 +146,7 @@ def _print_profile(found: Profile) -> None:
                 column.name,
                 column.type,
                 column.distinct,
-                f"{column.null_share:.1%}" if column.nulls else "",
+                percent(column.null_share) if column.nulls else "",
                 "" if column.separation is None else f"{column.separation:.3f}",
                 column.role,
                 column.reason,
@@ -161,7 +162,7 @@ def _print_profile(found: Profile) -> None:
 
 
 def _of_subset(subset: SubsetRisk) -> tuple[str, int, str, int | str]:
-    share = "" if subset.share_unique is None else f"{subset.share_unique:.1%}"
+    share = "" if subset.share_unique is None else percent(subset.share_unique)
     smallest = "" if subset.smallest_class is None else subset.smallest_class
     return " + ".join(subset.columns), subset.uniques, share, smallest
 

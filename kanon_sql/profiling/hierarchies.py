@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 from kanon_sql.hierarchy.choose import chosen_rule
 from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.spec import DateRule, FileRule, FlatRule, IntervalRule, MaskRule, RoundRule, parse_rule
+from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.names import folded
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources import Source
+
+
+def hierarchies_for(source: Source, columns: Sequence[Column]) -> dict[str, str]:
+    """Return by name the rules of columns that have no hierarchy of their own in the database."""
+    stored = stored_hierarchies(source.engine)
+    return {column.name: hierarchy_for(source, column) for column in columns if folded(column.name) not in stored}
 
 
 def hierarchy_for(source: Source, column: Column) -> str:

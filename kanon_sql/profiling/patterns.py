@@ -25,6 +25,8 @@ TEXT = "text"
 """What the values are called, as text, where they are counted by a pattern."""
 
 _DATE = "([0-9]{4}[-/.年][0-9]{1,2}[-/.月][0-9]{1,2}日?([ T].*)?|[0-9]{1,2}[-/. ][0-9]{1,2}[-/. ][0-9]{4})"
+_CAPITALIZED = "[A-ZÀ-ÖØ-Þ][^ 0-9@,;:/()&]*"
+_TWO_CAPITALIZED = f"{_CAPITALIZED},?( {_CAPITALIZED}){{1,3}}"
 _BYTE = "(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])"
 _STATES = (
     "(AL|AK|AZ|AR|CA|CO|CT|DE|DC|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR"
@@ -60,6 +62,7 @@ class Pattern:
         kind: the kind of column that it speaks for.
         text: what the values are, for people.
         regexp: that a whole value matches, in any case.
+        in_capitals: whether the case matters.
         alone: whether it is enough by itself; else the name of the column must agree.
     """
 
@@ -67,17 +70,18 @@ class Pattern:
     text: str
     regexp: str
     alone: bool = True
+    in_capitals: bool = False
 
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern("email", "e-mail addresses", r"[^@\s,;]+@[^@\s,;]+\.[a-z]{2,}"),
+    Pattern("mac_address", "hardware addresses", "([0-9a-f]{2}[:-]){5}[0-9a-f]{2}"),
     Pattern("url", "web addresses", r"(https?://|www\.)\S+"),
     Pattern(
         "ip_address",
         "network addresses",
         rf"{_BYTE}(\.{_BYTE}){{3}}(/[0-9]{{1,2}})?|([0-9a-f]{{0,4}}:){{3,7}}[0-9a-f]{{1,4}}",
     ),
-    Pattern("mac_address", "hardware addresses", "([0-9a-f]{2}[:-]){5}[0-9a-f]{2}"),
     Pattern("reference", "UUIDs", "[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}"),
     Pattern("iban", "bank account numbers", "[A-Z]{2}[0-9]{2}( ?[0-9A-Z]{4}){2,7}( ?[0-9A-Z]{1,3})?", alone=False),
     Pattern(
@@ -97,6 +101,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("sex", "sexes", _SEXES, alone=False),
     Pattern("us_state", "codes of US states", _STATES, alone=False),
     Pattern("notes", "sentences", r"(\S+\s+){5,}\S+", alone=False),
+    Pattern("person_name", "names of persons", _TWO_CAPITALIZED, alone=False, in_capitals=True),
 )
 BY_KIND = {pattern.kind: pattern for pattern in PATTERNS}
 
@@ -114,9 +119,8 @@ def is_nested(column: Column) -> bool:
 
 def matches(pattern: Pattern) -> exp.Expr:
     """Return whether a value as text is of a pattern as a whole."""
-    return exp.RegexpLike(
-        this=exp.Lower(this=sql.column(TEXT)), expression=sql.literal(f"^({pattern.regexp.lower()})$")
-    )
+    regexp = f"{'' if pattern.in_capitals else '(?i)'}^({pattern.regexp})$"
+    return exp.RegexpLike(this=sql.column(TEXT), expression=sql.literal(regexp))
 
 
 def year_of_text() -> exp.Expr:

@@ -85,6 +85,9 @@ def _hierarchies(profile: Profile) -> Iterable[str]:
     inside = {"directory", "columns"} & set(rules)
     yield f"\n[hierarchies{'.columns' if inside else ''}]\n"
     yield "# How each quasi-identifier is generalized, step by step: a rule, or a file of groups.\n"
+    for name in profile.quasi_identifiers:
+        if name not in rules:
+            yield f"# {_comment(name)} has a hierarchy in the database, which is taken.\n"
     for name, rule in rules.items():
         yield f"{_set(name, rule).rstrip()}  # {_comment(in_words(rule))}\n"
 

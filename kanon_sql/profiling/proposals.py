@@ -34,30 +34,14 @@ _ENOUGH = 20  # rows from which on distinctness says something
 _MANY_ROWS = 100
 _FEW = 20  # distinct values of a column that is a choice, not a number
 _LONG = 40  # characters of a free text
+_MANY_NAMES = 100  # distinct values that are written like names of persons
 _CODES = 15  # distinct codes of states, from which on they are no accident
 _SPREAD, _OLD = 30, 0.3  # of dates of birth: years from first to last, share that is 18 years old or more
 _SEXES = range(2, 7)
 
-# Kinds that are numbers or names of one of many: with a handful of values the column is a choice.
-_MANY_VALUED = frozenset(
-    {
-        "account",
-        "device",
-        "vehicle",
-        "record_id",
-        "url",
-        "username",
-        "credit_card",
-        "phone",
-        "email",
-        "iban",
-        "national_id",
-        "passport",
-        "street_address",
-        "notes",
-        "photo",
-    }
-)
+# Kinds whose words are also said of choices ("account: basic"): with a handful of values they are one.
+_ALSO_CHOICES = frozenset({"account", "device", "vehicle", "url", "username", "notes", "photo"})
+_NEVER_CHOICES = frozenset({"record_id", "person_name", "first_name", "last_name"})
 _FREE_TEXT = "free text may name people"
 
 
@@ -192,7 +176,8 @@ def _by_name(column: Column, figures: Figures, named: tuple[str, ...]) -> Propos
 
 def _is_choice(kind: str, figures: Figures) -> bool:
     """Tell whether a column is a choice between a handful, whatever it is called."""
-    return kind in _MANY_VALUED and figures.rows >= _MANY_ROWS and figures.distinct <= _FEW
+    most = 0 if kind in _NEVER_CHOICES else _FEW if kind in _ALSO_CHOICES else 2
+    return figures.rows >= _MANY_ROWS and 1 < figures.distinct <= most
 
 
 def _of_notes(column: Column, figures: Figures, says: str) -> Proposal | None:
@@ -215,6 +200,8 @@ def _by_distinctness(column: Column, figures: Figures) -> Proposal | None:
         return Proposal("identifying", None, f"nearly every row has a value of its own ({figures.distinctness:.0%})")
     if column.family == "text" and figures.distinct > _FEW and _is_prose(figures):
         return Proposal("identifying", "notes", f"long texts: {_FREE_TEXT}")
+    if column.family == "text" and figures.distinct >= _MANY_NAMES and figures.shares.get("person_name", 0) >= _MOST:
+        return Proposal("identifying", "person_name", "many values of two capitalized words, as names are written")
     is_number = column.family == "integer" and figures.rows >= _MANY_ROWS
     if is_number and figures.distinct == figures.rows:
         return Proposal("identifying", None, "a whole number of its own in each row")

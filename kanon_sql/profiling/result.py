@@ -62,7 +62,7 @@ class Profile:
         columns: in the order of the table.
         subsets: classes by the quasi-identifiers, by every pair and triple of them; None where there are none.
         dependencies: columns that tell each other.
-        hierarchies: for each quasi-identifier a rule, as ``kanon init`` writes it.
+        hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it.
         notes: what else a person should know, in sentences.
     """
 

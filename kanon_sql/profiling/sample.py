@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
 
-DEFAULT_ROWS = 1_000_000
+DEFAULT_ROWS = 500_000
 _HEX_DIGITS = 8
 
 

@@ -91,8 +91,11 @@ def _told(profile: Profile) -> Iterable[str]:
 
 def percent(share: float) -> str:
     """Return a share in percent, which is 0 or 100 only where it is nothing or all."""
-    whole = f"{share:.0%}"
-    return f"{share:.1%}" if whole in {"0%", "100%"} and 0 < share < 1 else whole
+    most, least = 0.999, 0.001
+    if least <= share <= most or share in {0, 1}:
+        whole = f"{share:.0%}"
+        return f"{share:.1%}" if whole in {"0%", "100%"} and 0 < share < 1 else whole
+    return "more than 99.9%" if share > most else "less than 0.1%"
 
 
 def _listed(names: list[str]) -> str:
