@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from kanon_sql.in_place.clean import Cleaned, clean
+    from kanon_sql.initializer import init_policy
     from kanon_sql.measurer import Measured, measure
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
     from kanon_sql.models.beta_likeness import BasicBetaLikeness, EnhancedBetaLikeness
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.policy import Policy, read_policy, write_policy
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
-    from kanon_sql.profiler import init_policy, profile
+    from kanon_sql.profiler import profile
     from kanon_sql.profiling.result import ColumnProfile, Profile
     from kanon_sql.progress import Progress
     from kanon_sql.published import InPlace, Published
@@ -114,7 +115,7 @@ _HOME = {
     "risk": "assessor",
     "Risk": "risks.assessment",
     "NamedColumns": "roles",
-    "init_policy": "profiler",
+    "init_policy": "initializer",
     "profile": "profiler",
     "ColumnProfile": "profiling.result",
     "Profile": "profiling.result",

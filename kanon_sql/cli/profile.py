@@ -22,9 +22,10 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources import open_source
+from kanon_sql.initializer import POLICY_FILE, require_free, write_init
 from kanon_sql.plan import logged_script
 from kanon_sql.policy import DEFAULT_K
-from kanon_sql.profiler import POLICY_FILE, profile_of, require_free, write_init
+from kanon_sql.profiler import profile_of
 from kanon_sql.profiling.sample import DEFAULT_ROWS
 from kanon_sql.profiling.words import percent
 from kanon_sql.roles import split_names

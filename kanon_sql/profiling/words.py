@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _WORTH_SAYING = 0.01  # share that a column singles out with others
 _LISTED = 5
+_LEAST, _IN_WHOLES = 0.001, 0.1  # shares that are named, and from where on they are whole per cents
 _BIRTH = {"birth_date", "birth_year"}
 
 
@@ -91,11 +92,11 @@ def _told(profile: Profile) -> Iterable[str]:
 
 def percent(share: float) -> str:
     """Return a share in percent, which is 0 or 100 only where it is nothing or all."""
-    most, least = 0.999, 0.001
-    if least <= share <= most or share in {0, 1}:
-        whole = f"{share:.0%}"
-        return f"{share:.1%}" if whole in {"0%", "100%"} and 0 < share < 1 else whole
-    return "more than 99.9%" if share > most else "less than 0.1%"
+    if share in {0, 1}:
+        return f"{share:.0%}"
+    if not _LEAST <= share <= 1 - _LEAST:
+        return "less than 0.1%" if share < _LEAST else "more than 99.9%"
+    return f"{share:.0%}" if _IN_WHOLES <= share <= 1 - _WORTH_SAYING else f"{share:.1%}"
 
 
 def _listed(names: list[str]) -> str:
