@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from kanon_sql.hierarchy_exporter import export_hierarchy
     from kanon_sql.in_place.clean import Cleaned, clean
+    from kanon_sql.initializer import init_policy
     from kanon_sql.measurer import Measured, measure
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
     from kanon_sql.models.beta_likeness import BasicBetaLikeness, EnhancedBetaLikeness
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.policy import Policy, read_policy, write_policy
     from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
+    from kanon_sql.profiler import profile
+    from kanon_sql.profiling.result import ColumnProfile, Profile
     from kanon_sql.progress import Progress
     from kanon_sql.published import InPlace, Published
     from kanon_sql.release import Release
@@ -118,6 +121,10 @@ _HOME = {
     "risk": "assessor",
     "Risk": "risks.assessment",
     "NamedColumns": "roles",
+    "init_policy": "initializer",
+    "profile": "profiler",
+    "ColumnProfile": "profiling.result",
+    "Profile": "profiling.result",
 }
 
 __all__ = [
@@ -126,6 +133,7 @@ __all__ = [
     "BasicBetaLikeness",
     "CheckResult",
     "Cleaned",
+    "ColumnProfile",
     "Compared",
     "Comparison",
     "DeltaDisclosure",
@@ -147,6 +155,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "PreparedTable",
+    "Profile",
     "Progress",
     "Published",
     "RecursiveCLDiversity",
@@ -169,9 +178,11 @@ __all__ = [
     "clean",
     "export_hierarchy",
     "forget",
+    "init_policy",
     "ledger",
     "measure",
     "prepare",
+    "profile",
     "read_policy",
     "report",
     "risk",

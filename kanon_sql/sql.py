@@ -186,6 +186,11 @@ def count_rows() -> exp.Count:
     return exp.Count(this=exp.Star())
 
 
+def select_count(table: exp.Table) -> exp.Select:
+    """Return ``SELECT COUNT(*) FROM table``."""
+    return exp.select(count_rows()).from_(table.copy())
+
+
 def count_distinct(expression: exp.Expr) -> exp.Count:
     """Return ``COUNT(DISTINCT expression)``; NULLs are not counted."""
     return exp.Count(this=exp.Distinct(expressions=[expression]))

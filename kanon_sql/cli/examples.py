@@ -14,6 +14,8 @@ _QI = "--qi birth_date,sex,zip,admission_date"
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("kanon demo", "kanon demo --rows 1000 --out small.duckdb --format json"),
+    "profile": (f"kanon profile {_DEMO}",),
+    "init": (f"kanon init {_DEMO} --out first.toml",),
     "anonymize": (
         f"kanon anonymize {_DEMO} --id name --qi birth_date,sex --rest keep --into released --save-policy kanon.toml",
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",

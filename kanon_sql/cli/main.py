@@ -29,6 +29,7 @@ from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
 from kanon_sql.cli.model_options import with_models
 from kanon_sql.cli.policy_options import with_policy
+from kanon_sql.cli.profile import init_command, profile_command
 from kanon_sql.cli.report import report_command
 from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
@@ -48,6 +49,8 @@ hierarchy_app = typer.Typer(
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo_command,
+    "profile": profile_command,
+    "init": init_command,
     "anonymize": with_policy(anonymize_command),
     "check": with_models(check_command),
     "measure": measure_command,

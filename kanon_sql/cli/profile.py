@@ -1,0 +1,182 @@
+"""``kanon profile`` and ``kanon init``: what the columns of a table are, and a policy file that begins with it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from kanon_sql.cli.conflicts import check_options
+from kanon_sql.cli.diagnostics import Talk
+from kanon_sql.cli.options import (
+    DialectOption,
+    FormatOption,
+    QuietOption,
+    ReplaceOption,
+    SourceArgument,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+)
+from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.engine.sources import open_source
+from kanon_sql.initializer import POLICY_FILE, require_free, write_init
+from kanon_sql.plan import logged_script
+from kanon_sql.policy import DEFAULT_K
+from kanon_sql.profiler import profile_of
+from kanon_sql.profiling.sample import DEFAULT_ROWS
+from kanon_sql.profiling.words import percent
+from kanon_sql.roles import split_names
+from kanon_sql.vocabulary import Role
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.sources import Source
+    from kanon_sql.profiling.result import Profile
+    from kanon_sql.risks.subsets import SubsetRisk
+
+_SHOWN = 3  # subsets of each number of columns
+
+KnownOption = Annotated[
+    list[str] | None,
+    typer.Option("--qi", metavar="COLUMN", help="Others could know this column, whatever the profile says of it."),
+]
+EntityOption = Annotated[
+    str | None,
+    typer.Option("--entity", metavar="COLUMN", help="Names the person: people are counted, not rows."),
+]
+SampleOption = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        metavar="ROWS",
+        min=0,
+        help=f"Look at about so many rows where the table has more (default: {DEFAULT_ROWS:,}; 0: all rows).",
+    ),
+]
+
+
+def profile_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    quasi_identifiers: KnownOption = None,
+    entity: EntityOption = None,
+    sample: SampleOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Tell what the columns of a table are: figures, the role each could have and why, and whom they single out.
+
+    Nothing is changed, and no value of the table is shown.
+    """
+    check_options(context)
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        found = _profiled(opened, quasi_identifiers, entity, sample)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+    if output_format == "json":
+        print_json(found.summary())
+        return
+    _print_profile(found)
+    _print_next("Next, write these roles into a policy file and edit it:", "init", source, table)
+
+
+def init_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The policy file to write.")] = Path(POLICY_FILE),
+    replace: ReplaceOption = False,
+    k: Annotated[int, typer.Option("-k", "--k", min=1, help="The smallest class that is asked for.")] = DEFAULT_K,
+    quasi_identifiers: KnownOption = None,
+    entity: EntityOption = None,
+    sample: SampleOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Write a kanon.toml for a table, with a proposed role for each column and the reason beside it, ready to edit."""
+    check_options(context)
+    if not sql:
+        require_free(out, replace=replace)
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        found = _profiled(opened, quasi_identifiers, entity, sample)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+        write_init(found, opened, out, k=k, replace=replace)
+    if output_format == "json":
+        print_json({"policy": str(out), **found.summary()})
+        return
+    print_pairs([(role, _names(found.of_role(role))) for role in get_args(Role)])
+    _print_notes(found)
+    print_prose(f"{visible(str(out))} is written. Read it and move columns to where they belong. Then:")
+    _print_command("anonymize", source, table, "--policy", str(out))
+
+
+def _profiled(opened: Source, known: list[str] | None, entity: str | None, sample: int | None) -> Profile:
+    named = split_names(known or [], opened.columns)
+    return profile_of(opened, quasi_identifiers=named, entity=entity, sample=sample)
+
+
+def _print_profile(found: Profile) -> None:
+    looked_at = f"; {found.rows_looked_at:,} of them looked at, a sample" if found.sampled else ""
+    people = f", {found.members:,} people by {visible(found.entity)}" if found.entity is not None else ""
+    print_prose(f"{visible(found.table)}: {counted(found.rows, 'row')}{looked_at}{people}")
+    print_table(
+        ["column", "type", "distinct", "NULLs", "separation", "role", "why"],
+        [
+            (
+                column.name,
+                column.type,
+                column.distinct,
+                percent(column.null_share) if column.nulls else "",
+                "" if column.separation is None else f"{column.separation:.3f}",
+                column.role,
+                column.reason,
+            )
+            for column in found.columns
+        ],
+    )
+    worst = [subset for size in (3, 2, 1) for subset in found.worst(size)[:_SHOWN]]
+    if worst:
+        unique = f"{found.counted} unique" + (" in the sample" if found.sampled else "")
+        print_table(["known", unique, "share", "smallest class"], [_of_subset(subset) for subset in worst])
+    _print_notes(found)
+
+
+def _of_subset(subset: SubsetRisk) -> tuple[str, int, str, int | str]:
+    share = "" if subset.share_unique is None else percent(subset.share_unique)
+    smallest = "" if subset.smallest_class is None else subset.smallest_class
+    return " + ".join(subset.columns), subset.uniques, share, smallest
+
+
+def _print_notes(found: Profile) -> None:
+    for text in found.notes:
+        print_prose(f"- {text}")
+
+
+def _print_next(text: str, verb: str, source: str, table: str | None) -> None:
+    print_prose(text)
+    _print_command(verb, source, table)
+
+
+def _print_command(verb: str, source: str, table: str | None, *options: str) -> None:
+    words = ["kanon", verb, source, *([] if table is None else [table]), *options]
+    print_prose(f"  {shlex.join(words)}")
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(visible(name) for name in names) or "none"

@@ -1,0 +1,113 @@
+"""``init_policy``: a commented kanon.toml from the profile of a table, ready to edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql import sql
+from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.names import unused_name
+from kanon_sql.policy import DEFAULT_K, read_policy
+from kanon_sql.profiler import profile_of
+from kanon_sql.roles import names
+from kanon_sql.whole_files import take_name, workspace
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.resources import Resources
+    from kanon_sql.profiling.result import Profile
+
+POLICY_FILE = "kanon.toml"
+_SUFFIXES = frozenset({".csv", ".parquet", ".json"})  # of files that a release can be written to
+
+
+def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - as for ``profile``
+    table: str | None = None,
+    *,
+    out: str | os.PathLike[str] = POLICY_FILE,
+    replace: bool = False,
+    k: int = DEFAULT_K,
+    quasi_identifiers: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+    resources: Resources | None = None,
+) -> Profile:
+    """Write a commented policy file from a profile; return the profile.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        out: the file.
+        replace: whether a file of that name is replaced.
+        k: the smallest class that is written into it.
+        quasi_identifiers: as for ``profile``.
+        entity: as for ``profile``.
+        sample: as for ``profile``.
+        resources: as for ``profile``.
+
+    Raises:
+        UsageError: the file is there already, or as for ``profile``.
+        SourceError: the source cannot be read, or the file cannot be written.
+    """
+    path = Path(out)
+    require_free(path, replace=replace)
+    opened = open_source(source, table, resources=resources)
+    try:
+        found = profile_of(opened, quasi_identifiers=names(quasi_identifiers), entity=entity, sample=sample)
+        write_init(found, opened, path, k=k, replace=replace)
+    finally:
+        opened.engine.close()
+    return found
+
+
+def require_free(path: Path, *, replace: bool) -> None:
+    """Raise where a policy file would take the place of a file that is there.
+
+    Raises:
+        UsageError: it would.
+        SourceError: its directory is not there.
+    """
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent} does not exist.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory: name a file with --out.")
+    if path.exists() and not replace:
+        raise UsageError(f"{path} is there already: name another file with --out, or replace it with --replace.")
+
+
+def write_init(found: Profile, source: Source, path: Path, *, k: int, replace: bool) -> None:
+    """Write the policy file of a profile: whole, and one that reads back, or not at all.
+
+    Raises:
+        UsageError: the file is there already.
+        SourceError: it cannot be written.
+    """
+    require_free(path, replace=replace)
+    try:
+        text = found.to_toml(k=k, **_destination(source, k, path.parent))
+        with workspace(path) as directory:
+            partial = directory / POLICY_FILE
+            partial.write_text(text, encoding="utf-8")
+            read_policy(partial)
+            take_name(partial, path)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:
+    """Return where a release of a source goes, under a name that is free: a table beside it, or a file of its kind."""
+    if source.database is not None:
+        taken = (row[2] for row in source.engine.rows(sql.statement("tables"), "names that are taken"))
+        return {"into": unused_name(f"{source.name}_k{k}", taken)}
+    if source.file is not None:
+        kind = source.file.suffix.lower()
+        suffix = kind if kind in _SUFFIXES else ".csv"
+        plain = "".join(character for character in source.file.stem if character not in "*?[]") or "released"
+        taken = (path.name.removesuffix(suffix) for path in directory.iterdir() if path.name.endswith(suffix))
+        return {"out": unused_name(f"{plain}_k{k}", taken) + suffix}
+    return {}

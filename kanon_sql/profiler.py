@@ -1,0 +1,167 @@
+"""``profile``: what the columns of a table are, and whom they single out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql import sql
+from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.profiling.dependencies import candidate_pairs, find_dependencies
+from kanon_sql.profiling.figures import Figures, table_figures
+from kanon_sql.profiling.hierarchies import hierarchies_for
+from kanon_sql.profiling.people import proposed_entity
+from kanon_sql.profiling.proposals import Proposal, propose
+from kanon_sql.profiling.result import ColumnProfile, Profile
+from kanon_sql.profiling.sample import DEFAULT_ROWS, sample_query
+from kanon_sql.profiling.words import notes_of, with_uniqueness
+from kanon_sql.risks.subsets import Subsets, largest_subsets, subset_risks
+from kanon_sql.risks.tuples import collect
+from kanon_sql.roles import names, resolve_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.resources import Resources
+
+
+def profile(
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+    resources: Resources | None = None,
+) -> Profile:
+    """Return what the columns of a table are: figures, proposed roles, and whom they single out. Nothing is changed.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        quasi_identifiers: columns that others could know, whatever the profile says of them.
+        entity: the column that names the person; people are counted and not rows.
+        sample: look at a sample of about so many rows where the table has more; None is 500,000, 0 takes all rows.
+        resources: what may be taken of the machine; a connection has settings of its own.
+
+    Raises:
+        UsageError: a column is not there, or the sample is less than nothing.
+        SourceError: the source cannot be read.
+    """
+    opened = open_source(source, table, resources=resources)
+    try:
+        return profile_of(opened, quasi_identifiers=names(quasi_identifiers), entity=entity, sample=sample)
+    finally:
+        opened.engine.close()
+
+
+def profile_of(
+    source: Source,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+) -> Profile:
+    """Return the profile of an open source; arguments as for ``profile``."""
+    if sample is not None and (isinstance(sample, bool) or sample < 0):
+        raise UsageError(f"--sample is a number of rows, or 0 for all of them, not {sample}.")
+    named = resolve_columns(quasi_identifiers, source.columns, source.name)
+    person = None if entity is None else resolve_columns([entity], source.columns, source.name)[0]
+    if person is not None and person in named:
+        raise UsageError(f"Column {person.name!r} names the person; it cannot be quasi-identifying too.")
+    with source.engine.snapshot():
+        return _profile(source, named, person, DEFAULT_ROWS if sample is None else sample)
+
+
+def _profile(source: Source, named: Sequence[Column], person: Column | None, most: int) -> Profile:
+    engine, columns = source.engine, source.columns
+    looked_at, sampled = _looked_at(source, person, most)
+    figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year)
+    proposals = {column.name: propose(column, figures[column.name]) for column in columns}
+    entity = person or proposed_entity(columns, proposals, figures)
+    if entity is not None:
+        proposals[entity.name] = _of_entity(proposals[entity.name], figures[entity.name], named=person is not None)
+    for column in named:
+        proposals[column.name] = replace(proposals[column.name], role="quasi-identifying", reason="you named it")
+    quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
+    subsets = _subsets(source, looked_at, quasi, entity)
+    guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
+    published = [column for column in columns if proposals[column.name].role != "identifying"]
+    dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
+    first = figures[columns[0].name]
+    in_words = with_uniqueness(proposals, subsets)
+    found = Profile(
+        table=source.name,
+        rows=first.rows,
+        rows_looked_at=first.looked_at,
+        sampled=sampled,
+        entity=None if entity is None else entity.name,
+        entity_proposed=entity is not None and person is None,
+        counted="rows" if entity is None else "people",
+        members=first.looked_at if entity is None else _people(figures[entity.name]),
+        columns=tuple(
+            _column(column, figures[column.name], in_words[column.name], named=column in named or column == person)
+            for column in columns
+        ),
+        subsets=subsets,
+        dependencies=dependencies,
+        hierarchies=hierarchies_for(source, quasi),
+    )
+    return replace(found, notes=notes_of(found))
+
+
+def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:
+    """Return the table, or a sample of it where it has more rows than are to be looked at."""
+    engine = source.engine
+    if most == 0:
+        return source.relation, False
+    (rows,) = engine.row(sql.select_count(source.relation), "rows of the table")
+    if int(rows) <= most:
+        return source.relation, False
+    relation = engine.temporary_name("kanon_sample")
+    query = sample_query(source.relation, source.columns, most / int(rows), entity)
+    engine.run(sql.create_table(relation, query, temporary=True), "a sample of the rows, by their hash")
+    return relation, True
+
+
+def _of_entity(proposal: Proposal, figures: Figures, *, named: bool) -> Proposal:
+    rows = (figures.rows - figures.nulls) / figures.distinct if figures.distinct else 0.0
+    says = "you named it as the person" if named else proposal.reason
+    return Proposal("identifying", proposal.kind, f"{says}; {rows:.1f} rows for each, so people are counted by it")
+
+
+def _subsets(source: Source, looked_at: exp.Table, quasi: Sequence[Column], entity: Column | None) -> Subsets | None:
+    """Return the classes by subsets of the quasi-identifiers; None where there is none."""
+    if not quasi:
+        return None
+    tuples = collect(source.engine, looked_at, quasi, entity)
+    found = subset_risks(tuples, largest_subsets(None, len(quasi)))
+    tuples.drop()
+    return found
+
+
+def _people(figures: Figures) -> int:
+    """Return how many different people there are in the rows that were looked at; NULL is nobody."""
+    return figures.classes - (1 if figures.nulls else 0)
+
+
+def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool) -> ColumnProfile:
+    return ColumnProfile(
+        name=column.name,
+        type=column.type,
+        distinct=figures.distinct,
+        nulls=figures.nulls,
+        null_share=figures.null_share,
+        distinctness=figures.distinctness,
+        separation=figures.separation,
+        uniques=figures.uniques,
+        kind=proposal.kind,
+        role=proposal.role,
+        reason=proposal.reason,
+        named=named,
+    )

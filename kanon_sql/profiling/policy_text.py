@@ -1,0 +1,131 @@
+"""A commented ``kanon.toml`` from a profile: every column under its proposed role, with the reason beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kanon_sql.profiling.hierarchies import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kanon_sql.profiling.result import ColumnProfile, Profile
+
+_ROLES = {
+    "identifying": ("identifying", "Never published."),
+    "quasi-identifying": (
+        "quasi_identifiers",
+        "Others could know them: generalized until at least k are alike in all of them.",
+    ),
+    "sensitive": ("sensitive", "What nobody should learn about a person. Published as they are."),
+    "insensitive": ("insensitive", "Published as they are."),
+}
+_HEAD = """\
+# What a release of {table} must be. Written by kanon init: a proposal, made from names and values of the columns.
+# It cannot know what others know about the people in your table. Read each line, and move columns to where they belong.
+"""
+_PRIVACY = """
+[privacy]
+# Whoever looks for a person finds k, or nobody. 5 is often asked of data for known recipients, 10 to 20 for the public;
+# kanon compare shows what each costs.
+k = {k}
+"""
+_SEARCH = """
+[search]
+max_suppressed = 0.02               # the share of rows that may be left out
+time_limit = 60                     # seconds; then the best so far is taken, with its proven gap
+"""
+
+
+def policy_text(profile: Profile, *, k: int, into: str | None, out: str | None) -> str:
+    """Return the text of a policy file.
+
+    Args:
+        profile: of the table.
+        k: the smallest class.
+        into: the name of a table for the release.
+        out: the name of a file for it.
+    """
+    parts = [_HEAD.format(table=_comment(profile.table)), *_columns(profile), *_hierarchies(profile)]
+    parts += [_PRIVACY.format(k=k), *_models(profile), _SEARCH, *_release(into, out)]
+    return "".join(parts)
+
+
+def _columns(profile: Profile) -> Iterable[str]:
+    yield "\n[columns]\n"
+    entity = profile.entity
+    if entity is not None:
+        yield "# k counts people, not rows: this column names the person. It is never published.\n"
+        yield _set("entity", entity)
+    for role, (setting, text) in _ROLES.items():
+        columns = [column for column in profile.columns if column.role == role and column.name != entity]
+        yield f"\n# {text}\n"
+        if role == "quasi-identifying" and not columns:
+            yield "# None was found: name the columns here that others could know, such as age, sex, a town, a date.\n"
+        yield from _array(setting, columns)
+    yield '\n# Columns that are named nowhere above: "drop" leaves them out, "keep" publishes them.\nrest = "drop"\n'
+
+
+def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
+    """Yield an array of names, one on a line with the reason as a comment."""
+    if not columns:
+        yield f"{setting} = []\n"
+        return
+    names = [f"    {_value(column.name)}," for column in columns]
+    widest = min(max(len(name) for name in names), 40)
+    yield f"{setting} = [\n"
+    for name, column in zip(names, columns, strict=True):
+        yield f"{name:<{widest}}  # {_comment(column.reason)}\n"
+    yield "]\n"
+
+
+def _hierarchies(profile: Profile) -> Iterable[str]:
+    """Yield a line for each quasi-identifier; in a table of its own where a column is called like a setting."""
+    rules = profile.hierarchies
+    inside = {"directory", "columns"} & set(rules)
+    yield f"\n[hierarchies{'.columns' if inside else ''}]\n"
+    yield "# How each quasi-identifier is generalized, step by step: a rule, or a file of groups.\n"
+    for name in profile.quasi_identifiers:
+        if name not in rules:
+            yield f"# {_comment(name)} has a hierarchy in the database, which is taken.\n"
+    for name, rule in rules.items():
+        yield f"{_set(name, rule).rstrip()}  # {_comment(in_words(rule))}\n"
+
+
+def _models(profile: Profile) -> Iterable[str]:
+    """Yield what can be asked for sensitive columns, as comments: the person decides."""
+    sensitive = profile.of_role("sensitive")
+    if not sensitive:
+        return
+    yield "# Among k people who are alike, so many different values of a sensitive column; docs/models.md has more.\n"
+    wanted = ", ".join(f"{_key(name)} = 2" for name in sensitive)
+    yield f"# l = {{ {wanted} }}\n" if len(sensitive) > 1 else "# l = 2\n"
+
+
+def _release(into: str | None, out: str | None) -> Iterable[str]:
+    yield "\n[release]\n"
+    if into is None and out is None:
+        yield '# into = "released"                # a table in the database, or out = "released.csv"\n'
+    if into is not None:
+        yield f"{_set('into', into).rstrip()}  # a table in the database; or out, a file of this name\n"
+    if out is not None:
+        yield f"{_set('out', out).rstrip()}  # a file beside this one: .csv, .parquet or .json\n"
+
+
+def _set(name: str, value: str) -> str:
+    import tomli_w
+
+    return tomli_w.dumps({name: value})
+
+
+def _value(text: str) -> str:
+    return _set("x", text).partition(" = ")[2].strip()
+
+
+def _key(text: str) -> str:
+    return _set(text, "").rpartition(" = ")[0]
+
+
+def _comment(text: str) -> str:
+    """Return a text that stays a comment: on one line, without characters that TOML has no place for."""
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -1,0 +1,106 @@
+"""What a profile says in sentences: how unique columns make people, and what else is worth knowing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kanon_sql.profiling.proposals import Proposal
+    from kanon_sql.profiling.result import Profile
+    from kanon_sql.risks.subsets import Subsets
+
+_WORTH_SAYING = 0.01  # share that a column singles out with others
+_LISTED = 5
+_LEAST, _IN_WHOLES = 0.001, 0.1  # shares that are named, and from where on they are whole per cents
+_BIRTH = {"birth_date", "birth_year"}
+
+
+def with_uniqueness(proposals: Mapping[str, Proposal], subsets: Subsets | None) -> dict[str, Proposal]:
+    """Return the proposals; those of quasi-identifiers say how many they single out, alone or with others."""
+    worded = dict(proposals)
+    shares = {subset.columns: subset.share_unique or 0.0 for subset in (subsets.found if subsets else ())}
+    for name, proposal in proposals.items():
+        about = [subset for subset in (subsets.found if subsets else ()) if name in subset.columns]
+        if proposal.role != "quasi-identifying" or not about:
+            continue
+        # Where the column matters most: what it adds to a pair that is unique already is nothing.
+        worst = max(about, key=lambda subset: shares[subset.columns] - _without(name, subset.columns, shares))
+        share = shares[worst.columns]
+        if share >= _WORTH_SAYING:
+            others = [column for column in worst.columns if column != name]
+            together = f"together with {_listed(others)}" if others else "by it alone"
+            worded[name] = replace(proposal, reason=f"{proposal.reason}; {percent(share)} are unique {together}")
+    return worded
+
+
+def _without(name: str, columns: tuple[str, ...], shares: Mapping[tuple[str, ...], float]) -> float:
+    """Return the share that the other columns of a subset single out without one of them."""
+    return shares.get(tuple(column for column in columns if column != name), 0.0)
+
+
+def notes_of(profile: Profile) -> tuple[str, ...]:
+    """Return what a person should know beside the roles."""
+    return tuple(_notes(profile))
+
+
+def _notes(profile: Profile) -> Iterable[str]:
+    if not profile.rows:
+        yield "The table has no rows: the roles are proposed by names and types alone."
+    if not profile.quasi_identifiers:
+        yield (
+            "No quasi-identifier was found: neither names nor values say that others could know a column. "
+            "If you know better, name the columns with --qi."
+        )
+    if profile.sampled:
+        yield (
+            f"Unique, separation and patterns are of a sample of {profile.rows_looked_at:,} of {profile.rows:,} rows. "
+            "In a sample more are unique than in the table: take these figures as upper bounds (--sample 0: all rows)."
+        )
+    if profile.entity is not None and profile.entity_proposed:
+        yield f"{profile.entity} names the person in several rows: k should count people (--entity {profile.entity})."
+    yield from _told(profile)
+
+
+def _told(profile: Profile) -> Iterable[str]:
+    """Yield which columns give others away: first those that are published as they are."""
+    columns = {column.name: column for column in profile.columns}
+    for found in profile.dependencies:
+        one, other = columns[found.column], columns[found.told]
+        arrow = (
+            f"{found.column} and {found.told} tell each other"
+            if found.both_ways
+            else f"{found.column} tells {found.told}"
+        )
+        pair = {one.role, other.role}
+        if pair == {"quasi-identifying", "insensitive"}:
+            hidden = one if one.role == "quasi-identifying" else other
+            shown = other if hidden is one else one
+            if hidden.name == found.told or found.both_ways:
+                yield f"{arrow}: {shown.name} is proposed to be published as it is, and gives {hidden.name} away."
+        elif pair == {"sensitive", "insensitive"}:
+            yield f"{arrow}: one is sensitive, so the other is too, or should be left out."
+        elif len(pair) == 1:
+            yield f"{arrow}: what one of them hides, the other shows."
+    ages = [column.name for column in profile.columns if column.kind == "age" and column.role == "quasi-identifying"]
+    births = [column.name for column in profile.columns if column.kind in _BIRTH and column.role == "quasi-identifying"]
+    if ages and births:
+        yield f"{births[0]} and {ages[0]} tell each other: keep one of them."
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, which is 0 or 100 only where it is nothing or all."""
+    if share in {0, 1}:
+        return f"{share:.0%}"
+    if not _LEAST <= share <= 1 - _LEAST:
+        return "less than 0.1%" if share < _LEAST else "more than 99.9%"
+    return f"{share:.0%}" if _IN_WHOLES <= share <= 1 - _WORTH_SAYING else f"{share:.1%}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = names[:_LISTED]
+    if len(shown) > 1:
+        return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return shown[0]

@@ -1,0 +1,125 @@
+"""``kanon init``: policy files that say what the profile says, read back, and work at once."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+import duckdb
+import pandas as pd
+import pytest
+from profile_tables import TEN, Table, frame
+
+import kanon_sql as kanon
+from kanon_sql.policy import read_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ended
+
+HOSTILE = [
+    'a"b; DROP TABLE x --',
+    "select",
+    "columns",
+    "directory",
+    "Geschlecht\n# x = 1",
+    "emoji 🙂",
+    "a.b = 'c'",
+    " ",
+]
+
+
+@pytest.mark.parametrize("table", TEN, ids=lambda table: table.name)
+def test_the_policy_of_kanon_init_works_at_once(table: Table, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    table.write(in_tmp / "t.csv")
+    begun = kanon("init", "t.csv")
+    assert begun.code == 0, begun.err
+    assert "kanon anonymize t.csv --policy kanon.toml" in begun.out
+    ended = kanon("anonymize", "t.csv", "--policy", "kanon.toml", "--format", "json")
+    assert ended.code == 0, ended.err
+    assert ended.json["k"] >= 5
+    published = pd.read_csv(in_tmp / "t_k5.csv")
+    profile = kanon("profile", "t.csv", "--format", "json").json
+    left_out = {column["name"] for column in profile["columns"] if column["role"] == "identifying"}
+    assert set(published.columns) == set(table.columns) - left_out
+
+
+def test_the_policy_says_what_the_profile_says(in_tmp: Path) -> None:
+    path = TEN[0].write(in_tmp / "t.csv")
+    found = kanon.init_policy(path, out=in_tmp / "p.toml", k=7)
+    policy, destination = read_policy(in_tmp / "p.toml")
+    assert policy.columns.entity == found.entity == "patient_id"
+    assert policy.columns.quasi_identifiers == found.quasi_identifiers
+    assert policy.columns.sensitive == found.of_role("sensitive")
+    assert policy.columns.insensitive == found.of_role("insensitive")
+    assert {*policy.columns.identifying, "patient_id"} == set(found.of_role("identifying"))
+    assert set(policy.hierarchies) == set(found.quasi_identifiers)
+    assert policy.k == 7
+    assert destination.out == in_tmp / "t_k7.csv"
+    text = (in_tmp / "p.toml").read_text(encoding="utf-8")
+    reasons = [column.reason for column in found.columns if column.name != "patient_id"]
+    assert all(f"# {reason}\n" in text for reason in reasons)
+    commented = text.replace("# l = {", "l = {")  # what is commented out can be taken in
+    assert set(tomllib.loads(commented)["privacy"]["l"]) == set(found.of_role("sensitive"))
+
+
+def test_a_policy_that_is_there_is_kept(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    TEN[0].write(in_tmp / "t.csv")
+    (in_tmp / "kanon.toml").write_text("mine", encoding="utf-8")
+    ended = kanon("init", "t.csv")
+    assert ended.code == 2
+    assert "--replace" in ended.err
+    assert (in_tmp / "kanon.toml").read_text(encoding="utf-8") == "mine"
+    assert kanon("init", "t.csv", "--replace").code == 0
+    assert read_policy(in_tmp / "kanon.toml")[0].columns.sensitive
+    assert kanon("init", "t.csv", "--out", "no/where.toml").code == 3
+    assert kanon("init", "t.csv", "--out", ".").code == 2
+    assert {path.name for path in in_tmp.iterdir()} == {"t.csv", "kanon.toml"}
+
+
+def test_the_release_gets_a_name_that_is_free(in_tmp: Path) -> None:
+    with duckdb.connect(str(in_tmp / "d.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i % 30 AS age FROM range(90) AS r(i)")
+        connection.execute("CREATE TABLE T_K5 AS SELECT 1 AS x")
+    kanon.init_policy(in_tmp / "d.duckdb", "t", out=in_tmp / "kanon.toml")
+    assert read_policy(in_tmp / "kanon.toml")[1].into == "t_k5_2"
+
+
+def test_a_hierarchy_in_the_database_is_left_to_it(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    with duckdb.connect(str(in_tmp / "d.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i % 30 AS age, i % 7 AS city FROM range(90) AS r(i)")
+    assert kanon("hierarchy", "build", "d.duckdb", "t", "age=intervals:3,9").code == 0
+    assert kanon("init", "d.duckdb", "t").code == 0
+    assert set(read_policy(in_tmp / "kanon.toml")[0].hierarchies) == {"city"}
+
+
+def test_a_table_without_quasi_identifiers_says_so(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    frame(x=lambda row: row % 9).to_csv(in_tmp / "t.csv", index=False)
+    assert "No quasi-identifier was found" in kanon("init", "t.csv").out
+    ended = kanon("anonymize", "t.csv", "--policy", "kanon.toml")
+    assert ended.code == 2
+    assert "quasi-identifier" in ended.err
+
+
+def hostile(path: Path) -> None:
+    with duckdb.connect(str(path)) as connection:
+        columns = ", ".join(
+            f'i % {5 + place} AS "{name.replace(chr(34), 2 * chr(34))}"' for place, name in enumerate(HOSTILE)
+        )
+        connection.execute(f'CREATE TABLE "my ""table" AS SELECT {columns} FROM range(300) AS r(i)')  # noqa: S608 - a test
+
+
+def test_hostile_names_end_in_a_policy_that_reads_back(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    hostile(in_tmp / "h.duckdb")
+    known = [argument for name in HOSTILE for argument in ("--qi", name)]
+    ended = kanon("init", "h.duckdb", 'my "table', *known)
+    assert ended.code == 0, ended.err
+    policy, destination = read_policy(in_tmp / "kanon.toml")
+    assert policy.columns.quasi_identifiers == tuple(HOSTILE)
+    assert set(policy.hierarchies) == set(HOSTILE)
+    assert destination.into == 'my "table_k5'
+    assert kanon("anonymize", "h.duckdb", 'my "table', "--policy", "kanon.toml", "-q").code == 0
+    for verb in (["profile"], ["profile", "--format", "json"]):
+        assert kanon(verb[0], "h.duckdb", 'my "table', *verb[1:]).code == 0
