@@ -46,7 +46,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from kanon_sql.cutting import OPTIONS, Cutting, cutting_of
 from kanon_sql.destination import Destination
 from kanon_sql.errors import PolicyError, SourceError, UsageError
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.spec import FileRule, PrefixRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.requirements import REQUIREMENTS, from_settings, to_settings
@@ -365,8 +366,8 @@ def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: A
 def _moved(rule: str, old: Path, new: Path) -> str:
     """Return a rule, with the path of a file as it is seen from another directory."""
     parsed = parse_rule(rule, old)
-    if not isinstance(parsed, FileRule) or rule.startswith("ready:"):
+    if not isinstance(parsed, FileRule | PrefixRule) or rule.startswith(READY):
         return rule
     path = os.path.relpath(parsed.path, new)
     # A file may be called like a rule: ./flat is the file.
-    return path if os.sep in path else os.path.join(os.curdir, path)  # noqa: PTH118 - a Path would drop the ./
+    return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./

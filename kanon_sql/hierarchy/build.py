@@ -48,7 +48,7 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
         HierarchyError: the rule is for columns of another type.
     """
     _require_fit(rule, column)
-    values = _distinct_values(column, source)
+    values = distinct_values(column, source)
     match rule:
         case IntervalRule():
             return _intervals(rule, column, values, facts)
@@ -91,7 +91,7 @@ def _instead(column: Column, wanted: str) -> str:
     return "use mask or flat"
 
 
-def _distinct_values(column: Column, source: exp.Table) -> exp.Query:
+def distinct_values(column: Column, source: exp.Table) -> exp.Query:
     """Return the distinct values of a column, and NULL in any case: every lookup has a row for NULL."""
     value: exp.Expr = sql.column(column.name, "source")
     if column.type != column.lookup_type:
@@ -140,7 +140,10 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
         sql.named(_upper_bound(level, width, f"DECIMAL({digits}, {scale})"), f"upper_{level}")
         for level, width in zip(levels, rule.widths, strict=True)
     ]
-    labels: list[exp.Expr] = [_interval_label(rule, level, dashed=dashed) for level in levels]
+    labels: list[exp.Expr] = [
+        _interval_label(rule, level, dashed=dashed, single=width == 1)
+        for level, width in zip(levels, rule.widths, strict=True)
+    ]
     query = _with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
     query = query.with_("numbers", as_=numbers.from_("present"))
     if column.family == "float":
@@ -184,8 +187,8 @@ def _upper_bound(level: int, width: Decimal, data_type: str) -> exp.Expr:
     return sql.cast(upper, data_type)
 
 
-def _interval_label(rule: IntervalRule, level: int, *, dashed: bool) -> exp.Expr:
-    """Return ``20-24`` for whole numbers that cannot be negative, else ``[20, 25)``."""
+def _interval_label(rule: IntervalRule, level: int, *, dashed: bool, single: bool) -> exp.Expr:
+    """Return ``20-24`` for whole numbers that cannot be negative (``20`` for a single one), else ``[20, 25)``."""
     number = sql.column("number")
     lower: exp.Expr = sql.column(f"lower_{level}")
     upper: exp.Expr = sql.column(f"upper_{level}")
@@ -198,6 +201,8 @@ def _interval_label(rule: IntervalRule, level: int, *, dashed: bool) -> exp.Expr
         above = exp.GTE(this=number.copy(), expression=_number(rule.top))
         case = case.when(above, sql.literal(f">={rule.top:f}"))
         upper = sql.least([upper, _number(rule.top)])
+    if dashed and single:
+        return case.else_(_text("", lower))
     if dashed:
         last = exp.Paren(this=exp.Sub(this=upper, expression=sql.literal(1)))
         return case.else_(_text(lower, "-", last))

@@ -15,8 +15,9 @@ from kanon_sql.errors import ComputationError, HierarchyError
 from kanon_sql.hierarchy.build import VALUE, built_query, level_name
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
 from kanon_sql.hierarchy.code import CodeWord, code_words, coded_query
+from kanon_sql.hierarchy.prefix import prefixed_query, require_prefixes
 from kanon_sql.hierarchy.read import read_hierarchy
-from kanon_sql.hierarchy.spec import ROOT, BuiltRule, FileRule, FlatRule
+from kanon_sql.hierarchy.spec import ROOT, BuiltRule, FileRule, FlatRule, PrefixRule
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
@@ -137,6 +138,22 @@ def load_hierarchy(engine: Engine, column: Column, rule: FileRule) -> Hierarchy:
     hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule))
     engine.run(sql.drop(file), "drop the rows of the file")
     return hierarchy
+
+
+def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
+    """Return a hierarchy of the values of a column, each with the levels that a file gives to its first characters.
+
+    Values whose first characters are not in the file get no row, as those that are not in another file.
+
+    Raises:
+        SourceError: the file cannot be opened.
+        HierarchyError: it is no hierarchy of such prefixes, or the column does not hold text.
+    """
+    rows = read_hierarchy(rule.path, column.name)
+    require_prefixes(rule, rows, column)
+    definition = prefixed_query(rule, rows, column, source)
+    height = len(definition.selects) - 1
+    return _coded(engine, column, definition, height, rows.levels[-1][0], str(rule), definition=definition)
 
 
 def use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:

@@ -29,17 +29,19 @@ class Shape:
 
     Attributes:
         name: what it is called.
-        height: its number of levels above the values.
-        leaves: its values, NULL not counted.
-        labels: the number of labels at each level from 1.
+        height: its number of levels above the values; None for a rule whose levels the values decide.
+        leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule.
+        labels: the number of labels at each level from 1; none for a rule.
         origin: where it came from.
+        by_prefix: whether its values are prefixes that values of a column are looked up by.
     """
 
     name: str
-    height: int
-    leaves: int
+    height: int | None
+    leaves: int | None
     labels: tuple[int, ...]
     origin: str
+    by_prefix: bool = False
 
     def summary(self) -> dict[str, Any]:
         """Return the shape as plain values."""

@@ -2,6 +2,9 @@
 
 age.csv                              a file of levels, or of child,parent pairs
 ready:us_state                       a hierarchy that comes with kanon-sql
+prefix:3:codes.csv                   a file that is looked up by the first 3 characters of a value: E11.9 -> E11 -> ...
+prefix:3,2:provinces.csv             ... by the first 2, with the first 3 as a level below
+prefix:3:hide:areas.csv              ... and the 3 characters themselves are no level
 intervals:5,10,20                    numeric intervals of these widths, aligned to multiples of the width
 intervals:5,10:bottom=18:top=90      ... with everything below 18 and from 90 on in one label each
 intervals:5,10:origin=18             ... aligned so that one interval begins at 18
@@ -22,11 +25,12 @@ from typing import Literal, get_args
 
 from kanon_sql.data import data_directory
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.ready import READY, ready_made
 
 ROOT = "*"
 """The label under which everything is the same, in hierarchies that are built here."""
 
-RULES = "intervals:5,10  mask  date:month,year  round:1,2  flat  ready:NAME"
+RULES = "intervals:5,10  mask  date:month,year  round:1,2  flat  ready:NAME  prefix:3:FILE"
 """The rules that exist, one example of each, for messages."""
 
 _LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
@@ -44,9 +48,53 @@ class FileRule:
 
     def __str__(self) -> str:
         if self.path.parent == data_directory("hierarchies"):
-            return f"ready:{self.path.stem}"
-        here = Path.cwd()
-        return str(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path)
+            return f"{READY}{self.path.stem}"
+        return _short(self.path)
+
+    def absolute(self) -> str:
+        """Return the rule as text that means the same from any directory."""
+        return self.with_path(str(self.path.absolute()))
+
+    def with_path(self, path: str) -> str:
+        """Return the rule as text, with its file written as given."""
+        return path
+
+
+@dataclass(frozen=True)
+class PrefixRule:
+    """A CSV file of levels that is looked up by the first characters of a value.
+
+    Values are compared in capitals, without dots, hyphens and spaces.
+
+    Attributes:
+        path: the file; its values are prefixes.
+        lengths: of the prefixes that stand below the file's levels, longest first; the last is looked up.
+        hide: whether the prefixes are no levels.
+        values: a regular expression for what a value must look like, as it is compared; None: anything.
+        name: of a ready-made hierarchy; None for a file of the person's own.
+    """
+
+    path: Path
+    lengths: tuple[int, ...]
+    hide: bool = False
+    values: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        falls = _rises(self.lengths[::-1], above=0)
+        _require(bool(self.lengths) and falls, "the lengths of prefixes must fall, as in prefix:3,2:provinces.csv")
+        _require(not self.hide or len(self.lengths) == 1, "prefixes that are no levels have one length")
+
+    def __str__(self) -> str:
+        return f"{READY}{self.name}" if self.name is not None else self.with_path(_short(self.path))
+
+    def absolute(self) -> str:
+        """Return the rule as text that means the same from any directory."""
+        return str(self) if self.name is not None else self.with_path(str(self.path.absolute()))
+
+    def with_path(self, path: str) -> str:
+        """Return the rule as text, with its file written as given."""
+        return f"prefix:{','.join(map(str, self.lengths))}{':hide' if self.hide else ''}:{path}"
 
 
 @dataclass(frozen=True)
@@ -144,10 +192,11 @@ class FlatRule:
 
 
 BuiltRule = IntervalRule | MaskRule | DateRule | RoundRule | FlatRule
-Rule = FileRule | BuiltRule
+FromFile = FileRule | PrefixRule
+Rule = FromFile | BuiltRule
 
 
-def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR0911 - one return for each kind of rule
+def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
     """Return the rule that a text stands for.
 
     Args:
@@ -157,52 +206,41 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR
     Raises:
         UsageError: a rule is written wrong, or what looks like a rule is neither one nor a file.
     """
-    kind, *parts = text.split(":")
+    directory = relative_to or Path()
     try:
-        match kind:
-            case "intervals":
-                return _intervals(parts)
-            case "mask":
-                return _mask(parts)
-            case "date":
-                units = _listed(parts[0]) if parts else ["month", "quarter", "year", "decade"]
-                _require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
-                _require(len(parts) <= 1, "after the units nothing may follow")
-                return DateRule(tuple(unit for unit in DATE_UNITS if unit in units))
-            case "round":
-                _require(len(parts) == 1, "round needs digits, as in round:1,2,3")
-                return RoundRule(tuple(int(digit) for digit in _listed(parts[0])))
-            case "flat":
-                _require(not parts, "flat takes no settings")
-                return FlatRule()
-            case "ready":
-                _require(len(parts) == 1, "ready needs a name, as in ready:us_state")
-                return FileRule(ready_made(parts[0]))
+        rule = _written(text.split(":"), directory)
     except (InvalidOperation, ValueError):
         raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
     except _RuleError as error:
         raise UsageError(f"Hierarchy {text!r}: {error}.") from None
-    path = (relative_to or Path()) / text
+    if rule is not None:
+        return rule
+    path = directory / text
     if _LIKE_A_RULE.fullmatch(text) and not path.exists():
         raise UsageError(f"Hierarchy {text!r} is neither a rule nor a file that exists. Rules are: {RULES}.")
     return FileRule(path)
 
 
-def ready_made(name: str) -> Path:
-    """Return the file of a hierarchy that comes with kanon-sql.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
-    known = ready_made_names()
-    if name not in known:
-        raise UsageError(f"There is no ready-made hierarchy {name!r}. There are: {', '.join(known)}.")
-    return data_directory("hierarchies") / f"{name}.csv"
-
-
-def ready_made_names() -> list[str]:
-    """Return the names of the hierarchies that come with kanon-sql."""
-    return sorted(path.stem for path in data_directory("hierarchies").glob("*.csv"))
+def _written(words: list[str], directory: Path) -> Rule | None:  # noqa: PLR0911 - one return for each kind of rule
+    """Return the rule whose parts these are; None if they are none."""
+    kind, *parts = words
+    match kind:
+        case "intervals":
+            return _intervals(parts)
+        case "mask":
+            return _mask(parts)
+        case "date":
+            return _date(parts)
+        case "round":
+            return _round(parts)
+        case "flat":
+            _require(not parts, "flat takes no settings")
+            return FlatRule()
+        case "prefix":
+            return _prefix(parts, directory)
+        case "ready":
+            return _ready(parts)
+    return None
 
 
 class _RuleError(Exception):
@@ -230,6 +268,32 @@ def _plain(number: Decimal) -> str:
     return format(number.normalize(), "f")
 
 
+def _short(path: Path) -> str:
+    """Return a path as seen from the working directory, where it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _ready(parts: list[str]) -> Rule:
+    _require(len(parts) == 1, "ready needs a name, as in ready:us_state")
+    (name,) = parts
+    ready = ready_made(name)
+    if ready.path is None:
+        return parse_rule(ready.rule or "")
+    if ready.prefix:
+        return PrefixRule(ready.path, ready.prefix, ready.hide, ready.values, name)
+    return FileRule(ready.path)
+
+
+def _prefix(parts: list[str], directory: Path) -> PrefixRule:
+    lengths, *rest = parts or [""]
+    hide = rest[:1] == ["hide"] and len(rest) > 1
+    file = ":".join(rest[1:] if hide else rest)  # a path may have a colon
+    written = bool(file) and all(_is_number(length) for length in _listed(lengths))
+    _require(written, "prefix needs a number of characters and a file, as in prefix:3:codes.csv")
+    return PrefixRule(directory / file, tuple(int(length) for length in _listed(lengths)), hide)
+
+
 def _intervals(parts: list[str]) -> IntervalRule:
     widths = tuple(_decimal(width) for width in _listed(parts[0])) if parts else ()
     settings: dict[str, Decimal] = {}
@@ -239,6 +303,18 @@ def _intervals(parts: list[str]) -> IntervalRule:
         _require(name not in settings, f"{name}= is given twice")
         settings[name] = _decimal(value)
     return IntervalRule(widths, **settings)
+
+
+def _date(parts: list[str]) -> DateRule:
+    units = _listed(parts[0]) if parts else ["month", "quarter", "year", "decade"]
+    _require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
+    _require(len(parts) <= 1, "after the units nothing may follow")
+    return DateRule(tuple(unit for unit in DATE_UNITS if unit in units))
+
+
+def _round(parts: list[str]) -> RoundRule:
+    _require(len(parts) == 1, "round needs digits, as in round:1,2,3")
+    return RoundRule(tuple(int(digit) for digit in _listed(parts[0])))
 
 
 def _decimal(text: str) -> Decimal:

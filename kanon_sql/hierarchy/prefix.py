@@ -1,0 +1,106 @@
+"""Hierarchies that are looked up by the first characters of a value.
+
+    E11.9  ->  E11  ->  E10-E14 Diabetes mellitus  ->  IV Endocrine, ...  ->  *
+
+The file has a row per prefix, not per value: codes have many more values than groups. Values and prefixes are
+compared in capitals, without dots, hyphens and spaces, so that ``e11.9`` and ``E119`` are one category. A value whose
+prefix the file lacks gets no row, and is counted as missing as any other. NULL goes to the root.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.build import VALUE, distinct_values, level_name
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.read import HierarchyRows
+    from kanon_sql.hierarchy.spec import PrefixRule
+
+_IGNORED = ".- "
+_PREFIX = "prefix"
+
+
+def compared(text: str) -> str:
+    """Return a text as it is compared (``compared_value`` in SQL)."""
+    return re.sub(f"[{re.escape(_IGNORED)}]", "", text).upper()
+
+
+def compared_value(value: exp.Expr) -> exp.Expr:
+    """Return the expression of a value as it is compared: in capitals, without dots, hyphens and spaces."""
+    text: exp.Expr = sql.cast(value, "VARCHAR")
+    for character in _IGNORED:
+        text = exp.Replace(this=text, expression=sql.literal(character), replacement=sql.literal(""))
+    return exp.Upper(this=text)
+
+
+def looks_right(rule: PrefixRule, code: exp.Expr) -> exp.Expr:
+    """Return whether a value as it is compared looks as the rule wants it."""
+    if rule.values is None:
+        return exp.true()
+    return exp.RegexpLike(this=code, expression=sql.literal(f"^({rule.values})$"))
+
+
+def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> None:
+    """Raise unless the rows of a file are prefixes that values of the column can have.
+
+    Raises:
+        HierarchyError: a prefix has another length, or the column is no text and may have lost leading zeros.
+    """
+    length = rule.lengths[-1]
+    other = sum(value is not None and len(compared(value)) != length for value in rows.values)
+    if other:
+        raise HierarchyError(
+            f"The hierarchy of column {column.name!r} ({rule}): {other:,} of its {len(rows.values):,} values do not "
+            f"have {length} characters, dots, hyphens and spaces not counted: the file needs a line per prefix."
+        )
+    if column.family == "text" or (column.family == "integer" and rule.values is not None):
+        return
+    raise HierarchyError(
+        f"The hierarchy of column {column.name!r} ({rule}) needs text, but the column is {column.type}: cast it to "
+        "VARCHAR, with the zeros that a number loses in front."
+    )
+
+
+def prefixed_query(rule: PrefixRule, rows: HierarchyRows, column: Column, source: exp.Table) -> exp.Query:
+    """Return the query that makes the lookup relation: the values, their prefixes, and the levels of the file."""
+    levels = [level_name(level) for level in range(1, len(rows.levels) + 1)]
+    known = [(compared(value), *labels) for value, *labels in _lines(rows) if value is not None]
+    of_null = next((labels for value, *labels in _lines(rows) if value is None), [rows.levels[-1][0]] * len(levels))
+    code = sql.column("code", "coded")
+    shown: list[exp.Expr] = [] if rule.hide else [_first(code, length) for length in rule.lengths]
+    labels = [*shown, *(sql.column(level, "prefixes") for level in levels)]
+    coded = exp.select(sql.column(VALUE), sql.named(compared_value(sql.column(VALUE)), "code")).from_("present")
+    found = (
+        exp.select(sql.column(VALUE, "coded"), *_as_levels(labels))
+        .from_("coded")
+        .join(
+            sql.values("prefixes", [_PREFIX, *levels], known),
+            on=exp.EQ(this=sql.column(_PREFIX, "prefixes"), expression=_first(code, rule.lengths[-1])),
+        )
+        .where(looks_right(rule, code.copy()))
+    )
+    null = [sql.literal(label) for label in [of_null[0]] * len(shown) + of_null]
+    null_row = (
+        exp.select(sql.column(VALUE), *_as_levels(null)).from_("present").where(sql.column(VALUE).is_(exp.null()))
+    )
+    query = exp.union(found, null_row, distinct=False)
+    return query.with_("present", as_=distinct_values(column, source)).with_("coded", as_=coded)
+
+
+def _lines(rows: HierarchyRows) -> list[tuple[str | None, ...]]:
+    return list(zip(rows.values, *rows.levels, strict=True))
+
+
+def _first(code: exp.Expr, length: int) -> exp.Expr:
+    return exp.Left(this=code.copy(), expression=sql.literal(length))
+
+
+def _as_levels(labels: list[exp.Expr]) -> list[exp.Expr]:
+    return [sql.named(label, level_name(level)) for level, label in enumerate(labels, start=1)]
