@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
+    from kanon_sql.hierarchy.suggest import Suggestion, suggest_hierarchies
     from kanon_sql.in_place.clean import Cleaned, clean
     from kanon_sql.measurer import Measured, measure
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
@@ -112,6 +113,8 @@ _HOME = {
     "risk": "assessor",
     "Risk": "risks.assessment",
     "NamedColumns": "roles",
+    "Suggestion": "hierarchy.suggest",
+    "suggest_hierarchies": "hierarchy.suggest",
 }
 
 __all__ = [
@@ -151,6 +154,7 @@ __all__ = [
     "SatisfyingNode",
     "SearchInterruptedError",
     "SourceError",
+    "Suggestion",
     "TCloseness",
     "UnsuitableError",
     "UsageError",
@@ -166,6 +170,7 @@ __all__ = [
     "prepare",
     "read_policy",
     "risk",
+    "suggest_hierarchies",
     "write_policy",
 ]
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.ready import ReadyMade
 
 hierarchy_app = typer.Typer(
-    help="Generalization hierarchies: list, show, check, load and build them.", no_args_is_help=True
+    help="Generalization hierarchies: list, show, check, suggest, load and build them.", no_args_is_help=True
 )
 
 _FIRST_ROWS = 20

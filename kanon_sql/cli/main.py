@@ -20,6 +20,7 @@ from kanon_sql.cli.compare import compare_command
 from kanon_sql.cli.demo import demo_command
 from kanon_sql.cli.hierarchy import hierarchy_app
 from kanon_sql.cli.hierarchy_store import build_command, load_command
+from kanon_sql.cli.hierarchy_suggest import suggest_command
 from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
@@ -40,6 +41,7 @@ app = typer.Typer(
 app.command("demo")(with_resources(demo_command))
 hierarchy_app.command("load")(with_resources(load_command))
 hierarchy_app.command("build")(with_resources(build_command))
+hierarchy_app.command("suggest")(with_resources(suggest_command))
 app.add_typer(hierarchy_app, name="hierarchy")
 app.command("anonymize")(with_resources(anonymize_command))
 app.command("check")(with_resources(check_command))

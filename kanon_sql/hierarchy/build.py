@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.facts import Facts
 
-_DATES = frozenset({"date", "timestamp"})
+DATES = frozenset({"date", "timestamp"})
+"""Families of types whose values are dates."""
 
 VALUE = "value"
 """Name of the lookup column that holds the values of the source."""
@@ -69,7 +70,7 @@ def _require_fit(rule: BuiltRule, column: Column) -> None:
         case IntervalRule() | RoundRule():
             wanted, families = "numbers", NUMBERS
         case DateRule():
-            wanted, families = "dates", _DATES
+            wanted, families = "dates", DATES
         case _:
             return
     if column.family not in families:
@@ -81,7 +82,7 @@ def _require_fit(rule: BuiltRule, column: Column) -> None:
 
 def _instead(column: Column, wanted: str) -> str:
     """Return what to do about a column that does not hold the numbers or dates that its rule wants."""
-    if column.family in _DATES:
+    if column.family in DATES:
         return "use a date rule, such as date:month,year"
     if wanted == "dates":
         others = "use intervals or mask" if column.family in NUMBERS else "use mask or flat"

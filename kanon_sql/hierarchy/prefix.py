@@ -40,11 +40,9 @@ def compared_value(value: exp.Expr) -> exp.Expr:
     return exp.Upper(this=text)
 
 
-def looks_right(rule: PrefixRule, code: exp.Expr) -> exp.Expr:
-    """Return whether a value as it is compared looks as the rule wants it."""
-    if rule.values is None:
-        return exp.true()
-    return exp.RegexpLike(this=code, expression=sql.literal(f"^({rule.values})$"))
+def matches(pattern: str, code: exp.Expr) -> exp.Expr:
+    """Return whether the whole of a value as it is compared matches a regular expression."""
+    return exp.RegexpLike(this=code.copy(), expression=sql.literal(f"^({pattern})$"))
 
 
 def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> None:
@@ -84,8 +82,9 @@ def prefixed_query(rule: PrefixRule, rows: HierarchyRows, column: Column, source
             sql.values("prefixes", [_PREFIX, *levels], known),
             on=exp.EQ(this=sql.column(_PREFIX, "prefixes"), expression=_first(code, rule.lengths[-1])),
         )
-        .where(looks_right(rule, code.copy()))
     )
+    if rule.values is not None:
+        found = found.where(matches(rule.values, code))
     null = [sql.literal(label) for label in [of_null[0]] * len(shown) + of_null]
     null_row = (
         exp.select(sql.column(VALUE), *_as_levels(null)).from_("present").where(sql.column(VALUE).is_(exp.null()))

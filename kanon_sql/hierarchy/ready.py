@@ -36,6 +36,9 @@ class ReadyMade:
         hide: whether the prefixes are no levels.
         values: a regular expression for what a value must look like; None: anything.
         examples: values that show what a rule does.
+        weak: whether its values say so little that it is only for columns whose name agrees.
+        names: parts of the names of columns for which it goes before others of its kind.
+        after: whether others that fit as well go before it.
     """
 
     name: str
@@ -51,6 +54,9 @@ class ReadyMade:
     hide: bool = False
     values: str | None = None
     examples: tuple[str | int | date, ...] = ()
+    weak: bool = False
+    names: tuple[str, ...] = ()
+    after: bool = False
 
 
 def ready_made(name: str) -> ReadyMade:
