@@ -155,3 +155,21 @@ def test_it_is_built_into_the_database(clinic: Path, in_tmp: Path, kanon: Callab
     built = kanon("hierarchy", "build", clinic, "zip=prefix:3:zips.csv", "--format", "json")
     assert built.code == 0, built.err
     assert (built.json[0]["levels"], built.json[0]["origin"]) == (3, "prefix:3:zips.csv")
+
+
+def test_codes_are_cut_from_the_right_and_down_to_their_letters(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
+    (tmp_path / "p.csv").write_text("p,n\nSW1A 1AA,1\nsw1a2aa,2\nM1 1AE,3\nM60 1NW,4\n1,5\n,6\n", encoding="utf-8")
+    built = kanon("hierarchy", "build", tmp_path / "p.csv", "p=cut:2,3,letters", "--out", tmp_path / "o.csv")
+    assert built.code == 0, built.err
+    assert (tmp_path / "o.csv").read_text(encoding="utf-8").split("\n")[1:-1] == [
+        ";*;*;*;*",
+        "1;*;*;*;*",
+        "M1 1AE;M11;M1;M;*",
+        "M60 1NW;M601;M60;M;*",
+        "SW1A 1AA;SW1A1;SW1A;SW;*",
+        "sw1a2aa;SW1A2;SW1A;SW;*",
+    ]
+    assert str(parse_rule("cut:2,3,letters")) == "cut:2,3,letters"
+    for rule in ("cut", "cut:letters", "cut:3,2", "cut:0", "cut:x", "cut:2:3"):
+        with pytest.raises(UsageError):
+            parse_rule(rule)

@@ -114,6 +114,11 @@ def test_values_that_say_little_need_the_name() -> None:
     assert rules(table("('Texas')")) == ["mask:right"], "one value alone says little"
 
 
+def test_a_british_postcode_needs_its_name_and_its_form() -> None:
+    assert rules(table("('SW1A 1AA'), ('m11ae'), ('B33-8TH')", "postcode"))[0] == "ready:postcode_gb"
+    assert "ready:postcode_gb" not in rules(table("('12345'), ('23456')", "postcode"))
+
+
 def test_a_name_alone_says_little() -> None:
     assert rules(table("('north'), ('southern')", "country")) == ["flat"]
     assert rules(table("('one'), ('three')", "icd10")) == ["flat"]

@@ -97,7 +97,7 @@ def build_command(
     """Build hierarchies from the values of columns by rules, into the database (schema kanon) or a file.
 
     Rules: intervals:5,10,20[:bottom=18][:top=90][:origin=0]   mask[:right|left][:1,2,3]
-    date:day,week,month,quarter,year,decade   round:1,2,3   flat
+    cut:2,3[,letters]   prefix:3:FILE       date:day,week,month,quarter,year,decade   round:1,2,3   flat
 
     [bold]kanon hierarchy build clinic.duckdb patients age=intervals:5,10,20:top=90 zip=mask[/bold]
     """

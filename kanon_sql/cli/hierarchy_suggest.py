@@ -85,9 +85,9 @@ def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], where: str) -> 
         ],
     )
     print_prose("The first of each column fits best: use it with --hierarchy COLUMN=SUGGESTION.")
-    lacking = [(name, suggestion) for name, listed in found.items() for suggestion in listed if not suggestion.covers]
+    lacking = [(name, listed[0]) for name, listed in found.items() if not listed[0].covers]
     if lacking:
         name, suggestion = lacking[0]
-        print_prose("The query that lists the values which a suggestion lacks, as here:")
+        print_prose("This prints the query that lists the values which it lacks, here for the first that lacks some:")
         assignment = shlex.quote(f"{name}={suggestion.rule}")
         print_text(visible(f"kanon hierarchy check {where} --hierarchy {assignment} --sql"))

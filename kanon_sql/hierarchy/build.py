@@ -14,10 +14,12 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.compared import compared_value
 from kanon_sql.hierarchy.facts import NUMBERS, exact_number, exact_places
 from kanon_sql.hierarchy.spec import (
     ROOT,
     BuiltRule,
+    CutRule,
     DateRule,
     DateUnit,
     FlatRule,
@@ -57,6 +59,8 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
             return _rounded(rule, column, values)
         case MaskRule():
             labels = _masks(rule, column, facts.longest)
+        case CutRule():
+            labels = _cuts(rule)
         case DateRule():
             labels = [_date_label(unit) for unit in rule.units]
         case FlatRule():
@@ -261,6 +265,26 @@ def _mask(side: str, text: exp.Expr, length: int, kept: int) -> exp.Expr:
     keep = (exp.Left if side == "right" else exp.Right)(this=text.copy(), expression=sql.literal(kept))
     filled = exp.Pad(this=keep, expression=sql.literal(length), fill_pattern=sql.literal("*"), is_left=side == "left")
     return exp.Coalesce(this=filled, expressions=[sql.literal(ROOT)])
+
+
+# Cuts
+
+
+def _cuts(rule: CutRule) -> list[exp.Expr]:
+    """Return what is left of a code without its last characters, then its first letters; of nothing, the root."""
+    code = compared_value(sql.column(VALUE))
+    kept = [exp.Sub(this=exp.Length(this=code.copy()), expression=sql.literal(count)) for count in rule.counts]
+    cut: list[exp.Expr] = [
+        exp.Left(this=code.copy(), expression=sql.greatest([length, sql.literal(0)])) for length in kept
+    ]
+    if rule.letters:
+        cut.append(
+            exp.RegexpReplace(this=cut[-1].copy(), expression=sql.literal("[^A-Z].*$"), replacement=sql.literal(""))
+        )
+    return [
+        exp.Coalesce(this=exp.Nullif(this=label, expression=sql.literal("")), expressions=[sql.literal(ROOT)])
+        for label in cut
+    ]
 
 
 # Dates

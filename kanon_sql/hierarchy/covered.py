@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.hierarchy.build import DATES
+from kanon_sql.hierarchy.compared import compared, compared_value, matches
 from kanon_sql.hierarchy.facts import NUMBERS
-from kanon_sql.hierarchy.prefix import compared, compared_value, matches
 from kanon_sql.hierarchy.read import read_hierarchy
 from kanon_sql.hierarchy.ready import ReadyMade, catalogue
 from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule

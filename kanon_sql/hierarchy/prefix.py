@@ -9,7 +9,6 @@ prefix the file lacks gets no row, and is counted as missing as any other. NULL 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -17,32 +16,14 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE, distinct_values, level_name
+from kanon_sql.hierarchy.compared import compared, compared_value, matches
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.read import HierarchyRows
     from kanon_sql.hierarchy.spec import PrefixRule
 
-_IGNORED = ".- "
 _PREFIX = "prefix"
-
-
-def compared(text: str) -> str:
-    """Return a text as it is compared (``compared_value`` in SQL)."""
-    return re.sub(f"[{re.escape(_IGNORED)}]", "", text).upper()
-
-
-def compared_value(value: exp.Expr) -> exp.Expr:
-    """Return the expression of a value as it is compared: in capitals, without dots, hyphens and spaces."""
-    text: exp.Expr = sql.cast(value, "VARCHAR")
-    for character in _IGNORED:
-        text = exp.Replace(this=text, expression=sql.literal(character), replacement=sql.literal(""))
-    return exp.Upper(this=text)
-
-
-def matches(pattern: str, code: exp.Expr) -> exp.Expr:
-    """Return whether the whole of a value as it is compared matches a regular expression."""
-    return exp.RegexpLike(this=code.copy(), expression=sql.literal(f"^({pattern})$"))
 
 
 def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> None:

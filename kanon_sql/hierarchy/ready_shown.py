@@ -8,13 +8,13 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.engine.duckdb import DuckDBEngine
+from kanon_sql.hierarchy.compared import compared
 from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.lookup import build_hierarchy
-from kanon_sql.hierarchy.prefix import compared
 from kanon_sql.hierarchy.read import read_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade
 from kanon_sql.hierarchy.report import Shape, rows_query
-from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
+from kanon_sql.hierarchy.spec import CutRule, DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
 
 if TYPE_CHECKING:
     from kanon_sql.hierarchy.spec import BuiltRule
@@ -46,7 +46,7 @@ def ready_rows(ready: ReadyMade) -> list[Row]:
 
 def _rule_of(ready: ReadyMade) -> BuiltRule:
     rule = parse_rule(ready.rule or "")
-    assert isinstance(rule, IntervalRule | MaskRule | DateRule | RoundRule)  # noqa: S101 - our own catalogue
+    assert isinstance(rule, IntervalRule | MaskRule | CutRule | DateRule | RoundRule)  # noqa: S101 - our own catalogue
     return rule
 
 
@@ -59,6 +59,8 @@ def _height(rule: BuiltRule) -> int | None:
             return len(rule.units) + 1
         case MaskRule():
             return len(rule.counts) + 1 if rule.counts else None
+        case CutRule():
+            return len(rule.counts) + rule.letters + 1
         case RoundRule():
             return len(rule.digits) + 1
         case _:

@@ -9,6 +9,7 @@ intervals:5,10,20                    numeric intervals of these widths, aligned 
 intervals:5,10:bottom=18:top=90      ... with everything below 18 and from 90 on in one label each
 intervals:5,10:origin=18             ... aligned so that one interval begins at 18
 mask   mask:left   mask:right:1,3,5  characters replaced by *, one more at each level or as many as listed
+cut:2,3   cut:2,3,letters            the last characters left out, then all after the first letters: SW1A1, SW1A, SW
 date:month,quarter,year,decade       dates truncated to these units; also day and week
 round:1,2,3                          numbers rounded to tens, hundreds, thousands
 flat                                 the value itself, or *
@@ -30,7 +31,7 @@ from kanon_sql.hierarchy.ready import READY, ready_made
 ROOT = "*"
 """The label under which everything is the same, in hierarchies that are built here."""
 
-RULES = "intervals:5,10  mask  date:month,year  round:1,2  flat  ready:NAME  prefix:3:FILE"
+RULES = "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  flat  ready:NAME  prefix:3:FILE"
 """The rules that exist, one example of each, for messages."""
 
 _LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
@@ -151,6 +152,26 @@ class MaskRule:
 
 
 @dataclass(frozen=True)
+class CutRule:
+    """Codes of different lengths without their last characters, in capitals and without dots, hyphens and spaces.
+
+    Attributes:
+        counts: how many characters are left out at each level.
+        letters: whether at the last level below the root only the letters stay that the code begins with.
+    """
+
+    counts: tuple[int, ...]
+    letters: bool = False
+
+    def __post_init__(self) -> None:
+        rises = bool(self.counts) and _rises(self.counts, above=0)
+        _require(rises, "the numbers of characters to leave out must rise, as in cut:2,3,letters")
+
+    def __str__(self) -> str:
+        return f"cut:{','.join([*map(str, self.counts), *(['letters'] if self.letters else [])])}"
+
+
+@dataclass(frozen=True)
 class DateRule:
     """Dates truncated to larger and larger units."""
 
@@ -191,7 +212,7 @@ class FlatRule:
         return "flat"
 
 
-BuiltRule = IntervalRule | MaskRule | DateRule | RoundRule | FlatRule
+BuiltRule = IntervalRule | MaskRule | CutRule | DateRule | RoundRule | FlatRule
 FromFile = FileRule | PrefixRule
 Rule = FromFile | BuiltRule
 
@@ -229,6 +250,8 @@ def _written(words: list[str], directory: Path) -> Rule | None:  # noqa: PLR0911
             return _intervals(parts)
         case "mask":
             return _mask(parts)
+        case "cut":
+            return _cut(parts)
         case "date":
             return _date(parts)
         case "round":
@@ -303,6 +326,14 @@ def _intervals(parts: list[str]) -> IntervalRule:
         _require(name not in settings, f"{name}= is given twice")
         settings[name] = _decimal(value)
     return IntervalRule(widths, **settings)
+
+
+def _cut(parts: list[str]) -> CutRule:
+    words = _listed(parts[0]) if len(parts) == 1 else []
+    letters = words[-1:] == ["letters"]
+    counts = words[:-1] if letters else words
+    _require(all(map(_is_number, counts)), "cut is written with numbers of characters, as in cut:2,3,letters")
+    return CutRule(tuple(map(int, counts)), letters)
 
 
 def _date(parts: list[str]) -> DateRule:
