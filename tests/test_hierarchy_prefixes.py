@@ -173,3 +173,17 @@ def test_codes_are_cut_from_the_right_and_down_to_their_letters(tmp_path: Path, 
     for rule in ("cut", "cut:letters", "cut:3,2", "cut:0", "cut:x", "cut:2:3"):
         with pytest.raises(UsageError):
             parse_rule(rule)
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_the_ledger_sees_a_file_of_prefixes_that_was_changed(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    with duckdb.connect(str(in_tmp / "a.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'E1' || (i % 3) || '.' || i AS code FROM range(40) AS r(i)")
+    options = ("anonymize", "a.duckdb", "t", "--qi", "code", "--rest", "drop", "--hierarchy", "code=prefix:3:g.csv")
+    (in_tmp / "g.csv").write_text("E10;a;*\nE11;a;*\nE12;b;*\n", encoding="utf-8")
+    assert kanon(*options, "-k", "5", "--into", "r1").code == 0
+    assert kanon(*options, "-k", "6", "--into", "r2").code == 0
+    (in_tmp / "g.csv").write_text("E10;a;*\nE11;b;*\nE12;b;*\n", encoding="utf-8")
+    changed = kanon(*options, "-k", "7", "--into", "r3")
+    assert changed.code != 0
+    assert "the hierarchy of its column 'code' is another one now" in changed.err

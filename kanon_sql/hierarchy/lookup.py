@@ -15,7 +15,7 @@ from kanon_sql.errors import ComputationError, HierarchyError
 from kanon_sql.hierarchy.build import VALUE, built_query, level_name
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
 from kanon_sql.hierarchy.code import CodeWord, code_words, coded_query
-from kanon_sql.hierarchy.prefix import prefixed_query, require_prefixes
+from kanon_sql.hierarchy.prefix import prefix_columns, prefix_values, prefixed_query, require_prefixes
 from kanon_sql.hierarchy.read import read_hierarchy
 from kanon_sql.hierarchy.spec import ROOT, BuiltRule, FileRule, FlatRule, PrefixRule
 
@@ -151,9 +151,14 @@ def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Prefi
     """
     rows = read_hierarchy(rule.path, column.name)
     require_prefixes(rule, rows, column)
-    definition = prefixed_query(rule, rows, column, source)
-    height = len(definition.selects) - 1
-    return _coded(engine, column, definition, height, rows.levels[-1][0], str(rule), definition=definition)
+    prefixes = engine.temporary_name(f"kanon_prefixes_{column.name}")
+    engine.load(prefixes, prefix_columns(rows), "load a hierarchy")
+    query = prefixed_query(rule, rows, column, source, sql.aliased(prefixes, "prefixes"))
+    definition = prefixed_query(rule, rows, column, source, prefix_values(rows))
+    height = len(query.selects) - 1
+    hierarchy = _coded(engine, column, query, height, rows.levels[-1][0], str(rule), definition=definition)
+    engine.run(sql.drop(prefixes), "drop the rows of the file")
+    return hierarchy
 
 
 def use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:

@@ -47,10 +47,32 @@ def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> N
     )
 
 
-def prefixed_query(rule: PrefixRule, rows: HierarchyRows, column: Column, source: exp.Table) -> exp.Query:
-    """Return the query that makes the lookup relation: the values, their prefixes, and the levels of the file."""
+def prefix_columns(rows: HierarchyRows) -> dict[str, list[str | int | None]]:
+    """Return the prefixes of a file as they are compared, and their labels, by the names that the query calls them."""
+    lines = [(compared(value), *labels) for value, *labels in _lines(rows) if value is not None]
+    names = [_PREFIX, *(level_name(level) for level in range(1, len(rows.levels) + 1))]
+    return {name: [line[place] for line in lines] for place, name in enumerate(names)}
+
+
+def prefix_values(rows: HierarchyRows) -> exp.Values:
+    """Return the prefixes of a file and their labels as a part of a script that stands alone."""
+    columns = prefix_columns(rows)
+    return sql.values("prefixes", list(columns), zip(*columns.values(), strict=True))
+
+
+def prefixed_query(
+    rule: PrefixRule, rows: HierarchyRows, column: Column, source: exp.Table, prefixes: exp.Expr
+) -> exp.Query:
+    """Return the query that makes the lookup relation: the values, their prefixes, and the levels of the file.
+
+    Args:
+        rule: says how many characters are looked up.
+        rows: of the file.
+        column: the column.
+        source: its table.
+        prefixes: the prefixes and their labels, under the alias ``prefixes``.
+    """
     levels = [level_name(level) for level in range(1, len(rows.levels) + 1)]
-    known = [(compared(value), *labels) for value, *labels in _lines(rows) if value is not None]
     of_null = next((labels for value, *labels in _lines(rows) if value is None), [rows.levels[-1][0]] * len(levels))
     code = sql.column("code", "coded")
     shown: list[exp.Expr] = [] if rule.hide else [_first(code, length) for length in rule.lengths]
@@ -60,7 +82,7 @@ def prefixed_query(rule: PrefixRule, rows: HierarchyRows, column: Column, source
         exp.select(sql.column(VALUE, "coded"), *_as_levels(labels))
         .from_("coded")
         .join(
-            sql.values("prefixes", [_PREFIX, *levels], known),
+            prefixes,
             on=exp.EQ(this=sql.column(_PREFIX, "prefixes"), expression=_first(code, rule.lengths[-1])),
         )
     )
