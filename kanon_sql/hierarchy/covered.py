@@ -17,7 +17,7 @@ from kanon_sql.hierarchy.ready import ReadyMade, catalogue
 from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
@@ -43,37 +43,39 @@ def entries_for(column: Column) -> list[ReadyMade]:
     return [entry for entry in catalogue().values() if _fits_type(entry, column)]
 
 
-def load_known(engine: Engine, columns: Sequence[Column]) -> exp.Table:
+def load_known(engine: Engine, entries: Iterable[ReadyMade]) -> exp.Table:
     """Return a temporary table of the values that the files of ready-made hierarchies have: ``(hierarchy, value)``."""
     known = engine.temporary_name("kanon_ready")
-    rows = known_rows(columns)
+    rows = known_rows(entries)
     engine.load(known, {"hierarchy": [row[0] for row in rows], "value": [row[1] for row in rows]}, "ready-made values")
     return known
 
 
-def known_rows(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    """Return the values that files have which some of the columns could use; prefixes as they are compared."""
-    wanted = {entry.name: entry for column in columns for entry in entries_for(column) if entry.path is not None}
+def known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str]]:
+    """Return the values that the files of ready-made hierarchies have; prefixes as they are compared."""
+    wanted = {entry.name: entry for entry in entries if entry.path is not None}
     return [(name, value) for name, entry in sorted(wanted.items()) for value in values_of(entry)]
 
 
-def known_statement(known: exp.Table, columns: Sequence[Column]) -> exp.Create:
+def known_statement(known: exp.Table, entries: Iterable[ReadyMade]) -> exp.Create:
     """Return the statement that makes the table of ``load_known``, for a script."""
-    values = sql.values("known", ["hierarchy", "value"], known_rows(columns))
+    values = sql.values("known", ["hierarchy", "value"], known_rows(entries))
     query = exp.select(sql.column("hierarchy"), sql.column("value")).from_(values)
     return sql.create_table(known.copy(), query, temporary=True)
 
 
 def count_covered(
-    engine: Engine, source: exp.Table, column: Column, known: exp.Table
+    engine: Engine, source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
 ) -> tuple[Present, dict[str, Present]]:
-    """Return what a column has, and how much of it each ready-made hierarchy has that has some of it."""
-    rows = engine.rows(covered_query(source, column, known), f"which ready-made hierarchies fit {column.name}?")
+    """Return what a column has, and how much of it each of some ready-made hierarchies has that has some of it."""
+    rows = engine.rows(
+        covered_query(source, column, entries, known), f"which ready-made hierarchies fit {column.name}?"
+    )
     found = {name: Present(int(values), int(n or 0)) for name, values, n in rows}
     return found.pop(_ALL), found
 
 
-def covered_query(source: exp.Table, column: Column, known: exp.Table) -> exp.Query:
+def covered_query(source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table) -> exp.Query:
     """Return the query behind ``count_covered``: ``(hierarchy, n_values, n_rows)``; the column itself is ``''``."""
     own = sql.column(column.name, "source")
     value = sql.cast(own, "VARCHAR")
@@ -84,7 +86,6 @@ def covered_query(source: exp.Table, column: Column, known: exp.Table) -> exp.Qu
         .group_by(value.copy())
     )
     coded = exp.select("value", "n", sql.named(compared_value(sql.column("value")), "code")).from_("present")
-    entries = entries_for(column)
     parts = [_counted(_ALL)]
     if exact := [entry.name for entry in entries if entry.path is not None and not entry.prefix]:
         hierarchy = sql.column("hierarchy", "known")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql import sql
@@ -121,13 +122,14 @@ def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tupl
     """
     engine = source.engine
     facts = column_facts(engine, source.relation, [(column, None) for column in columns])
-    known = load_known(engine, columns)
+    asked = _asked(columns)
+    known = load_known(engine, chain.from_iterable(asked.values()))
     found = {}
     for column in columns:
         ready: list[Suggestion] = []
-        if _is_asked(column):
-            present, covered = count_covered(engine, source.relation, column, known)
-            ready = _ready_made(column, present, covered)
+        if entries := asked.get(column):
+            present, covered = count_covered(engine, source.relation, column, entries, known)
+            ready = _ready_made(column, entries, present, covered)
         found[column.name] = (*ready, *_by_type(column, facts[column.name], ready))
     return found
 
@@ -135,19 +137,21 @@ def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tupl
 def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp.Expr]:
     """Return the statements that ``suggestions_for`` runs; the values of ready-made hierarchies stand in the first."""
     known = sql.relation("kanon_ready")
-    asked = [column for column in columns if _is_asked(column)]
+    asked = _asked(columns)
+    entries = list(chain.from_iterable(asked.values()))
     facts = facts_query(source.relation, [(column, None) for column in columns])
     return [
         *source.setup,
-        *([known_statement(known, columns)] if known_rows(columns) else []),
+        *([known_statement(known, entries)] if known_rows(entries) else []),
         *([facts] if facts is not None else []),
-        *(covered_query(source.relation, column, known) for column in asked),
+        *(covered_query(source.relation, column, fitting, known) for column, fitting in asked.items()),
     ]
 
 
-def _is_asked(column: Column) -> bool:
-    """Tell whether the values of a column are looked at: some ready-made hierarchy may have them."""
-    return any(_may_fit(entry, column) for entry in entries_for(column))
+def _asked(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
+    """Return, for each column whose values are looked at, the ready-made hierarchies that may have them."""
+    fitting = {column: [entry for entry in entries_for(column) if _may_fit(entry, column)] for column in columns}
+    return {column: entries for column, entries in fitting.items() if entries}
 
 
 def _may_fit(entry: ReadyMade, column: Column) -> bool:
@@ -155,10 +159,12 @@ def _may_fit(entry: ReadyMade, column: Column) -> bool:
     return bool(_kinds_shared(entry, column)) or (entry.path is not None and not entry.weak)
 
 
-def _ready_made(column: Column, present: Present, covered: dict[str, Present]) -> list[Suggestion]:
+def _ready_made(
+    column: Column, entries: Sequence[ReadyMade], present: Present, covered: dict[str, Present]
+) -> list[Suggestion]:
     """Return the ready-made hierarchies that fit, best first."""
     found = []
-    for entry in entries_for(column):
+    for entry in entries:
         by_rule = entry.rule is not None and not entry.weak
         had = present if by_rule else covered.get(entry.name, Present(0, 0))
         kinds = _kinds_shared(entry, column)
@@ -166,14 +172,10 @@ def _ready_made(column: Column, present: Present, covered: dict[str, Present]) -
         if kinds:
             fits = share >= _SHARE_WITH_NAME
         else:
-            fits = entry.rule is None and not entry.weak and _fits_unnamed(share, had)
+            fits = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME
         if fits:
             found.append(_suggestion(entry, column, present, had, kinds))
     return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.rule))
-
-
-def _fits_unnamed(share: float, had: Present) -> bool:
-    return share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME
 
 
 def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:
