@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
+    from kanon_sql.hierarchy.suggest import Suggestion, suggest_hierarchies
     from kanon_sql.hierarchy_exporter import export_hierarchy
     from kanon_sql.in_place.clean import Cleaned, clean
     from kanon_sql.initializer import init_policy
@@ -125,6 +126,8 @@ _HOME = {
     "profile": "profiler",
     "ColumnProfile": "profiling.result",
     "Profile": "profiling.result",
+    "Suggestion": "hierarchy.suggest",
+    "suggest_hierarchies": "hierarchy.suggest",
 }
 
 __all__ = [
@@ -167,6 +170,7 @@ __all__ = [
     "SatisfyingNode",
     "SearchInterruptedError",
     "SourceError",
+    "Suggestion",
     "TCloseness",
     "UnsuitableError",
     "UsageError",
@@ -186,6 +190,7 @@ __all__ = [
     "read_policy",
     "report",
     "risk",
+    "suggest_hierarchies",
     "write_policy",
 ]
 

@@ -12,8 +12,9 @@ from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.arx import arx_query, arx_text
 from kanon_sql.hierarchy.check import count_tree, require_tree
 from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
+from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy, shape_of_relation, shape_of_rows
-from kanon_sql.hierarchy.spec import FileRule, file_rule, ready_made
+from kanon_sql.hierarchy.spec import FileRule, file_rule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement
@@ -129,9 +130,11 @@ def file_as_arx(name: str, null: str) -> tuple[Shape, str]:
     """Return a hierarchy file, of any format, as a file of ARX.
 
     Raises:
-        UsageError: it is a tree of intervals, which has no values without a column.
+        UsageError: it is a rule or a tree of intervals, which have no values without a column.
     """
-    rule = FileRule(ready_made(name.removeprefix("ready:"))) if name.startswith("ready:") else file_rule(name)
+    rule = parse_rule(name) if name.startswith(READY) else file_rule(name)
+    if not isinstance(rule, FileRule):
+        raise UsageError(f"{name} has no values of its own: give the table, and COLUMN={name}.")
     title = rule.path.stem if rule.part is None else rule.part
     read = read_hierarchy(rule.path, title, rule.part)
     if isinstance(read, IntervalTree):

@@ -48,6 +48,8 @@ from kanon_sql.cutting import OPTIONS, Cutting, cutting_of
 from kanon_sql.destination import Destination
 from kanon_sql.errors import PolicyError, SourceError, UsageError
 from kanon_sql.hierarchy.inline import rule_text
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
@@ -371,7 +373,7 @@ def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: A
 def _moved(rule: str, old: Path, new: Path) -> str:
     """Return a rule, with the path of a file as it is seen from another directory."""
     parsed = parse_rule(rule, old)
-    if not isinstance(parsed, FileRule) or rule.startswith("ready:"):
+    if not isinstance(parsed, FileRule | PrefixRule) or rule.startswith(READY):
         return rule
     path = os.path.relpath(parsed.path, new)
     # A file may be called like a rule: ./flat is the file.

@@ -9,7 +9,8 @@ from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.frequency import FrequencySet, build_frequency
 from kanon_sql.hierarchy.choose import chosen_rule
 from kanon_sql.hierarchy.facts import column_facts
-from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy, load_hierarchy, use_stored
+from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy, load_hierarchy, load_prefixed, use_stored
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.identity import require_identity
@@ -172,7 +173,7 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) 
     built = [
         column
         for column in columns
-        if not isinstance(given.get(column.name), FileRule)
+        if not isinstance(given.get(column.name), FileRule | PrefixRule)
         and (column.name in given or folded(column.name) not in stored)
     ]
     facts = column_facts(engine, source.relation, [(column, _built(given.get(column.name))) for column in built])
@@ -181,6 +182,8 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) 
         rule = given.get(column.name)
         if isinstance(rule, FileRule):
             return load_hierarchy(engine, source.relation, column, rule)
+        if isinstance(rule, PrefixRule):
+            return load_prefixed(engine, source.relation, column, rule)
         if rule is None and (kept := stored.get(folded(column.name))) is not None:
             return use_stored(engine, column, kept)
         own = facts[column.name]
@@ -198,7 +201,7 @@ def make_hierarchy(source: Source, column: Column, policy: Policy) -> Hierarchy:
 
 
 def _built(rule: Rule | None) -> BuiltRule | None:
-    return None if isinstance(rule, FileRule) else rule
+    return None if isinstance(rule, FileRule | PrefixRule) else rule
 
 
 def given_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, Rule]:

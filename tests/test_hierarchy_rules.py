@@ -20,7 +20,7 @@ from kanon_sql.hierarchy.choose import chosen_rule
 from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy
 from kanon_sql.hierarchy.report import rows_query
-from kanon_sql.hierarchy.spec import FileRule, parse_rule, ready_made_names
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.sql import relation
 
 if TYPE_CHECKING:
@@ -324,16 +324,3 @@ def test_a_file_may_be_called_like_anything(tmp_path: Path) -> None:
 )
 def test_a_rule_reads_back_as_it_is_written(rule: str) -> None:
     assert str(parse_rule(rule)) == rule
-
-
-def test_ready_made_hierarchies_are_trees_with_one_root() -> None:
-    assert ready_made_names() == ["country", "hospital_department", "us_state"]
-    for name in ready_made_names():
-        rule = parse_rule(f"ready:{name}")
-        assert isinstance(rule, FileRule)
-        lines = [line.split(";") for line in rule.path.read_text(encoding="utf-8").splitlines()[1:]]
-        assert len({line[0] for line in lines}) == len(lines)
-        assert {line[-1] for line in lines} == {"*"}
-        for level in range(1, len(lines[0]) - 1):
-            parents = {(line[level], line[level + 1]) for line in lines}
-            assert len(parents) == len({label for label, _ in parents})

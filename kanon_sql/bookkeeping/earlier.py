@@ -17,6 +17,8 @@ from kanon_sql.bookkeeping import fingerprint
 from kanon_sql.destinations import kind_of
 from kanon_sql.engine.sources import open_beside
 from kanon_sql.errors import KanonError
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import Policy
 from kanon_sql.preparation import make_hierarchy
@@ -151,11 +153,18 @@ def hierarchy_again(source: Source, kept: KeptHierarchy) -> Hierarchy:
         made = make_hierarchy(source, column, Policy(hierarchies=rules))
     except KanonError:
         raise CannotBeCheckedError(f"the hierarchy of its column {kept.column!r} cannot be read any more") from None
-    # One that is built from the values of the column grows with them; what it says of a value stays.
-    grows = made.definition is not None
+    # One that is built from the values of the column grows with them; what it says of a value stays, but for a file of
+    # prefixes, which may be another one now.
+    grows = made.definition is not None and not _of_own_prefixes(kept)
     if not grows and fingerprint.of_hierarchy(source.engine, made) != kept.fingerprint:
         raise CannotBeCheckedError(f"the hierarchy of its column {kept.column!r} is another one now")
     return made
+
+
+def _of_own_prefixes(kept: KeptHierarchy) -> bool:
+    """Tell whether a hierarchy was looked up by prefix in a file of the person's own."""
+    rule = None if kept.rule is None else parse_rule(kept.rule)
+    return isinstance(rule, PrefixRule) and rule.name is None
 
 
 def _column(source: Source, kept: KeptHierarchy) -> Column:

@@ -16,6 +16,7 @@ from kanon_sql.bookkeeping.entry import Entry, KeptHierarchy, remembered_policy
 from kanon_sql.bookkeeping.joint import Joiner
 from kanon_sql.bookkeeping.store import entries_of, remember
 from kanon_sql.errors import JointReleaseError, SourceError
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.preparation import given_rules
 from kanon_sql.timing import timed
@@ -216,7 +217,10 @@ class Ledger:
     def _hierarchies(self) -> tuple[KeptHierarchy, ...]:
         source, hierarchies = self.prepared.source, self.publication.hierarchies
         rules = given_rules(source, [hierarchy.column for hierarchy in hierarchies], self.policy)
-        texts = {name: rule.absolute() if isinstance(rule, FileRule) else str(rule) for name, rule in rules.items()}
+        texts = {
+            name: rule.absolute() if isinstance(rule, FileRule | PrefixRule) else str(rule)
+            for name, rule in rules.items()
+        }
         return tuple(
             KeptHierarchy(
                 hierarchy.column.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,8 @@ from kanon_sql.engine.sources import Source, is_database, open_database, open_so
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.lookup import StoredHierarchy
 from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
+from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
+from kanon_sql.hierarchy.ready_shown import ready_rows, ready_shape
 from kanon_sql.hierarchy.report import (
     Fit,
     Shape,
@@ -39,7 +42,7 @@ from kanon_sql.hierarchy.report import (
     shape_of_rows,
     shape_query,
 )
-from kanon_sql.hierarchy.spec import FileRule, file_rule, ready_made, ready_made_names
+from kanon_sql.hierarchy.spec import FileRule, file_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement, one_line
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.ready import ReadyMade
 
 _FIRST_ROWS = 20
 
@@ -84,7 +88,7 @@ def list_command(
         return
     with Talk(quiet=quiet, verbose=verbose) as talk:
         if path is None:
-            shapes = [shape_of_file(ready_made(name), f"ready:{name}") for name in ready_made_names()]
+            shapes = [ready_shape(ready_made(name)) for name in ready_made_names()]
         else:
             shapes = _in_directory(path, talk) if in_files else _in_database(path, talk)
     if output_format == "table" and not shapes:
@@ -137,14 +141,18 @@ def show_command(
 ) -> None:
     """Show a hierarchy: its shape, and the labels of its first values."""
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
-    rule = FileRule(ready_made(source.removeprefix("ready:"))) if source.startswith("ready:") else file_rule(source)
+    ready = ready_made(source.removeprefix(READY)) if source.startswith(READY) else None
+    rule = file_rule(source)
     path = rule.path
-    if not is_database(path):
+    if ready is not None or not is_database(path):
         if column is not None:
             raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
         if sql:
             raise UsageError("A file is shown without SQL: --sql is for a database.")
-        _show(*_from_file(rule, limit), output_format)
+        if ready is None:
+            _show(*_from_file(rule, limit), output_format)
+        else:
+            _show_ready(ready, limit, output_format)
         return
     with open_database(path, writable=False) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(engine)
@@ -264,14 +272,37 @@ def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None
     if output_format == "json":
         print_json({**shape.summary(), "rows": [list(row) for row in rows]})
         return
-    values = "intervals for any values" if shape.leaves is None else f"{shape.leaves:,} values"
     origin = _with_format(shape.origin, shape.format)
-    print_prose(f"{shape.name}: {values}, labels per level {_per_level(shape)} (from {origin})")
+    print_prose(f"{shape.name}: {_size(shape)} (from {origin})")
     _print_notes(shape.name, shape.notes)
     named = [] if shape.leaves is None else ["value"]
-    print_table([*named, *(f"level {level}" for level in range(1, shape.height + 1))], rows)
+    print_table([*named, *(f"level {level}" for level in range(1, len(shape.labels) + 1))], rows)
     if len(rows) < (shape.labels[0] if shape.leaves is None else shape.leaves):
         print_prose(f"The first {len(rows):,} are shown; --limit shows more.")
+
+
+def _show_ready(ready: ReadyMade, limit: int, output_format: str) -> None:
+    """Show a ready-made hierarchy: where it is from, and its first rows; of a rule, what it does to examples."""
+    shape, rows = replace(ready_shape(ready), name=ready.name), ready_rows(ready)
+    if output_format == "json":
+        facts = {"title": ready.title, "source": ready.source, "licence": ready.licence}
+        as_of = ready.as_of and ready.as_of.isoformat()
+        print_json({**shape.summary(), **facts, "as_of": as_of, "rows": [list(row) for row in rows[:limit]]})
+        return
+    print_prose(f"{shape.name}: {_size(shape)} (from {shape.origin})")
+    print_table(["value", *(f"level {level}" for level in range(1, len(rows[0])))], rows[:limit])
+    if ready.rule is not None:
+        print_prose("The values are examples.")
+    elif len(rows) > limit:
+        print_prose(f"The first {limit:,} are shown; --limit shows more.")
+
+
+def _size(shape: Shape) -> str:
+    """Return how many values and labels a hierarchy has; of a rule nobody knows."""
+    if shape.leaves is None:
+        return f"intervals for any values, labels per level {_per_level(shape)}" if shape.labels else "a rule"
+    what = "prefixes" if shape.by_prefix else "values"
+    return f"{shape.leaves:,} {what}, labels per level {_per_level(shape)}"
 
 
 def _print_fits(fits: list[Fit]) -> None:
@@ -314,9 +345,9 @@ def print_shapes(shapes: list[Shape], output_format: str) -> None:
         [
             (
                 shape.name,
-                shape.height,
+                _or_dash(shape.height),
                 _or_dash(shape.leaves),
-                _per_level(shape),
+                _per_level(shape) or "-",
                 _with_format(shape.origin, shape.format),
             )
             for shape in shapes

@@ -24,6 +24,7 @@ from kanon_sql.cli.hierarchy import check_command as fit_command
 from kanon_sql.cli.hierarchy import list_command, show_command
 from kanon_sql.cli.hierarchy_export import export_command
 from kanon_sql.cli.hierarchy_store import build_command, load_command
+from kanon_sql.cli.hierarchy_suggest import suggest_command
 from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
@@ -45,7 +46,7 @@ app = typer.Typer(
     "143 terminated.",
 )
 hierarchy_app = typer.Typer(
-    help="Generalization hierarchies: list, show, check, load and build them.", no_args_is_help=True
+    help="Generalization hierarchies: list, show, check, suggest, load, build and export them.", no_args_is_help=True
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo_command,
@@ -65,6 +66,7 @@ _HIERARCHY_COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_command,
     "show": show_command,
     "check": fit_command,
+    "suggest": suggest_command,
     "load": load_command,
     "build": build_command,
     "export": export_command,

@@ -11,6 +11,8 @@ import typer
 from kanon_sql.cli import completion
 from kanon_sql.cutting import Choose, Cut, Numbers, Texts
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.requirements import REQUIREMENTS, parse_requirement, replacing, require_one_each, with_distances
@@ -100,7 +102,7 @@ HierarchyOption = Annotated[
         "--hierarchy",
         metavar="COLUMN=FILE",
         help="The hierarchy of a column: a file, or a rule such as intervals:5,10,20  mask  date:month,year  "
-        "round:1,2  flat  ready:us_state.",
+        "round:1,2  flat  ready:us_state  prefix:3:FILE.",
     ),
 ]
 HierarchiesOption = Annotated[
@@ -305,5 +307,5 @@ def _key(name: str, columns: Sequence[Column]) -> str:
 def _from_anywhere(rule: str) -> str:
     """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
     parsed = parse_rule(rule)
-    ready = rule.startswith("ready:")  # a saved policy must not name a file inside this installation
-    return parsed.absolute() if isinstance(parsed, FileRule) and not ready else rule
+    ready = rule.startswith(READY)  # a saved policy must not name a file inside this installation
+    return parsed.absolute() if isinstance(parsed, FileRule | PrefixRule) and not ready else rule

@@ -26,7 +26,8 @@ from kanon_sql.hierarchy.pieces import (
     text_of,
     with_levels,
 )
-from kanon_sql.hierarchy.rules.cuts import CutsRule
+from kanon_sql.hierarchy.rules.bounds import BoundsRule
+from kanon_sql.hierarchy.rules.cut import CutRule
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule
 from kanon_sql.hierarchy.rules.steps import StepRule
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.facts import Facts
 
-__all__ = ["VALUE", "built_query", "level_name"]
+__all__ = ["VALUE", "built_query", "distinct_values", "level_name"]
 
-_DATES = frozenset({"date", "timestamp"})
+DATES = frozenset({"date", "timestamp"})
+"""Families of types whose values are dates."""
 
 
 def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts) -> exp.Query:
@@ -67,9 +69,9 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
             labels = [_date_label(unit) for unit in rule.units]
         case StepRule():
             labels = rule.labels(column, facts)
-        case CutsRule():
+        case BoundsRule():
             labels = rule.labels(column)
-        case PrefixesRule():
+        case CutRule() | PrefixesRule():
             labels = rule.labels()
         case _:
             labels = []
@@ -88,7 +90,7 @@ def require_fit(rule: BuiltRule, column: Column) -> None:
         case PrefixesRule():
             wanted, families = "texts", frozenset({"text"})
         case DateRule():
-            wanted, families = "dates", _DATES
+            wanted, families = "dates", DATES
         case _:
             return
     if column.family not in families:
@@ -100,7 +102,7 @@ def require_fit(rule: BuiltRule, column: Column) -> None:
 
 def _instead(column: Column, wanted: str) -> str:
     """Return what to do about a column that does not hold the numbers or dates that its rule wants."""
-    if column.family in _DATES:
+    if column.family in DATES:
         return "use a date rule, such as date:month,year"
     if wanted == "texts":
         return "use mask, or intervals of numbers"
@@ -133,7 +135,10 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
         sql.named(_upper_bound(level, width, f"DECIMAL({digits}, {scale})"), f"upper_{level}")
         for level, width in zip(levels, rule.widths, strict=True)
     ]
-    labels: list[exp.Expr] = [_interval_label(rule, level, dashed=dashed) for level in levels]
+    labels: list[exp.Expr] = [
+        _interval_label(rule, level, dashed=dashed, single=width == 1)
+        for level, width in zip(levels, rule.widths, strict=True)
+    ]
     query = with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
     query = query.with_("numbers", as_=numbers.from_("present"))
     if column.family == "float":
@@ -179,8 +184,8 @@ def _upper_bound(level: int, width: Decimal, data_type: str) -> exp.Expr:
     return sql.cast(upper, data_type)
 
 
-def _interval_label(rule: IntervalRule, level: int, *, dashed: bool) -> exp.Expr:
-    """Return ``20-24`` for whole numbers that cannot be negative, else ``[20, 25)``."""
+def _interval_label(rule: IntervalRule, level: int, *, dashed: bool, single: bool) -> exp.Expr:
+    """Return ``20-24`` for whole numbers that cannot be negative (``20`` for a single one), else ``[20, 25)``."""
     number = sql.column("number")
     lower: exp.Expr = sql.column(f"lower_{level}")
     upper: exp.Expr = sql.column(f"upper_{level}")
@@ -193,6 +198,8 @@ def _interval_label(rule: IntervalRule, level: int, *, dashed: bool) -> exp.Expr
         above = exp.GTE(this=number.copy(), expression=number_literal(rule.top))
         case = case.when(above, sql.literal(f">={rule.top:f}"))
         upper = sql.least([upper, number_literal(rule.top)])
+    if dashed and single:
+        return case.else_(text_of("", lower))
     if dashed:
         last = exp.Paren(this=exp.Sub(this=upper, expression=sql.literal(1)))
         return case.else_(text_of(lower, "-", last))
@@ -240,6 +247,9 @@ def _mask(side: str, text: exp.Expr, length: int, kept: int) -> exp.Expr:
     keep = (exp.Left if side == "right" else exp.Right)(this=text.copy(), expression=sql.literal(kept))
     filled = exp.Pad(this=keep, expression=sql.literal(length), fill_pattern=sql.literal("*"), is_left=side == "left")
     return exp.Coalesce(this=filled, expressions=[sql.literal(ROOT)])
+
+
+# Cuts
 
 
 # Dates

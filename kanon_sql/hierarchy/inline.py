@@ -2,6 +2,7 @@
 
 age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin
 zip = { mask = "right", counts = [1, 2, 4] }
+postcode = { cut = [2, 3], letters = true }
 birth = { date = ["month", "year"] }
 income = { round = [2, 3] }
 cost = { steps = true, from = 100 }
@@ -10,6 +11,7 @@ code = { prefixes = [3, 1] }                    # or true: as the data ask for
 sex = { flat = true }
 country = { ready = "country" }
 job = { file = "trees.xml", attribute = "job" }
+area = { file = "areas.csv", prefix = 3 }       # or [3, 2]; hide = true: the prefix itself is no level
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ Table = dict[str, Any]
 _SETTINGS: dict[str, tuple[str, ...]] = {
     "intervals": ("bottom", "top", "origin"),
     "mask": ("counts",),
+    "cut": ("letters",),
     "date": (),
     "round": (),
     "steps": ("from",),
@@ -34,7 +37,7 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
     "prefixes": (),
     "flat": (),
     "ready": (),
-    "file": ("attribute",),
+    "file": ("attribute", "prefix", "hide"),
 }
 """For each kind of hierarchy, what may be said besides."""
 
@@ -85,6 +88,12 @@ def _mask(table: Table, where: str) -> str:
     return f"mask:{side}{counts}"
 
 
+def _cut(table: Table, where: str) -> str:
+    if "letters" in table:
+        _require_true(table["letters"], f"{where}.letters")
+    return f"cut:{_numbers(table['cut'], f'{where}.cut')}{',letters' if 'letters' in table else ''}"
+
+
 def _date(table: Table, where: str) -> str:
     units = table["date"] if isinstance(table["date"], list) else [table["date"]]
     return f"date:{','.join(_text(unit, f'{where}.date') for unit in units)}"
@@ -121,12 +130,22 @@ def _ready(table: Table, where: str) -> str:
 def _file(table: Table, where: str) -> str:
     path = _text(table["file"], f"{where}.file")
     path = path if "/" in path or "\\" in path else f"./{path}"  # a file may be called like a rule
+    if "hide" in table:
+        _require_true(table["hide"], f"{where}.hide")
+    if "prefix" in table:
+        if "attribute" in table:
+            raise UsageError(f"{where} has an attribute and a prefix: a file of prefixes holds one hierarchy.")
+        lengths = _numbers(table["prefix"], f"{where}.prefix")
+        return f"prefix:{lengths}{':hide' if 'hide' in table else ''}:{path}"
+    if "hide" in table:
+        raise UsageError(f"{where}.hide is for prefixes: add prefix, or leave it out.")
     return f"{path}#{_text(table['attribute'], f'{where}.attribute')}" if "attribute" in table else path
 
 
 _WRITE: Mapping[str, Callable[[Table, str], str]] = {
     "intervals": _intervals,
     "mask": _mask,
+    "cut": _cut,
     "date": _date,
     "round": _round,
     "steps": _steps,

@@ -19,10 +19,12 @@ from kanon_sql.hierarchy.code import CodeWord, code_words, coded_query
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
 from kanon_sql.hierarchy.interval_query import interval_query
 from kanon_sql.hierarchy.pieces import ROOT
-from kanon_sql.hierarchy.read import read_hierarchy
+from kanon_sql.hierarchy.prefix import prefix_columns, prefix_values, prefixed_query, require_prefixes
+from kanon_sql.hierarchy.read import read_hierarchy, read_levels
 from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule
 
 if TYPE_CHECKING:
+    from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.facts import Facts
 
@@ -152,6 +154,27 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: File
     hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule))
     engine.run(sql.drop(file), "drop the rows of the file")
     return replace(hierarchy, format=rows.format, notes=rows.notes)
+
+
+def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
+    """Return a hierarchy of the values of a column, each with the levels that a file gives to its first characters.
+
+    Values whose first characters are not in the file get no row, as those that are not in another file.
+
+    Raises:
+        SourceError: the file cannot be opened.
+        HierarchyError: it is no hierarchy of such prefixes, or the column does not hold text.
+    """
+    rows = read_levels(rule.path, column.name)
+    require_prefixes(rule, rows, column)
+    prefixes = engine.temporary_name(f"kanon_prefixes_{column.name}")
+    engine.load(prefixes, prefix_columns(rows), "load a hierarchy")
+    query = prefixed_query(rule, rows, column, source, sql.aliased(prefixes, "prefixes"))
+    definition = prefixed_query(rule, rows, column, source, prefix_values(rows))
+    height = len(query.selects) - 1
+    hierarchy = _coded(engine, column, query, height, rows.levels[-1][0], str(rule), definition=definition)
+    engine.run(sql.drop(prefixes), "drop the rows of the file")
+    return hierarchy
 
 
 def use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:

@@ -22,7 +22,7 @@ from kanon_sql.hierarchy.formats.utd_text import is_utd_text, read_utd_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["HierarchyRows", "IntervalTree", "read_hierarchy"]
+__all__ = ["HierarchyRows", "IntervalTree", "read_hierarchy", "read_levels"]
 
 
 def read_hierarchy(path: Path, column: str, part: str | None = None) -> HierarchyRows | IntervalTree:
@@ -43,6 +43,19 @@ def read_hierarchy(path: Path, column: str, part: str | None = None) -> Hierarch
     except BrokenError as error:
         where = f"{path} " if error.place is None else f"{path}, {error.place}: "
         raise HierarchyError(f"{where}{error.reason}.") from None
+
+
+def read_levels(path: Path, column: str) -> HierarchyRows:
+    """Return the rows of a hierarchy file, where a tree of intervals will not do.
+
+    Raises:
+        SourceError: it cannot be opened.
+        HierarchyError: it cannot be read as a hierarchy, or is a tree of intervals.
+    """
+    read = read_hierarchy(path, column)
+    if isinstance(read, IntervalTree):
+        raise HierarchyError(f"{path} is a tree of intervals; rows of labels are needed here: value;level 1;...;root.")
+    return read
 
 
 def _text_of(path: Path) -> str:

@@ -31,19 +31,22 @@ class Shape:
 
     Attributes:
         name: what it is called.
-        height: its number of levels above the values.
-        leaves: its values, NULL not counted; None of a tree of intervals, which has those of any column.
-        labels: the number of labels at each level from 1.
+        height: its number of levels above the values; None for a rule whose levels the values decide.
+        leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule, and for a
+            tree of intervals, which has those of any column.
+        labels: the number of labels at each level from 1; none for a rule.
         origin: where it came from.
+        by_prefix: whether its values are prefixes that values of a column are looked up by.
         format: the format of the file that gave it; None of others.
         notes: what a person should know about how it was made.
     """
 
     name: str
-    height: int
+    height: int | None
     leaves: int | None
     labels: tuple[int, ...]
     origin: str
+    by_prefix: bool = False
     format: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -103,7 +106,7 @@ def shape_of_rows(rows: HierarchyRows | IntervalTree, rule: FileRule, name: str)
     else:
         levels, leaves = rows.levels, sum(value is not None for value in rows.values)
     labels = tuple(len(set(level)) for level in levels)
-    return Shape(name, len(levels), leaves, labels, str(rule), rows.format, rows.notes)
+    return Shape(name, len(levels), leaves, labels, str(rule), format=rows.format, notes=rows.notes)
 
 
 def shape_query(relation: exp.Table, height: int) -> exp.Select:

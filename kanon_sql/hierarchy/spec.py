@@ -3,10 +3,14 @@
 age.csv                              a file, in any of the formats of docs/hierarchies.md
 trees.xml#age                        one of the hierarchies in a file of several
 ready:us_state                       a hierarchy that comes with kanon-sql
+prefix:3:codes.csv                   a file that is looked up by the first 3 characters of a value: E11.9 -> E11 -> ...
+prefix:3,2:provinces.csv             ... by the first 2, with the first 3 as a level below
+prefix:3:hide:areas.csv              ... and the 3 characters themselves are no level
 intervals:5,10,20                    numeric intervals of these widths, aligned to multiples of the width
 intervals:5,10:bottom=18:top=90      ... with everything below 18 and from 90 on in one label each
 intervals:5,10:origin=18             ... aligned so that one interval begins at 18
 mask   mask:left   mask:right:1,3,5  characters replaced by *, one more at each level or as many as listed
+cut:2,3   cut:2,3,letters            the last characters left out, then all after the first letters: SW1A1, SW1A, SW
 date:month,quarter,year,decade       dates truncated to these units; also day and week
 round:1,2,3                          numbers rounded to tens, hundreds, thousands
 steps   steps:from=100               numbers in steps of 1, 2 and 5, then of powers of ten, then of a hundred
@@ -26,12 +30,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from kanon_sql.data import data_directory
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.rules.base import RuleError as _RuleError
 from kanon_sql.hierarchy.rules.base import listed as _listed
 from kanon_sql.hierarchy.rules.base import plain as _plain
 from kanon_sql.hierarchy.rules.base import require as _require
 from kanon_sql.hierarchy.rules.base import rises as _rises
-from kanon_sql.hierarchy.rules.cuts import CutsRule
+from kanon_sql.hierarchy.rules.base import seen_from_here
+from kanon_sql.hierarchy.rules.bounds import BoundsRule
+from kanon_sql.hierarchy.rules.cut import CutRule, parse_cut
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule, parse_prefix
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule, parse_prefixes
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule, parse_quantiles
 from kanon_sql.hierarchy.rules.steps import StepRule, parse_steps
@@ -39,7 +47,10 @@ from kanon_sql.hierarchy.rules.steps import StepRule, parse_steps
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RULES = "intervals:5,10  mask  date:month,year  round:1,2  steps  quantiles:16,8,4  prefixes  flat  ready:NAME"
+RULES = (
+    "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  steps  quantiles:16,8,4  prefixes  flat  ready:NAME  "
+    "prefix:3:FILE"
+)
 """The rules that exist, one example of each, for messages."""
 
 _LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
@@ -63,9 +74,8 @@ class FileRule:
 
     def __str__(self) -> str:
         if self.path.parent == data_directory("hierarchies"):
-            return f"ready:{self.path.stem}"
-        here = Path.cwd()
-        return self.with_path(str(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path))
+            return f"{READY}{self.path.stem}"
+        return self.with_path(seen_from_here(self.path))
 
     def absolute(self) -> str:
         """Return the rule as text that means the same from any directory."""
@@ -171,12 +181,22 @@ class FlatRule:
 
 
 BuiltRule = (
-    IntervalRule | MaskRule | DateRule | RoundRule | FlatRule | StepRule | QuantileRule | CutsRule | PrefixesRule
+    IntervalRule
+    | MaskRule
+    | CutRule
+    | DateRule
+    | RoundRule
+    | FlatRule
+    | StepRule
+    | QuantileRule
+    | BoundsRule
+    | PrefixesRule
 )
-Rule = FileRule | BuiltRule
+FromFile = FileRule | PrefixRule
+Rule = FromFile | BuiltRule
 
 
-def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR0911 - one return for each kind of rule
+def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
     """Return the rule that a text stands for.
 
     Args:
@@ -190,22 +210,8 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:  # noqa: PLR
     try:
         if kind in _PARSERS:
             return _PARSERS[kind](parts)
-        match kind:
-            case "intervals":
-                return _intervals(parts)
-            case "mask":
-                return _mask(parts)
-            case "date":
-                units = _listed(parts[0]) if parts else ["month", "quarter", "year", "decade"]
-                _require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
-                _require(len(parts) <= 1, "after the units nothing may follow")
-                return DateRule(tuple(unit for unit in DATE_UNITS if unit in units))
-            case "flat":
-                _require(not parts, "flat takes no settings")
-                return FlatRule()
-            case "ready":
-                _require(len(parts) == 1, "ready needs a name, as in ready:us_state")
-                return FileRule(ready_made(parts[0]))
+        if kind == "prefix":
+            return parse_prefix(parts, relative_to or Path())
     except (InvalidOperation, ValueError):
         raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
     except _RuleError as error:
@@ -225,25 +231,31 @@ def file_rule(text: str, relative_to: Path | None = None) -> FileRule:
     return FileRule(directory / text)
 
 
-def ready_made(name: str) -> Path:
-    """Return the file of a hierarchy that comes with kanon-sql.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
-    known = ready_made_names()
-    if name not in known:
-        raise UsageError(f"There is no ready-made hierarchy {name!r}. There are: {', '.join(known)}.")
-    return data_directory("hierarchies") / f"{name}.csv"
-
-
-def ready_made_names() -> list[str]:
-    """Return the names of the hierarchies that come with kanon-sql."""
-    return sorted(path.stem for path in data_directory("hierarchies").glob("*.csv"))
-
-
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"[0-9]+", text) is not None
+
+
+def _ready(parts: list[str]) -> Rule:
+    _require(len(parts) == 1, "ready needs a name, as in ready:us_state")
+    (name,) = parts
+    ready = ready_made(name)
+    if ready.path is None:
+        return parse_rule(ready.rule or "")
+    if ready.prefix:
+        return PrefixRule(ready.path, ready.prefix, ready.hide, ready.values, name)
+    return FileRule(ready.path)
+
+
+def _flat(parts: list[str]) -> FlatRule:
+    _require(not parts, "flat takes no settings")
+    return FlatRule()
+
+
+def _date(parts: list[str]) -> DateRule:
+    units = _listed(parts[0]) if parts else ["month", "quarter", "year", "decade"]
+    _require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
+    _require(len(parts) <= 1, "after the units nothing may follow")
+    return DateRule(tuple(unit for unit in DATE_UNITS if unit in units))
 
 
 def _intervals(parts: list[str]) -> IntervalRule:
@@ -286,7 +298,13 @@ def _mask(parts: list[str]) -> MaskRule:
     return MaskRule(side, tuple(int(count) for count in _listed(counts[0])) if counts else ())
 
 
-_PARSERS: dict[str, Callable[[list[str]], BuiltRule]] = {
+_PARSERS: dict[str, Callable[[list[str]], Rule]] = {
+    "intervals": _intervals,
+    "mask": _mask,
+    "cut": parse_cut,
+    "date": _date,
+    "flat": _flat,
+    "ready": _ready,
     "round": _round,
     "steps": parse_steps,
     "quantiles": parse_quantiles,

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kanon_sql.hierarchy.pieces import ROOT
 from kanon_sql.hierarchy.rules.base import MOST_DIGITS, plain, require
-from kanon_sql.hierarchy.rules.cuts import Cut, between, label_of_cuts
+from kanon_sql.hierarchy.rules.bounds import Cut, between, label_of_cuts
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -35,6 +35,8 @@ class StepRule:
     """
 
     start: Decimal = Decimal(1)
+    height: ClassVar[int] = len(_STEPS) + 1
+    """Levels above the value."""
 
     def __post_init__(self) -> None:
         digits = self.start.normalize()

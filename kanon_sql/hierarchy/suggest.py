@@ -1,0 +1,241 @@
+"""Which hierarchy would fit a column: by its name, by its values, and by its type; best first."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql import sql
+from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.hierarchy.choose import chosen_rule
+from kanon_sql.hierarchy.covered import (
+    Present,
+    count_covered,
+    covered_query,
+    entries_for,
+    known_rows,
+    known_statement,
+    load_known,
+    values_of,
+)
+from kanon_sql.hierarchy.facts import Facts, column_facts, facts_query
+from kanon_sql.hierarchy.ready import READY, ReadyMade
+from kanon_sql.hierarchy.spec import parse_rule
+from kanon_sql.roles import resolve_columns
+from kanon_sql.vocabulary import kinds_of_name, role_of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Column
+
+_SHARE_WITH_NAME = 0.5
+_SHARE_WITHOUT_NAME = 0.9
+_FEWEST_WITHOUT_NAME = 2
+"""Of the values of a column, the share that a hierarchy must have to be suggested, and how many without its name."""
+
+_COVERS, _NAMED, _SAME_WORD, _SPECIFIC = 1.0, 0.5, 0.2, 0.1
+"""What speaks for a hierarchy: it has all values, the name of the column agrees (or one word), much of it is used."""
+_SECOND_KIND, _AFTER, _WEAK = 0.1, 0.3, 0.05
+"""What speaks against it: the name agrees at its second best, there is one for more people, its values say little."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A hierarchy that would fit a column.
+
+    Attributes:
+        rule: how to ask for it: ``--hierarchy COLUMN=RULE``.
+        title: what it is.
+        covers: whether it has every value of the column. NULL goes to the root in any case.
+        values_missing: distinct values of the column that it does not have.
+        rows_missing: rows of the table with such a value.
+        distinct: distinct values of the column, NULL not counted; None where nobody counted them.
+        by_name: whether the name of the column speaks for it.
+        reason: why it is suggested.
+        score: how much speaks for it; the rule that the type gives has 0.
+    """
+
+    rule: str
+    title: str
+    covers: bool
+    values_missing: int
+    rows_missing: int
+    distinct: int | None
+    by_name: bool
+    reason: str
+    score: float
+
+    def summary(self) -> dict[str, Any]:
+        """Return the suggestion as plain values."""
+        return asdict(self)
+
+
+def suggest_hierarchies(
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+) -> dict[str, tuple[Suggestion, ...]]:
+    """Return for each column the hierarchies that would fit it, best first. Nothing is changed.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        columns: those to look at; without them all but those whose names say that they identify a person.
+
+    Raises:
+        UsageError: there is no such column.
+        SourceError: the source cannot be read.
+    """
+    opened = open_source(source, table)
+    with opened.engine:
+        return suggestions_for(opened, columns_to_suggest(opened, columns))
+
+
+def columns_to_suggest(source: Source, names: Sequence[str] | None) -> list[Column]:
+    """Return the columns that were named; where none was, all but those that identify a person by their names."""
+    if names:
+        return list(dict.fromkeys(resolve_columns(names, source.columns, source.name)))
+    return [column for column in source.columns if not is_identifying(column.name)]
+
+
+def is_identifying(name: str) -> bool:
+    """Tell whether the name of a column says that it identifies a person: such a column has no hierarchy."""
+    kinds = kinds_of_name(name)
+    return bool(kinds) and role_of_kind(kinds[0]) == "identifying"
+
+
+def suggestions(source: Source, column: Column) -> tuple[Suggestion, ...]:
+    """Return the hierarchies that would fit a column, best first; the last is the one that its type gives."""
+    return suggestions_for(source, [column])[column.name]
+
+
+def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tuple[Suggestion, ...]]:
+    """Return the hierarchies that would fit columns, by the names of the columns.
+
+    Costs one scan for the extremes of all columns, and one for the values of each that could have a ready-made one.
+    """
+    engine = source.engine
+    facts = column_facts(engine, source.relation, [(column, None) for column in columns])
+    asked = _asked(columns)
+    known = load_known(engine, chain.from_iterable(asked.values()))
+    found = {}
+    for column in columns:
+        ready: list[Suggestion] = []
+        if entries := asked.get(column):
+            present, covered = count_covered(engine, source.relation, column, entries, known)
+            ready = _ready_made(column, entries, present, covered)
+        found[column.name] = (*ready, *_by_type(column, facts[column.name], ready))
+    return found
+
+
+def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp.Expr]:
+    """Return the statements that ``suggestions_for`` runs; the values of ready-made hierarchies stand in the first."""
+    known = sql.relation("kanon_ready")
+    asked = _asked(columns)
+    entries = list(chain.from_iterable(asked.values()))
+    facts = facts_query(source.relation, [(column, None) for column in columns])
+    return [
+        *source.setup,
+        *([known_statement(known, entries)] if known_rows(entries) else []),
+        *([facts] if facts is not None else []),
+        *(covered_query(source.relation, column, fitting, known) for column, fitting in asked.items()),
+    ]
+
+
+def _asked(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
+    """Return, for each column whose values are looked at, the ready-made hierarchies that may have them."""
+    fitting = {column: [entry for entry in entries_for(column) if _may_fit(entry, column)] for column in columns}
+    return {column: entries for column, entries in fitting.items() if entries}
+
+
+def _may_fit(entry: ReadyMade, column: Column) -> bool:
+    """Tell whether the values of a column decide about an entry: not if they say little, and the name disagrees."""
+    return bool(_kinds_shared(entry, column)) or (entry.path is not None and not entry.weak)
+
+
+def _ready_made(
+    column: Column, entries: Sequence[ReadyMade], present: Present, covered: dict[str, Present]
+) -> list[Suggestion]:
+    """Return the ready-made hierarchies that fit, best first."""
+    found = []
+    for entry in entries:
+        by_rule = entry.rule is not None and not entry.weak
+        had = present if by_rule else covered.get(entry.name, Present(0, 0))
+        kinds = _kinds_shared(entry, column)
+        share = had.values / present.values if present.values else 1.0
+        if kinds:
+            fits = share >= _SHARE_WITH_NAME
+        else:
+            fits = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME
+        if fits:
+            found.append(_suggestion(entry, column, present, had, kinds))
+    return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.rule))
+
+
+def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:
+    """Return the places of the kinds of a column's name, best first, that an entry is for."""
+    return [place for place, kind in enumerate(kinds_of_name(column.name)) if kind in entry.kinds]
+
+
+def _suggestion(entry: ReadyMade, column: Column, present: Present, had: Present, kinds: list[int]) -> Suggestion:
+    missing = Present(present.values - had.values, present.rows - had.rows)
+    share = had.values / present.values if present.values else 1.0
+    score = share * (_COVERS if not missing.values else _COVERS / 2)
+    if kinds:
+        score += _NAMED - _SECOND_KIND * min(kinds[0], 2)
+    if any(part in _letters(column.name) for part in entry.names):
+        score += _SAME_WORD
+    if entry.path is not None and not entry.prefix:
+        score += _SPECIFIC * had.values / len(values_of(entry))
+    if entry.after:
+        score -= _AFTER
+    if entry.weak:
+        score -= _WEAK
+    return Suggestion(
+        rule=f"{READY}{entry.name}",
+        title=entry.title.replace("`", ""),
+        covers=not missing.values,
+        values_missing=missing.values,
+        rows_missing=missing.rows,
+        distinct=present.values,
+        by_name=bool(kinds),
+        reason=_reason(entry, present, missing, named=bool(kinds)),
+        score=round(score, 3),
+    )
+
+
+def _reason(entry: ReadyMade, present: Present, missing: Present, *, named: bool) -> str:
+    """Return why a hierarchy is suggested, in counts."""
+    if not present.values:
+        return "the name of the column; it has no values"
+    if entry.rule is not None and entry.values is None:
+        return "the name and the type of the column"
+    if missing.values:
+        has = f"it has {present.values - missing.values:,} of the {present.values:,} values"
+    elif present.values == 1:
+        has = "it has the one value"
+    else:
+        has = f"it has all {present.values:,} values"
+    return f"the name of the column, and {has}" if named else has
+
+
+def _by_type(column: Column, facts: Facts, ready: Sequence[Suggestion]) -> list[Suggestion]:
+    """Return the rule that is chosen for a column if nobody says anything, unless it is a suggestion already."""
+    rule = chosen_rule(column, facts)
+    if any(parse_rule(suggestion.rule) == rule for suggestion in ready):
+        return []
+    distinct = ready[0].distinct if ready else None
+    reason = f"what is chosen for {column.type} if nothing is said"
+    return [Suggestion(str(rule), "made from the values", True, 0, 0, distinct, False, reason, 0.0)]  # noqa: FBT003 - the fields in their order
+
+
+def _letters(name: str) -> str:
+    """Return the letters and digits of a name, small and without accents."""
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(character for character in plain if character.isalnum())
