@@ -26,7 +26,7 @@ from kanon_sql.hierarchy.pieces import (
     text_of,
     with_levels,
 )
-from kanon_sql.hierarchy.rules.cuts import CutsRule
+from kanon_sql.hierarchy.rules.cuts import BoundsRule
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule
 from kanon_sql.hierarchy.rules.steps import StepRule
@@ -67,7 +67,7 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
             labels = [_date_label(unit) for unit in rule.units]
         case StepRule():
             labels = rule.labels(column, facts)
-        case CutsRule():
+        case BoundsRule():
             labels = rule.labels(column)
         case PrefixesRule():
             labels = rule.labels()

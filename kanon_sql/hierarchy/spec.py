@@ -31,7 +31,7 @@ from kanon_sql.hierarchy.rules.base import listed as _listed
 from kanon_sql.hierarchy.rules.base import plain as _plain
 from kanon_sql.hierarchy.rules.base import require as _require
 from kanon_sql.hierarchy.rules.base import rises as _rises
-from kanon_sql.hierarchy.rules.cuts import CutsRule
+from kanon_sql.hierarchy.rules.cuts import BoundsRule
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule, parse_prefixes
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule, parse_quantiles
 from kanon_sql.hierarchy.rules.steps import StepRule, parse_steps
@@ -171,7 +171,7 @@ class FlatRule:
 
 
 BuiltRule = (
-    IntervalRule | MaskRule | DateRule | RoundRule | FlatRule | StepRule | QuantileRule | CutsRule | PrefixesRule
+    IntervalRule | MaskRule | DateRule | RoundRule | FlatRule | StepRule | QuantileRule | BoundsRule | PrefixesRule
 )
 Rule = FileRule | BuiltRule
 

@@ -58,7 +58,7 @@ def between(low: Decimal, high: Decimal, *, dashed: bool) -> str:
 
 
 @dataclass(frozen=True)
-class CutsRule:
+class BoundsRule:
     """Numbers cut at the same bounds whatever their values: a rule of quantiles once the data have said its bounds.
 
     Attributes:

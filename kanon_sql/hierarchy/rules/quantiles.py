@@ -16,7 +16,7 @@ from kanon_sql import sql
 from kanon_sql.hierarchy.numbers import exact_number
 from kanon_sql.hierarchy.pieces import VALUE, as_written
 from kanon_sql.hierarchy.rules.base import listed, require
-from kanon_sql.hierarchy.rules.cuts import CutsRule
+from kanon_sql.hierarchy.rules.cuts import BoundsRule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class QuantileRule:
     def __str__(self) -> str:
         return f"quantiles:{','.join(map(str, self.groups))}"
 
-    def settled(self, engine: Engine, source: exp.Table, column: Column) -> CutsRule:
+    def settled(self, engine: Engine, source: exp.Table, column: Column) -> BoundsRule:
         """Return the rule with the bounds that the data ask for; fewer where there are not so many values."""
         rows = engine.rows(quantile_query(self.groups[0], column, source), f"quantiles of {column.name}")
         bounds: dict[int, Decimal] = {}
@@ -63,7 +63,7 @@ class QuantileRule:
         for groups in self.groups:
             own = {bounds[number] for number in bounds if number % (self.groups[0] // groups) == 0}
             levels.append(tuple(sorted(own)))
-        return CutsRule(str(self), tuple(level for level in levels if level))
+        return BoundsRule(str(self), tuple(level for level in levels if level))
 
 
 def parse_quantiles(parts: list[str]) -> QuantileRule:
