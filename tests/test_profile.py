@@ -135,6 +135,13 @@ def test_never_everything_is_a_quasi_identifier() -> None:
     assert any("No quasi-identifier was found" in note for note in found.notes)
 
 
+def test_triples_that_were_not_looked_at_are_said() -> None:
+    found = kanon.profile(frame(**{f"age_{place}": lambda row, place=place: row % place for place in range(2, 20)}))
+    assert found.subsets is not None
+    assert found.subsets.largest == 2
+    assert any("combinations of up to 2" in note for note in found.notes)
+
+
 # Figures
 
 CELLS = st.lists(st.tuples(*[st.one_of(st.none(), st.integers(0, 4))] * 3), min_size=0, max_size=25)

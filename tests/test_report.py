@@ -350,6 +350,50 @@ def test_no_small_number_is_found_by_subtraction(drawn: list[tuple[int, int]], k
 HOSTILE = ["<script>alert(1)</script>", "a\"b'c", "x|y`z*", "]]>&amp;", "select", "\u202eturned", "tab\tnew\nline"]
 
 
+MODELS = [
+    kanon.TCloseness(t=0.5, distance="equal"),
+    kanon.EntropyLDiversity(l=1.5),
+    kanon.RecursiveCLDiversity(c=4, l=2),
+    kanon.AlphaKAnonymity(alpha=0.9),
+    kanon.EnhancedBetaLikeness(beta=3),
+    kanon.DeltaDisclosure(delta=3),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_models_of_a_sensitive_column_are_reported(town: Path, model: Any) -> None:
+    report = kanon.report(town, "people", **asked(models=[kanon.KAnonymity(K), model], max_suppressed=0.5))
+    assert [requirement.model for requirement in report.requirements] == ["k-anonymity", model.name]
+    assert report.requirements[1].sensitive == "illness"
+    assert report.holds
+    homogeneity = next(attack for attack in report.attacks if attack.name == "homogeneity")
+    assert (homogeneity.about, homogeneity.succeeded) == ("illness", False)
+    assert [marker for marker in ("SENSMARK", "HAMLETLABEL") if marker in "".join(texts(report).values())] == []
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_where_no_k_was_asked_for_few_are_fewer_than_five() -> None:
+    """k-map: ten of each in the population, of whom six of A, three of B and one of C are in the table."""
+    pd.DataFrame({"town": list("ABC") * 10}).to_csv("everybody.csv", index=False)
+    pd.DataFrame({"town": list("AAAAAABBBC")}).to_csv("table.csv", index=False)
+    report = kanon.report(
+        "table.csv",
+        quasi_identifiers=["town"],
+        hierarchies={"town": "flat"},
+        models=[kanon.KMap(10)],
+        population="everybody.csv",
+    )
+    (town,) = report.quasi_identifiers
+    assert [(count.kind, count.label, count.rows_out) for count in town.distribution] == [
+        *(("label", "A", 6), ("others", None, 4)),
+    ]
+    assert (report.k, report.smallest_class, report.curve) == (5, 1, ())
+    page = report.to_html()
+    assert "Some rows are like no other" in page
+    assert "Journalist, highest risk (k-map)" in page
+    assert "possible" in page
+
+
 def test_hostile_names_and_labels_are_text() -> None:
     frame = pd.DataFrame({name: [name] * 10 for name in HOSTILE})
     report = kanon.report(frame, quasi_identifiers=HOSTILE, hierarchies=dict.fromkeys(HOSTILE, "flat"))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _WORTH_SAYING = 0.01  # share that a column singles out with others
 _LISTED = 5
+_TRIPLES = 3
 _LEAST, _IN_WHOLES = 0.001, 0.1  # shares that are named, and from where on they are whole per cents
 _BIRTH = {"birth_date", "birth_year"}
 
@@ -53,6 +54,11 @@ def _notes(profile: Profile) -> Iterable[str]:
         yield (
             "No quasi-identifier was found: neither names nor values say that others could know a column. "
             "If you know better, name the columns with --qi."
+        )
+    if profile.subsets is not None and profile.subsets.largest < min(_TRIPLES, len(profile.quasi_identifiers)):
+        yield (
+            "There are too many quasi-identifiers for all triples: "
+            f"combinations of up to {profile.subsets.largest} were looked at."
         )
     if profile.sampled:
         yield (

@@ -81,12 +81,14 @@ def _handed_in(report: Report) -> list[Block]:
             "are alike in these columns (equivalence classes). "
         )
     ]
-    if report.smallest_class is not None:
+    if report.smallest_class == 1:
+        comes_out += ["Some rows are like no other: whoever knows these columns of such a person finds her row. "]
+    elif report.smallest_class is not None:
+        smallest = counted(report.smallest_class, "row")
         comes_out += [
             (
-                f"The smallest has {counted(report.smallest_class, 'row')}: whoever knows these columns of a person "
-                f"who is in the release finds at least {counted(report.smallest_class, 'row')}, and cannot tell "
-                "which of them is hers. "
+                f"The smallest has {smallest}: whoever knows these columns of a person who is in the release finds at "
+                f"least {smallest}, and cannot tell which of them is hers. "
             )
         ]
     if kept:
