@@ -180,7 +180,7 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) 
     def make(column: Column) -> Hierarchy:
         rule = given.get(column.name)
         if isinstance(rule, FileRule):
-            return load_hierarchy(engine, column, rule)
+            return load_hierarchy(engine, source.relation, column, rule)
         if isinstance(rule, PrefixRule):
             return load_prefixed(engine, source.relation, column, rule)
         if rule is None and (kept := stored.get(folded(column.name))) is not None:

@@ -22,6 +22,7 @@ from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.hierarchy.code import WORD_BITS, code_name, code_words
 from kanon_sql.hierarchy.lookup import Hierarchy, load_hierarchy
 from kanon_sql.hierarchy.spec import FileRule
+from kanon_sql.sql import relation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,9 @@ def loaded(path: Path, tree: dict[str, list[str]]) -> tuple[Hierarchy, dict[Any,
     """Return a hierarchy written to a file and read back: labels and words of code by value."""
     write_hierarchy(path, tree)
     with duckdb.connect() as connection:
-        hierarchy = load_hierarchy(DuckDBEngine(connection, owned=False), Column("c", "VARCHAR"), FileRule(path))
+        hierarchy = load_hierarchy(
+            DuckDBEngine(connection, owned=False), relation("none"), Column("c", "VARCHAR"), FileRule(path)
+        )
         rows = connection.table(hierarchy.relation.name).fetchall()
     return hierarchy, {row[0]: (list(row[1 : hierarchy.height + 1]), list(row[hierarchy.height + 1 :])) for row in rows}
 

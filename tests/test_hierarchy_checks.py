@@ -37,24 +37,6 @@ def anonymize(tmp_path: Path, hierarchy: str, values: list[object]) -> kanon.Rel
             ["a", "b", "b", "c"],
             r"has no row for 2 values of the column \(3 rows of the table\)\. Add a line for each",
         ),
-        (f"a;A;*\na;B;*\n{HIDDEN};A;*\n", ["a"], "1 value has more than one row: keep one row per value"),
-        (f"a;A;*\na;A;*\n{HIDDEN};B;*\n", ["a"], "1 value has more than one row"),
-        (
-            f"a;A;X;*\nb;A;Y;*\n{HIDDEN};B;X;*\n",
-            ["a"],
-            "1 label of level 1 has more than one parent at level 2: give the label a different name under each parent",
-        ),
-        (
-            f";*;X;*\na;A;X;*\n{HIDDEN};B;X;*\n",
-            ["a"],
-            "1 row has the label of the root at level 1 and another one at level 2: nothing stands above the root",
-        ),
-        (f"a;A\n{HIDDEN};B\n", ["a"], "has 2 labels instead of one root: add a level that is the same for all"),
-        (
-            f"a;A\nb;B\na;C\n{HIDDEN};D\n",
-            ["a"],
-            "1 value has more than one row.*; the last level has 4 labels instead of one root",
-        ),
         ("1;0-9;*\n2;0-9;*\nx;rest;*\n", [1, 2], r"1 of its 3 values cannot be read as BIGINT.*or remove the header"),
         ("1;0-9;*\n01;0-9;*\n", [1], "1 value has more than one row"),
         ("a;A;*\nb;A;*\n", ["a ", " b"], "All are there but for surrounding spaces: trim the column"),
@@ -70,6 +52,59 @@ def test_what_is_wrong_is_counted_and_a_fix_is_named(
     assert "c.csv" in str(caught.value)
     assert HIDDEN not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "says"),
+    [
+        (
+            f"a;A;*\na;B;*\n{HIDDEN};A;*\n",
+            r"c.csv, line 2: this value has a row already \(line 1\)\. 1 row of the file is for a value",
+        ),
+        (f"a;A;*\na;A;*\na;A;*\n{HIDDEN};B;*\n", r"line 2: .* 2 rows of the file are for a value that came before"),
+        (
+            f"a;A;X;*\nb;A;Y;*\n{HIDDEN};B;X;*\n",
+            r"line 2: the label of level 1 has another parent than before \(line 1\)\. Give the label a different name",
+        ),
+        (
+            f"a;A;X;*\n;*;X;*\n{HIDDEN};B;X;*\n",
+            "line 2: the label of the root stands at level 1, and another one above it. Nothing stands above the root",
+        ),
+        (f"a;A;*\nb;B;*\n{HIDDEN};C\n", r"line 3: this row does not end in the root \* as others do \(1 row in all\)"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_line(tmp_path: Path, hierarchy: str, says: str) -> None:
+    with pytest.raises(kanon.HierarchyError, match=says) as caught:
+        anonymize(tmp_path, hierarchy, ["a"])
+    assert HIDDEN not in str(caught.value)
+
+
+def test_of_several_trees_a_common_root_is_made_and_told(tmp_path: Path) -> None:
+    with anonymize(tmp_path, f"a;A\n{HIDDEN};B\n", ["a"]) as release:
+        (hierarchy,) = release.prepared.hierarchies
+        assert hierarchy.height == 2
+        assert hierarchy.root == "*"
+        assert hierarchy.notes == ("it has 2 roots, and a common root * was put above them",)
+
+
+def test_a_stored_hierarchy_that_was_broken_by_hand_is_no_tree(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    """What the reader of files sees, SQL sees in tables."""
+    assert kanon("hierarchy", "build", clinic, "sex=flat").code == 0
+    for statement, says in [
+        ("INSERT INTO kanon.hierarchy_sex FROM kanon.hierarchy_sex LIMIT 1", "1 value has more than one row"),
+        ("UPDATE kanon.hierarchy_sex SET level_1 = 'x' WHERE value = 'F'", "2 labels instead of one root"),
+        ("ALTER TABLE kanon.hierarchy_sex ADD level_2 VARCHAR DEFAULT 'z'", None),
+        (
+            "UPDATE kanon.hierarchy_sex SET level_1 = 'x', level_2 = value",
+            "1 label of level 1 has more than one parent",
+        ),
+    ]:
+        with duckdb.connect(str(clinic)) as connection:
+            connection.execute(statement)
+        ended = kanon("hierarchy", "check", clinic, "--format", "json")
+        if says is not None:
+            assert ended.code == 1
+            assert says in ended.json[0]["problem"]
 
 
 def test_numbers_match_a_numeric_column_and_texts_a_text_column(tmp_path: Path) -> None:

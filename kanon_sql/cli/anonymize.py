@@ -23,21 +23,7 @@ from kanon_sql.cli.destination_options import (
     save_policy_as,
 )
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
-from kanon_sql.cli.model_options import (
-    AlphaOption,
-    BetaOption,
-    DeltaOption,
-    DistanceOption,
-    EnhancedBetaOption,
-    EntropyLOption,
-    KMapOption,
-    LOption,
-    PopulationOption,
-    PresenceOption,
-    RecursiveOption,
-    TOption,
-    asked_models,
-)
+from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
     ChooseOption,
     CutOption,
@@ -117,18 +103,6 @@ def anonymize_command(
     pseudonymize: PseudonymizeOption = None,
     key_file: KeyFileOption = None,
     k: KOption = None,
-    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
-    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
-    recursive: RecursiveOption = None,  # noqa: ARG001
-    alpha: AlphaOption = None,  # noqa: ARG001
-    t: TOption = None,  # noqa: ARG001
-    distance: DistanceOption = None,  # noqa: ARG001
-    beta: BetaOption = None,  # noqa: ARG001
-    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
-    delta: DeltaOption = None,  # noqa: ARG001
-    k_map: KMapOption = None,  # noqa: ARG001
-    presence: PresenceOption = None,  # noqa: ARG001
-    population: PopulationOption = None,
     max_suppressed: MaxSuppressedOption = None,
     algorithm: Annotated[
         Algorithm | None, typer.Option("--algorithm", help="How to search (default: optimal).")
@@ -178,11 +152,11 @@ def anonymize_command(
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    *,
+    models: AskedModels,
+    population: str | None,
 ) -> None:
-    """Find the release of a table that loses least, publish it, and verify what was published.
-
-    [bold]kanon anonymize clinic.duckdb patients --id name --qi age,zip --sensitive disease --into patients_k5[/bold]
-    """
+    """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
     base, in_file = read_policy(policy_file) if policy_file is not None else (Policy(), Destination())
     asked = InPlaceAsked(in_place, backup, dry_run)
@@ -196,7 +170,7 @@ def anonymize_command(
     changes_source = destination.into is not None or destination.in_place
     opened = open_source(source, table, writable=changes_source and sql is None)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = overridden(
             base,
             opened.columns,
@@ -209,7 +183,7 @@ def anonymize_command(
             rest=rest,
             entity=entity,
             k=k,
-            models=asked_models(context),
+            models=models,
             hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
             settings={
                 "hierarchy_directory": hierarchies and hierarchies.absolute(),
@@ -259,6 +233,8 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
             talk.note(
                 f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen by its type ({column.type})."
             )
+        for note in hierarchy.notes:
+            talk.note(f"{hierarchy.column.name} ({hierarchy.origin}): {note}.")
     if release.rows_in == 0:
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
     if release.result.stopped is not None:

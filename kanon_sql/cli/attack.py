@@ -86,15 +86,12 @@ def attack_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Attack a release as someone would who knows people in its original; exit code 1 if that succeeds.
-
-    [bold]kanon attack clinic.duckdb patients_k5 --original patients --qi age,zip,sex --sensitive disease[/bold]
-    """
+    """Attack a release as someone would who knows people in its original; exit code 1 if that succeeds."""
     check_options(context)
     base = policy_in(policy_file)
     opened = open_original(source, original, original_table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = overridden(
             base,
             opened.columns,

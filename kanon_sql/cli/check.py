@@ -7,21 +7,7 @@ import typer
 from kanon_sql.checker import CheckResult, check_source, check_sql
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
-from kanon_sql.cli.model_options import (
-    AlphaOption,
-    BetaOption,
-    DeltaOption,
-    DistanceOption,
-    EnhancedBetaOption,
-    EntropyLOption,
-    KMapOption,
-    LOption,
-    PopulationOption,
-    PresenceOption,
-    RecursiveOption,
-    TOption,
-    asked_models,
-)
+from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
     DialectOption,
     EntityOption,
@@ -64,18 +50,6 @@ def check_command(
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     k: KOption = None,
-    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
-    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
-    recursive: RecursiveOption = None,  # noqa: ARG001
-    alpha: AlphaOption = None,  # noqa: ARG001
-    t: TOption = None,  # noqa: ARG001
-    distance: DistanceOption = None,  # noqa: ARG001
-    beta: BetaOption = None,  # noqa: ARG001
-    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
-    delta: DeltaOption = None,  # noqa: ARG001
-    k_map: KMapOption = None,  # noqa: ARG001
-    presence: PresenceOption = None,  # noqa: ARG001
-    population: PopulationOption = None,
     hierarchy: HierarchyOption = None,
     policy_file: PolicyOption = None,
     sql: SqlOption = False,
@@ -83,23 +57,23 @@ def check_command(
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    *,
+    models: AskedModels,
+    population: str | None,
 ) -> None:
-    """Tell whether a table satisfies a policy as it is; exit code 1 if not.
-
-    [bold]kanon check clinic.duckdb patients_k5 --qi age,zip,sex -k 5[/bold]
-    """
+    """Tell whether a table satisfies a policy as it is; exit code 1 if not."""
     check_options(context)
     base = policy_in(policy_file)
     opened = open_source(source, table, as_text=True)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = overridden(
             base,
             opened.columns,
             roles={"identifying": identifying, "quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
             entity=entity,
             k=k,
-            models=asked_models(context),
+            models=models,
             hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
             settings={"population": population},
         )

@@ -31,10 +31,7 @@ def clean_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes.
-
-    [bold]kanon clean clinic.duckdb --drop patients[/bold]
-    """
+    """Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes."""
     check_options(context, {("sql", "backup"): "--sql changes nothing"})
     if sql and dialect != "duckdb":
         raise UsageError("What is rewritten is a DuckDB file: leave --dialect out.")

@@ -9,21 +9,7 @@ import typer
 
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
-from kanon_sql.cli.model_options import (
-    AlphaOption,
-    BetaOption,
-    DeltaOption,
-    DistanceOption,
-    EnhancedBetaOption,
-    EntropyLOption,
-    KMapOption,
-    LOption,
-    PopulationOption,
-    PresenceOption,
-    RecursiveOption,
-    TOption,
-    asked_models,
-)
+from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
     ChooseOption,
     CutOption,
@@ -45,7 +31,7 @@ from kanon_sql.cli.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.output import figure, print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.prepared import policy_in, prepared_table
 from kanon_sql.comparison import Compared, Comparison, compare
 from kanon_sql.engine.sources import open_source
@@ -75,18 +61,6 @@ def compare_command(
             help="The limits to compare: shares of the rows, 0 to 1, or '25 rows', or 'k rows'.",
         ),
     ] = None,
-    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
-    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
-    recursive: RecursiveOption = None,  # noqa: ARG001
-    alpha: AlphaOption = None,  # noqa: ARG001
-    t: TOption = None,  # noqa: ARG001
-    distance: DistanceOption = None,  # noqa: ARG001
-    beta: BetaOption = None,  # noqa: ARG001
-    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
-    delta: DeltaOption = None,  # noqa: ARG001
-    k_map: KMapOption = None,  # noqa: ARG001
-    presence: PresenceOption = None,  # noqa: ARG001
-    population: PopulationOption = None,
     algorithm: Annotated[
         str | None,
         typer.Option("--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(NAMES)}."),
@@ -112,11 +86,11 @@ def compare_command(
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    *,
+    models: AskedModels,
+    population: str | None,
 ) -> None:
-    """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped.
-
-    [bold]kanon compare clinic.duckdb patients --qi age,zip,sex -k 2,5,10 --plot compared.svg[/bold]
-    """
+    """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped."""
     check_options(context, {("sql", "plot_file"): "--sql prints what is run and draws nothing"})
     sizes = _listed(k, "-k", _whole_number)
     limits = None if max_suppressed is None else _listed(max_suppressed, "--max-suppressed", str)
@@ -128,14 +102,14 @@ def compare_command(
     base = policy_in(policy_file)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         prepared = prepared_table(
             opened,
             base,
             talk,
             quasi_identifiers=quasi_identifiers,
             sensitive=sensitive,
-            models=asked_models(context),
+            models=models,
             entity=entity,
             hierarchy=hierarchy,
             hierarchies=hierarchies,
@@ -161,17 +135,27 @@ def _print_comparison(comparison: Comparison) -> None:
     by = "" if comparison.measure == "loss" else f"; {comparison.measure} was minimized"
     print_prose(f"{visible(comparison.source)}: {comparison.rows:,} rows; what loses least comes first{by}")
     shown = list(dict.fromkeys(["loss", "precision", "gcp", comparison.measure]))
-    headers = ["algorithm", "k", "limit", *shown, "suppressed", "classes", "smallest"]
-    rows = [_row(result, shown) for result in comparison.results]
+    headers = ["algorithm", "k", "limit", "loss, drawn", *shown, "suppressed", "classes", "smallest"]
+    losses = [result.measures["loss"] or 0.0 for result in comparison.results if result.measures is not None]
+    most = max(losses, default=0.0) or 1.0
+    rows = [_row(result, shown, most) for result in comparison.results]
     print_table([*headers, "nodes tested", "search s", "proven"], rows)
     for problem in dict.fromkeys(result.problem for result in comparison.results if result.problem):
         print_prose(problem)
 
 
-def _row(result: Compared, shown: Sequence[str]) -> tuple[object, ...]:
+def _row(result: Compared, shown: Sequence[str], most: float) -> tuple[object, ...]:
+    """Return what a table shows of a release.
+
+    Args:
+        result: the release; of one that was not found, why.
+        shown: the measures.
+        most: the loss of the release that loses most.
+    """
     if result.measures is None:
-        return (result.algorithm, result.k, str(result.max_suppressed), "no solution", *[""] * (len(shown) + 5))
-    figures = [figure(result.measures[name]) for name in shown]
+        nothing = Share(0.0), "no solution", *[""] * (len(shown) + 5)
+        return (result.algorithm, result.k, str(result.max_suppressed), *nothing)
+    figures = [Share((result.measures["loss"] or 0.0) / most), *(figure(result.measures[name]) for name in shown)]
     return (
         result.algorithm,
         result.k,

@@ -70,7 +70,7 @@ def demo_command(
             return
         talk(Progress("Making the sample table"))
         with demo_file(out, replace=replace) as partial, DuckDBEngine.from_file(partial, writable=True) as engine:
-            engine.listener = talk.statement
+            talk.follow(engine)
             make_demo(engine, rows)
             before = _first_rows(engine, TABLE)
             # Not a source in a database file, which has a ledger: nobody is given this release, and what is tried next
@@ -148,7 +148,7 @@ def _first_rows(engine: Engine, table: str) -> list[tuple[Any, ...]]:
 def _print_sql(rows: int, k: int, which: str, dialect: str, talk: Talk) -> None:
     """Print the statement of the sample table and the script of its release, made in memory."""
     with DuckDBEngine.in_memory() as engine:
-        engine.listener = talk.statement
+        talk.follow(engine)
         make_demo(engine, rows)
         engine.statements.clear()  # the sample is printed before what was run to find its release
         source = Source(engine, sql_of.relation(TABLE), TABLE)

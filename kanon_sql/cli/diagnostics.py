@@ -7,16 +7,15 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from kanon_sql.cli.output import figure, visible
+from kanon_sql.cli import colour
+from kanon_sql.cli.output import visible
 from kanon_sql.errors import SearchInterruptedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
-
-    from kanon_sql.engine.base import Logged
+    from kanon_sql.cli.bar import Bar
+    from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.progress import Progress
 
 _PATIENCE = 1.0  # seconds of work before a bar is shown
@@ -24,7 +23,7 @@ _PATIENCE = 1.0  # seconds of work before a bar is shown
 
 def error(text: str) -> None:
     """Say what went wrong."""
-    sys.stderr.write(f"error: {_shown(text)}\n")
+    colour.write(f"error: {_shown(text)}\n", sys.stderr)
 
 
 def note(text: str) -> None:
@@ -63,7 +62,7 @@ class Talk:
         """Say as much as was asked for."""
         self._quiet, self._verbose = quiet, verbose
         self._bar: Bar | None = None
-        self._task: TaskID | None = None
+        self._engine: Engine | None = None
         self._last: Progress | None = None
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -77,6 +76,11 @@ class Talk:
                 else:
                     note(text)
 
+    def follow(self, engine: Engine) -> None:
+        """Tell of what an engine runs: each statement if verbose, else how far the one is that runs."""
+        self._engine = engine
+        engine.listener = self.statement
+
     def statement(self, logged: Logged) -> None:
         """Say which statement is run next, if verbose."""
         if self._verbose:
@@ -87,8 +91,6 @@ class Talk:
         if self._verbose and (self._last is None or self._last.doing != progress.doing):
             self.note(f"{progress.doing} ...")
         self._last = progress
-        with self._lock:
-            self._update()
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty() and not self._quiet and not self._verbose:
@@ -110,32 +112,12 @@ class Talk:
                 self._bar = None
 
     def _show(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from kanon_sql.cli.bar import Bar
 
         with self._lock:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[found]}"),
-                TimeElapsedColumn(),
-            )
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task("Working", total=None, found="")
+            self._bar = Bar(lambda: self._last, self._share_done)
             self._bar.start()
-            self._update()
 
-    def _update(self) -> None:
-        """Show the last piece of progress. A search is as far as its bound has come towards the best that is known."""
-        if self._bar is None or self._task is None or self._last is None:
-            return
-        last = self._last
-        if last.best is None or last.bound is None:
-            self._bar.update(self._task, description=last.doing, total=None, found="")
-            return
-        found = (
-            f"{last.nodes_tested:,} nodes, {last.measure} {figure(last.best)}, none better than {figure(last.bound)}"
-        )
-        larger = max(last.bound, last.best)
-        done = min(last.bound, last.best) / larger if larger else 1.0
-        self._bar.update(self._task, description=last.doing, total=1.0, completed=done, found=found)
+    def _share_done(self) -> float | None:
+        """Return how much of the running statement is done; None where nobody knows."""
+        return None if self._engine is None else self._engine.share_done()

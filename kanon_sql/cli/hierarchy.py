@@ -23,13 +23,12 @@ from kanon_sql.cli.options import (
     overridden,
     refuse_contradictions,
 )
-from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table
-from kanon_sql.cli.resources import with_resources
+from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, is_database, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.lookup import StoredHierarchy
-from kanon_sql.hierarchy.read import read_hierarchy
+from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
 from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
 from kanon_sql.hierarchy.ready_shown import ready_rows, ready_shape
 from kanon_sql.hierarchy.report import (
@@ -43,6 +42,7 @@ from kanon_sql.hierarchy.report import (
     shape_of_rows,
     shape_query,
 )
+from kanon_sql.hierarchy.spec import FileRule, file_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement, one_line
@@ -51,18 +51,14 @@ from kanon_sql.preparation import given_rules, make_hierarchy
 from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.ready import ReadyMade
-
-hierarchy_app = typer.Typer(
-    help="Generalization hierarchies: list, show, check, suggest, load and build them.", no_args_is_help=True
-)
 
 _FIRST_ROWS = 20
 
 
-@hierarchy_app.command("list")
-@with_resources
 def list_command(
     source: Annotated[
         str | None,
@@ -116,7 +112,7 @@ def _in_database(path: Path, talk: Talk) -> list[Shape]:
     """Return the shapes of the hierarchies in a database; say which tables are none."""
     shapes = []
     with open_database(path, writable=False) as engine:
-        engine.listener = talk.statement
+        talk.follow(engine)
         for kept in stored_hierarchies(engine).values():
             try:
                 kept.require_levels()
@@ -127,8 +123,6 @@ def _in_database(path: Path, talk: Talk) -> list[Shape]:
     return shapes
 
 
-@hierarchy_app.command("show")
-@with_resources
 def show_command(
     source: Annotated[
         str,
@@ -148,19 +142,20 @@ def show_command(
     """Show a hierarchy: its shape, and the labels of its first values."""
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     ready = ready_made(source.removeprefix(READY)) if source.startswith(READY) else None
-    path = Path(source)
+    rule = file_rule(source)
+    path = rule.path
     if ready is not None or not is_database(path):
         if column is not None:
             raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
         if sql:
             raise UsageError("A file is shown without SQL: --sql is for a database.")
         if ready is None:
-            _show(*_from_file(path, limit), output_format)
+            _show(*_from_file(rule, limit), output_format)
         else:
             _show_ready(ready, limit, output_format)
         return
     with open_database(path, writable=False) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        engine.listener = talk.statement
+        talk.follow(engine)
         kept = _stored(engine, column, source)
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
@@ -171,8 +166,6 @@ def show_command(
     _show(shape, rows, output_format)
 
 
-@hierarchy_app.command("check")
-@with_resources
 def check_command(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
@@ -192,7 +185,7 @@ def check_command(
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = overridden(
             Policy(),
             opened.columns,
@@ -267,18 +260,24 @@ def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
     return kept
 
 
-def _from_file(path: Path, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
-    read = read_hierarchy(path, path.stem)
-    return shape_of_rows(read, path, path.stem), list(zip(read.values, *read.levels, strict=True))[:limit]
+def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
+    """Return the shape and the first rows of a file; a tree of intervals has rows without values."""
+    name = rule.path.stem if rule.part is None else rule.part
+    read = read_hierarchy(rule.path, name, rule.part)
+    rows = read.paths() if isinstance(read, IntervalTree) else zip(read.values, *read.levels, strict=True)
+    return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
 
 
 def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None:
     if output_format == "json":
         print_json({**shape.summary(), "rows": [list(row) for row in rows]})
         return
-    print_prose(f"{shape.name}: {_size(shape)} (from {shape.origin})")
-    print_table(["value", *(f"level {level}" for level in range(1, len(shape.labels) + 1))], rows)
-    if len(rows) < (shape.leaves or 0):
+    origin = _with_format(shape.origin, shape.format)
+    print_prose(f"{shape.name}: {_size(shape)} (from {origin})")
+    _print_notes(shape.name, shape.notes)
+    named = [] if shape.leaves is None else ["value"]
+    print_table([*named, *(f"level {level}" for level in range(1, len(shape.labels) + 1))], rows)
+    if len(rows) < (shape.labels[0] if shape.leaves is None else shape.leaves):
         print_prose(f"The first {len(rows):,} are shown; --limit shows more.")
 
 
@@ -301,7 +300,7 @@ def _show_ready(ready: ReadyMade, limit: int, output_format: str) -> None:
 def _size(shape: Shape) -> str:
     """Return how many values and labels a hierarchy has; of a rule nobody knows."""
     if shape.leaves is None:
-        return "a rule"
+        return f"intervals for any values, labels per level {_per_level(shape)}" if shape.labels else "a rule"
     what = "prefixes" if shape.by_prefix else "values"
     return f"{shape.leaves:,} {what}, labels per level {_per_level(shape)}"
 
@@ -319,11 +318,13 @@ def _print_fits(fits: list[Fit]) -> None:
                 _or_dash(found.values_missing),
                 _or_dash(found.rows_missing),
                 found.problem is None,
-                found.origin,
+                _with_format(found.origin, found.format),
             )
             for found in fits
         ],
     )
+    for found in fits:
+        _print_notes(found.column, found.notes)
     for found in fits:
         if found.problem is not None:
             print_prose(f"- {found.problem}")
@@ -342,10 +343,29 @@ def print_shapes(shapes: list[Shape], output_format: str) -> None:
     print_table(
         ["hierarchy", "levels", "values", "labels per level", "origin"],
         [
-            (shape.name, _or_dash(shape.height), _or_dash(shape.leaves), _per_level(shape) or "-", shape.origin)
+            (
+                shape.name,
+                _or_dash(shape.height),
+                _or_dash(shape.leaves),
+                _per_level(shape) or "-",
+                _with_format(shape.origin, shape.format),
+            )
             for shape in shapes
         ],
     )
+    for shape in shapes:
+        _print_notes(shape.name, shape.notes)
+
+
+def _with_format(origin: str, recognised: str | None) -> str:
+    """Return where a hierarchy came from, with the format that its file was recognised as."""
+    return origin if recognised is None or origin.startswith("ready:") else f"{origin}, {recognised}"
+
+
+def _print_notes(name: str, notes: Sequence[str]) -> None:
+    """Print what a person should know about how a hierarchy was made."""
+    for note in notes:
+        print_prose(f"- {visible(name)}: {note}.")
 
 
 def _per_level(shape: Shape) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace as replace_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,7 @@ from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup import levels_columns
-from kanon_sql.hierarchy.report import Shape, shape_of_relation
+from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import store_statements, stored_hierarchies
 from kanon_sql.names import folded
@@ -61,16 +62,13 @@ def load_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Read hierarchy files into the database (schema kanon), where anonymize finds them by the name of their column.
-
-    [bold]kanon hierarchy load clinic.duckdb patients age=age.csv zip=zip.csv[/bold]
-    """
+    """Read hierarchy files into the database (schema kanon), where anonymize finds them by the name of their column."""
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     with (
         _opened(source, arguments, writable=not sql) as (opened, rules),
         Talk(quiet=quiet, verbose=verbose) as talk,
     ):
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         if built := [column for column, rule in rules.items() if not isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(
                 f"Column {built[0]!r} is given a rule, not a file: kanon hierarchy build makes hierarchies by rules."
@@ -98,8 +96,6 @@ def build_command(
 
     Rules: intervals:5,10,20[:bottom=18][:top=90][:origin=0]   mask[:right|left][:1,2,3]
     cut:2,3[,letters]   prefix:3:FILE       date:day,week,month,quarter,year,decade   round:1,2,3   flat
-
-    [bold]kanon hierarchy build clinic.duckdb patients age=intervals:5,10,20:top=90 zip=mask[/bold]
     """
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     if out is not None and out.suffix.lower() != ".csv":
@@ -109,7 +105,7 @@ def build_command(
         _opened(source, arguments, writable=writable) as (opened, rules),
         Talk(quiet=quiet, verbose=verbose) as talk,
     ):
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         if files := [column for column, rule in rules.items() if isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(f"Column {files[0]!r} is given a file, not a rule: kanon hierarchy load reads files.")
         if out is None:
@@ -153,10 +149,7 @@ def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, d
         for hierarchy in made:
             for statement in store_statements(hierarchy, replace=replace):
                 engine.run(statement, f"keep the hierarchy of {hierarchy.column.name}")
-    return [
-        shape_of_relation(engine, hierarchy.relation, hierarchy.height, hierarchy.column.name, hierarchy.origin)
-        for hierarchy in made
-    ]
+    return [shape_of_hierarchy(engine, hierarchy) for hierarchy in made]
 
 
 def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, sql: bool, dialect: str) -> list[Shape]:
@@ -179,7 +172,7 @@ def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, s
         print_sql(script(statements, dialect))
         return []
     opened.engine.run(copy, "write the hierarchy")
-    return [shape_of_relation(opened.engine, hierarchy.relation, hierarchy.height, hierarchy.column.name, str(out))]
+    return [replace_dataclass(shape_of_hierarchy(opened.engine, hierarchy), origin=str(out))]
 
 
 def _named(opened: Source, rules: Iterable[str]) -> list[Column]:

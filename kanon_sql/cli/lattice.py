@@ -9,21 +9,7 @@ import typer
 
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
-from kanon_sql.cli.model_options import (
-    AlphaOption,
-    BetaOption,
-    DeltaOption,
-    DistanceOption,
-    EnhancedBetaOption,
-    EntropyLOption,
-    KMapOption,
-    LOption,
-    PopulationOption,
-    PresenceOption,
-    RecursiveOption,
-    TOption,
-    asked_models,
-)
+from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
     DialectOption,
     EntityOption,
@@ -60,18 +46,6 @@ def lattice_command(
     entity: EntityOption = None,
     k: KOption = None,
     max_suppressed: MaxSuppressedOption = None,
-    l: LOption = None,  # noqa: ARG001, E741 - the name that the field has in the literature
-    entropy_l: EntropyLOption = None,  # noqa: ARG001 - asked_models reads it, as those that follow
-    recursive: RecursiveOption = None,  # noqa: ARG001
-    alpha: AlphaOption = None,  # noqa: ARG001
-    t: TOption = None,  # noqa: ARG001
-    distance: DistanceOption = None,  # noqa: ARG001
-    beta: BetaOption = None,  # noqa: ARG001
-    enhanced_beta: EnhancedBetaOption = None,  # noqa: ARG001
-    delta: DeltaOption = None,  # noqa: ARG001
-    k_map: KMapOption = None,  # noqa: ARG001
-    presence: PresenceOption = None,  # noqa: ARG001
-    population: PopulationOption = None,
     measure: MeasureOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Print every node that satisfies, not only the minimal ones.")
@@ -84,23 +58,23 @@ def lattice_command(
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    *,
+    models: AskedModels,
+    population: str | None,
 ) -> None:
-    """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does.
-
-    [bold]kanon lattice clinic.duckdb patients --qi age,zip,sex -k 5 --max-suppressed 0[/bold]
-    """
+    """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does."""
     check_options(context)
     base = policy_in(policy_file)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         prepared = prepared_table(
             opened,
             base,
             talk,
             quasi_identifiers=quasi_identifiers,
             sensitive=sensitive,
-            models=asked_models(context),
+            models=models,
             entity=entity,
             hierarchy=hierarchy,
             hierarchies=hierarchies,

@@ -37,10 +37,7 @@ def ledger_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """List the releases that a database remembers; a new release is checked against those of its table.
-
-    [bold]kanon ledger clinic.duckdb[/bold]
-    """
+    """List the releases that a database remembers; a new release is checked against those of its table."""
     check_options(context)
     if sql and dialect != "duckdb":
         raise UsageError("The ledger is in a DuckDB file: leave --dialect out.")
@@ -48,7 +45,7 @@ def ledger_command(
         open_ledger(source, writable=forget is not None and not sql) as engine,
         Talk(quiet=quiet, verbose=verbose) as talk,
     ):
-        engine.listener = talk.statement
+        talk.follow(engine)
         if sql:
             statements = [sql_of.statement("ledger_entries")]
             if forget is not None:

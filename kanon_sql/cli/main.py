@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,12 +19,15 @@ from kanon_sql.cli.check import check_command
 from kanon_sql.cli.clean import clean_command
 from kanon_sql.cli.compare import compare_command
 from kanon_sql.cli.demo import demo_command
-from kanon_sql.cli.hierarchy import hierarchy_app
+from kanon_sql.cli.examples import epilog
+from kanon_sql.cli.hierarchy import check_command as fit_command
+from kanon_sql.cli.hierarchy import list_command, show_command
 from kanon_sql.cli.hierarchy_store import build_command, load_command
 from kanon_sql.cli.hierarchy_suggest import suggest_command
 from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
+from kanon_sql.cli.model_options import with_models
 from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 
@@ -31,26 +35,39 @@ app = typer.Typer(
     name="kanon",
     help="Anonymize tables where they live: a release that loses least, as SQL that anyone can read.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 requirement not met, 2 usage, 3 database or file, 4 no solution, 130 interrupted, "
     "143 terminated.",
 )
-app.command("demo")(with_resources(demo_command))
-hierarchy_app.command("load")(with_resources(load_command))
-hierarchy_app.command("build")(with_resources(build_command))
-hierarchy_app.command("suggest")(with_resources(suggest_command))
+hierarchy_app = typer.Typer(
+    help="Generalization hierarchies: list, show, check, suggest, load and build them.", no_args_is_help=True
+)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo_command,
+    "anonymize": with_models(anonymize_command),
+    "check": with_models(check_command),
+    "measure": measure_command,
+    "attack": attack_command,
+    "ledger": ledger_command,
+    "clean": clean_command,
+    "lattice": with_models(lattice_command),
+    "compare": with_models(compare_command),
+}
+_HIERARCHY_COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_command,
+    "show": show_command,
+    "check": fit_command,
+    "load": load_command,
+    "build": build_command,
+    "suggest": suggest_command,
+}
+for name, command in _COMMANDS.items():
+    app.command(name, epilog=epilog(name))(with_resources(command))
+for name, command in _HIERARCHY_COMMANDS.items():
+    hierarchy_app.command(name, epilog=epilog(f"hierarchy {name}"))(with_resources(command))
 app.add_typer(hierarchy_app, name="hierarchy")
-app.command("anonymize")(with_resources(anonymize_command))
-app.command("check")(with_resources(check_command))
-app.command("measure")(with_resources(measure_command))
-app.command("attack")(with_resources(attack_command))
-app.command("ledger")(with_resources(ledger_command))
-app.command("clean")(with_resources(clean_command))
-app.command("lattice")(with_resources(lattice_command))
-app.command("compare")(with_resources(compare_command))
 
 _SQL_OF_RELEASE = {"anonymize", "demo"}
 

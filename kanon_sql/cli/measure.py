@@ -100,10 +100,7 @@ def measure_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Measure who could be found in a table, and how much of its original it keeps.
-
-    [bold]kanon measure clinic.duckdb patients_k5 --original patients --qi age,zip,sex[/bold]
-    """
+    """Measure who could be found in a table, and how much of its original it keeps."""
     check_options(context)
     if original is None and (hierarchy or hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
@@ -115,7 +112,7 @@ def measure_command(
         else open_original(source, original, original_table)
     )
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = generalizing_policy(
             opened,
             base,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kanon_sql.cli import completion
 from kanon_sql.cutting import Choose, Cut, Numbers, Texts
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.ready import READY
@@ -41,6 +42,7 @@ TableArgument = Annotated[
         metavar="TABLE",
         help="The table in a database; may be left out where there is one only.",
         show_default=False,
+        autocompletion=completion.tables,
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How results are printed on stdout.")]
@@ -54,6 +56,7 @@ IdOption = Annotated[
     typer.Option(
         "--id",
         metavar="COLUMN",
+        autocompletion=completion.columns,
         help="Identifying: never published. Repeat it, or separate columns by commas.",
     ),
 ]
@@ -62,18 +65,25 @@ QiOption = Annotated[
     typer.Option(
         "--qi",
         metavar="COLUMN",
+        autocompletion=completion.columns,
         help="Quasi-identifying: could tell, together, who a row is about; generalized.",
     ),
 ]
 SensitiveOption = Annotated[
     list[str] | None,
-    typer.Option("--sensitive", metavar="COLUMN", help="Must not be learned about a person; published as it is."),
+    typer.Option(
+        "--sensitive",
+        metavar="COLUMN",
+        autocompletion=completion.columns,
+        help="Must not be learned about a person; published as it is.",
+    ),
 ]
 PseudonymizeOption = Annotated[
     list[str] | None,
     typer.Option(
         "--pseudonymize",
         metavar="COLUMN",
+        autocompletion=completion.columns,
         help="Identifying, and published as pseudonyms: a keyed hash of each value, which ties the rows of a person.",
     ),
 ]
@@ -150,7 +160,12 @@ PairsOption = Annotated[
 ]
 EntityOption = Annotated[
     str | None,
-    typer.Option("--entity", metavar="COLUMN", help="Names the person: k counts people, not rows."),
+    typer.Option(
+        "--entity",
+        metavar="COLUMN",
+        autocompletion=completion.column,
+        help="Names the person: k counts people, not rows.",
+    ),
 ]
 
 

@@ -8,18 +8,34 @@ import shutil
 import sys
 import textwrap
 import unicodedata
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.cli import colour
 from kanon_sql.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.text import Text
+
 _WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
 _NARROWEST = 20
+_BAR = 16  # characters of the longest bar in a table
 _AS_WIDE_AS_IT_IS = 100_000
 _WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, halves of pairs, line ends
 _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of what follows
+
+
+@dataclass(frozen=True)
+class Share:
+    """A cell of a table that is drawn as a bar; a column of them is only there where a person looks.
+
+    Attributes:
+        of_longest: 0 to 1.
+    """
+
+    of_longest: float
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any plain value
@@ -57,8 +73,8 @@ def print_sql(text: str) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text as it is."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    """Print a text as it is, its verdicts in colour where a person looks."""
+    colour.write(text if text.endswith("\n") else f"{text}\n", sys.stdout)
 
 
 def print_prose(text: str) -> None:
@@ -74,17 +90,24 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
     Where the window is too narrow for that, each row becomes a list of its cells.
     """
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    if not colour.is_window(sys.stdout):
+        columns, rows = _without_bars(columns, rows)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
         table.add_column(Text(visible(column)), justify="right" if numeric else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
-    console = Console(file=sys.stdout, width=_AS_WIDE_AS_IT_IS, highlight=False)
+        table.add_row(
+            *(
+                Text(_cell(value), "cyan") if isinstance(value, Share) else colour.coloured(_cell(value))
+                for value in row
+            )
+        )
+    console = colour.console(sys.stdout)
+    console.width = _AS_WIDE_AS_IT_IS
     needed = console.measure(table).maximum
     available = _width()
     if available is None or needed <= available:
@@ -154,6 +177,11 @@ def _wrapped(line: str, width: int | None, indent: str = "") -> str:
     )
 
 
+def _without_bars(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[list[str], list[list[object]]]:
+    kept = [place for place in range(len(columns)) if not any(isinstance(row[place], Share) for row in rows)]
+    return [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
 def _print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int) -> None:
     """Print each row as lines of ``column: value``, with an empty line before each."""
     for row in rows:
@@ -161,6 +189,12 @@ def _print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], wid
         for column, value in zip(columns, row, strict=True):
             print_text(_wrapped(f"{visible(column)}: {_cell(value)}", width, "  "))
     print_text("")
+
+
+def _drawn(share: Share) -> Text:
+    from rich.text import Text
+
+    return Text(colour.drawn(share.of_longest, _BAR, sys.stdout.encoding or "utf-8"), "cyan")
 
 
 def _cell(value: object) -> str:
@@ -173,5 +207,7 @@ def _cell(value: object) -> str:
             return f"{value:,}"
         case float():
             return f"{value:.4f}"
+        case Share():
+            return _drawn(value).plain
         case _:
             return visible(str(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kanon_sql.cli.output import about, counted, figure, print_pairs, print_prose, print_table, threshold
+from kanon_sql.cli.output import Share, about, counted, figure, print_pairs, print_prose, print_table, threshold
 
 _STEPS_SHOWN = 12
 
@@ -24,10 +24,17 @@ def print_release(summary: dict[str, Any]) -> None:
 
 def _print_levels(summary: dict[str, Any]) -> None:
     rows = [
-        (column, level, summary["heights"][column], summary["labels"][column], _origin(summary, column))
+        (
+            column,
+            level,
+            summary["heights"][column],
+            Share(level / summary["heights"][column]),
+            summary["labels"][column],
+            _origin(summary, column),
+        )
         for column, level in summary["levels"].items()
     ]
-    print_table(["column", "level", "of", "labels", "hierarchy"], rows)
+    print_table(["column", "level", "of", "generalized", "labels", "hierarchy"], rows)
 
 
 def _print_steps(summary: dict[str, Any]) -> None:

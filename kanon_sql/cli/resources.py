@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kanon_sql.cli.added_options import with_options
 from kanon_sql.engine.resources import Resources, using
 
 if TYPE_CHECKING:
@@ -45,17 +44,8 @@ _OPTIONS = {
 def with_resources(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the options for resources too; they hold for all that it opens."""
 
-    @wraps(command)
-    def limited(**given: Any) -> None:  # noqa: ANN401 - the parameters of any command
-        with using(Resources(**{name: given.pop(name) for name in _OPTIONS})):
+    def call(asked: dict[str, Any], given: dict[str, Any]) -> None:
+        with using(Resources(**asked)):
             command(**given)
 
-    own = inspect.signature(command, eval_str=True)
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
-        for name, option in _OPTIONS.items()
-    ]
-    parameters = [*own.parameters.values(), *added]
-    limited.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
-    limited.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return limited
+    return with_options(command, _OPTIONS, call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.cli.output import counted, figure, print_pairs, print_prose, print_table
+from kanon_sql.cli.output import Share, counted, figure, print_pairs, print_prose, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,11 +75,16 @@ def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:
     labels = [f"{what}, {name}" for name in names for what in ("classes", "members")]
     if len(names) == 1:
         labels = ["classes", "members"]
+    most = max((found.members for found in risks[-1].histogram), default=0) or 1
     rows = [
-        [found.name, *(number for risk in risks for number in _of_bin(risk, place))]
+        [
+            found.name,
+            *(number for risk in risks for number in _of_bin(risk, place)),
+            Share(_of_bin(risks[-1], place)[1] / most),
+        ]
         for place, found in enumerate(risks[0].histogram)
     ]
-    print_table(["size of class", *labels], rows)
+    print_table(["size of class", *labels, "members, drawn"], rows)
 
 
 def _of_bin(risk: Risk, place: int) -> tuple[int, int]:

@@ -78,6 +78,7 @@ class Engine(Protocol):
 
     dialect: str
     statements: list[Logged]
+    listener: Callable[[Logged], None] | None
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""
@@ -126,6 +127,9 @@ class Engine(Protocol):
             title: what it is for.
             data_type: of the columns.
         """
+
+    def share_done(self) -> float | None:
+        """Return how much of the statement that runs is done, 0 to 1; None where nobody knows. For any thread."""
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a table or subquery in their order."""

@@ -65,8 +65,6 @@ class DuckDBEngine:
         self._watched: list[tuple[Callable[[], Iterable[Path]], Stamps]] = []
         self._spill = spill
         self._file = None if file is None else (file, catalog_of(file))
-        if owned:  # DuckDB would draw a bar of its own on stdout when a statement takes long; stdout is for data
-            connection.execute("SET enable_progress_bar = false")
         self._worker = Worker(connection, None if spill is None else spill.path)
 
     @classmethod
@@ -289,6 +287,13 @@ class DuckDBEngine:
                 f"The release cannot be made a data frame ({type(error).__name__}): a column has a type or a value "
                 "that data frames do not have. Write it to a file or a table."
             ) from None
+
+    def share_done(self) -> float | None:
+        """Return how much of the statement that runs is done (see ``Engine.share_done``)."""
+        percent = -1.0
+        with suppress(duckdb.ConnectionException):  # closed, so that nothing runs
+            percent = self.connection.query_progress()
+        return percent / 100 if percent >= 0 else None
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a relation in their order."""

@@ -35,7 +35,7 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
     """
     spill = spill_directory(resources.directory, beside)
     try:
-        return duckdb.connect(config={"temp_directory": str(spill.path), **resources.settings}), spill
+        connection = duckdb.connect(config={"temp_directory": str(spill.path), **resources.settings})
     except duckdb.Error as error:
         spill.remove()
         if isinstance(error, duckdb.OutOfMemoryException):
@@ -43,6 +43,11 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
                 f"DuckDB cannot start with {resources.memory_limit} of memory: give more (--memory-limit)."
             ) from None
         raise SourceError(f"DuckDB cannot start. {first_line(error)}") from None
+    # It is asked how far it is, but must not draw a bar of its own on stdout, which is for data. In Jupyter without
+    # ipywidgets it can draw none, and refuses the setting itself (duckdb issue 7590).
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
+    return connection, spill
 
 
 def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory:

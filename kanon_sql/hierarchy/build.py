@@ -16,8 +16,18 @@ from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.compared import compared_value
 from kanon_sql.hierarchy.facts import NUMBERS, exact_number, exact_places
-from kanon_sql.hierarchy.spec import (
+from kanon_sql.hierarchy.pieces import (
     ROOT,
+    VALUE,
+    as_written,
+    distinct_values,
+    level_name,
+    number_literal,
+    root_if_null,
+    text_of,
+    with_levels,
+)
+from kanon_sql.hierarchy.spec import (
     BuiltRule,
     CutRule,
     DateRule,
@@ -32,16 +42,10 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.facts import Facts
 
+__all__ = ["VALUE", "built_query", "level_name"]
+
 DATES = frozenset({"date", "timestamp"})
 """Families of types whose values are dates."""
-
-VALUE = "value"
-"""Name of the lookup column that holds the values of the source."""
-
-
-def level_name(level: int) -> str:
-    """Return the name of the lookup column that holds the labels of a level (from 1)."""
-    return f"level_{level}"
 
 
 def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts) -> exp.Query:
@@ -65,7 +69,7 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
             labels = [_date_label(unit) for unit in rule.units]
         case FlatRule():
             labels = []
-    return _with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
+    return with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
 
 
 def _require_fit(rule: BuiltRule, column: Column) -> None:
@@ -96,34 +100,6 @@ def _instead(column: Column, wanted: str) -> str:
     return "use mask or flat"
 
 
-def distinct_values(column: Column, source: exp.Table) -> exp.Query:
-    """Return the distinct values of a column, and NULL in any case: every lookup has a row for NULL."""
-    value: exp.Expr = sql.column(column.name, "source")
-    if column.type != column.lookup_type:
-        value = sql.cast(value, column.lookup_type)
-    present = exp.select(sql.named(value, VALUE)).from_(sql.aliased(source, "source"))
-    return exp.union(present, exp.select(sql.named(exp.null(), VALUE)), distinct=True)
-
-
-def _with_levels(query: exp.Select, labels: list[exp.Expr]) -> exp.Select:
-    """Return the query with its levels and the root above them."""
-    levels = [*labels, sql.literal(ROOT)]
-    return query.select(*(sql.named(label, level_name(level)) for level, label in enumerate(levels, start=1)))
-
-
-def _root_if_null(tested: exp.Expr) -> exp.Case:
-    """Begin a CASE that sends a value without a label of its own to the root."""
-    return exp.Case().when(exp.Is(this=tested, expression=exp.null()), sql.literal(ROOT))
-
-
-def _text(*parts: str | exp.Expr) -> exp.Expr:
-    """Return the parts put one after the other as text."""
-    whole, *rest = [sql.literal(part) for part in parts]
-    for part in rest:
-        whole = exp.DPipe(this=whole, expression=part, safe=True)
-    return whole
-
-
 # Intervals
 
 
@@ -136,7 +112,7 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
     dashed = column.family == "integer" and scale == 0 and _lowest_bound(rule, facts) >= 0
     value, number = sql.column(VALUE), sql.column("number")
     levels = range(1, len(rule.widths) + 1)
-    numbers = exp.select(value, sql.named(exact_number(_as_written(column), column, scale, digits), "number"))
+    numbers = exp.select(value, sql.named(exact_number(as_written(column), column, scale, digits), "number"))
     lower = [
         sql.named(_lower_bound(rule, width, f"DECIMAL({digits}, {scale})"), f"lower_{level}")
         for level, width in zip(levels, rule.widths, strict=True)
@@ -149,7 +125,7 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
         _interval_label(rule, level, dashed=dashed, single=width == 1)
         for level, width in zip(levels, rule.widths, strict=True)
     ]
-    query = _with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
+    query = with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
     query = query.with_("numbers", as_=numbers.from_("present"))
     if column.family == "float":
         floored = sql.named(_floored(column, f"DECIMAL({digits}, {places})", places), "number")
@@ -164,7 +140,7 @@ def _floored(column: Column, data_type: str, places: int) -> exp.Expr:
     """Return a number that was rounded to some places, one unit less where it was rounded up, maybe over a bound."""
     number = sql.column("number")
     rounded_up = exp.GT(this=sql.cast(number, column.type), expression=sql.column(VALUE))
-    unit = exp.Case().when(rounded_up, _number(Decimal(1).scaleb(-places))).else_(sql.literal(0))
+    unit = exp.Case().when(rounded_up, number_literal(Decimal(1).scaleb(-places))).else_(sql.literal(0))
     return sql.cast(exp.Sub(this=number.copy(), expression=unit), data_type)
 
 
@@ -179,8 +155,10 @@ def _lowest_bound(rule: IntervalRule, facts: Facts) -> int:
 
 def _lower_bound(rule: IntervalRule, width: Decimal, data_type: str) -> exp.Expr:
     """Return the lower bound of a number's interval: the number less what it is past the bound."""
-    number, step = sql.column("number"), _number(width)
-    past_origin = exp.Paren(this=exp.Sub(this=number, expression=_number(rule.origin))) if rule.origin else number
+    number, step = sql.column("number"), number_literal(width)
+    past_origin = (
+        exp.Paren(this=exp.Sub(this=number, expression=number_literal(rule.origin))) if rule.origin else number
+    )
     # % takes the sign of its left side in every dialect: add the width once, then take the remainder again.
     remainder = exp.Add(this=exp.Mod(this=past_origin, expression=step), expression=step.copy())
     past_bound = exp.Mod(this=exp.Paren(this=remainder), expression=step.copy())
@@ -188,7 +166,7 @@ def _lower_bound(rule: IntervalRule, width: Decimal, data_type: str) -> exp.Expr
 
 
 def _upper_bound(level: int, width: Decimal, data_type: str) -> exp.Expr:
-    upper = exp.Add(this=sql.column(f"lower_{level}"), expression=_number(width))
+    upper = exp.Add(this=sql.column(f"lower_{level}"), expression=number_literal(width))
     return sql.cast(upper, data_type)
 
 
@@ -197,25 +175,21 @@ def _interval_label(rule: IntervalRule, level: int, *, dashed: bool, single: boo
     number = sql.column("number")
     lower: exp.Expr = sql.column(f"lower_{level}")
     upper: exp.Expr = sql.column(f"upper_{level}")
-    case = _root_if_null(number)
+    case = root_if_null(number)
     if rule.bottom is not None:
-        below = exp.LT(this=number.copy(), expression=_number(rule.bottom))
+        below = exp.LT(this=number.copy(), expression=number_literal(rule.bottom))
         case = case.when(below, sql.literal(f"<{rule.bottom:f}"))
-        lower = sql.greatest([lower, _number(rule.bottom)])
+        lower = sql.greatest([lower, number_literal(rule.bottom)])
     if rule.top is not None:
-        above = exp.GTE(this=number.copy(), expression=_number(rule.top))
+        above = exp.GTE(this=number.copy(), expression=number_literal(rule.top))
         case = case.when(above, sql.literal(f">={rule.top:f}"))
-        upper = sql.least([upper, _number(rule.top)])
+        upper = sql.least([upper, number_literal(rule.top)])
     if dashed and single:
-        return case.else_(_text("", lower))
+        return case.else_(text_of("", lower))
     if dashed:
         last = exp.Paren(this=exp.Sub(this=upper, expression=sql.literal(1)))
-        return case.else_(_text(lower, "-", last))
-    return case.else_(_text("[", lower, ", ", upper, ")"))
-
-
-def _number(number: Decimal) -> exp.Expr:
-    return exp.Literal.number(f"{number:f}") if number >= 0 else exp.Neg(this=exp.Literal.number(f"{-number:f}"))
+        return case.else_(text_of(lower, "-", last))
+    return case.else_(text_of("[", lower, ", ", upper, ")"))
 
 
 def _digits(rule: IntervalRule, facts: Facts, places: int) -> int:
@@ -224,12 +198,6 @@ def _digits(rule: IntervalRule, facts: Facts, places: int) -> int:
     largest = max(abs(number) for number in shown)
     in_a_word = 18
     return in_a_word if largest < Decimal(10) ** (in_a_word - 1 - places) / 4 else 38
-
-
-def _as_written(column: Column) -> exp.Expr:
-    """Return a value as a person reads it: a FLOAT of 0.7 is 0.699999988, which nobody sees."""
-    value = sql.column(VALUE)
-    return sql.cast(value, "VARCHAR") if column.type == "FLOAT" else value
 
 
 def _scale(number: Decimal) -> int:
@@ -242,13 +210,13 @@ def _scale(number: Decimal) -> int:
 
 def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
     """Return the values and, level by level, the number before rounded on: so the levels nest."""
-    number: exp.Expr = exact_number(_as_written(column), column, max(0, -rule.digits[0]))
+    number: exp.Expr = exact_number(as_written(column), column, max(0, -rule.digits[0]))
     labels: list[exp.Expr] = []
     for digits in rule.digits:
         number = exp.Round(this=number.copy(), decimals=sql.literal(-digits))
         rounded = sql.cast(sql.cast(number.copy(), f"DECIMAL(38, {max(0, -digits)})"), "VARCHAR")
         labels.append(exp.Coalesce(this=rounded, expressions=[sql.literal(ROOT)]))
-    return _with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
+    return with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
 
 
 # Masks
@@ -292,7 +260,7 @@ def _cuts(rule: CutRule) -> list[exp.Expr]:
 
 def _date_label(unit: DateUnit) -> exp.Expr:
     """Return the label of a date; NULL and infinity have no year."""
-    return _root_if_null(_part("year")).else_(_truncated(unit))
+    return root_if_null(_part("year")).else_(_truncated(unit))
 
 
 def _truncated(unit: DateUnit) -> exp.Expr:
@@ -300,17 +268,17 @@ def _truncated(unit: DateUnit) -> exp.Expr:
         case "day":
             return _formatted("%Y-%m-%d")
         case "week":
-            return _text(_part_as_text("isoyear"), "-W", _two_digits(_part_as_text("week")))
+            return text_of(_part_as_text("isoyear"), "-W", _two_digits(_part_as_text("week")))
         case "month":
             return _formatted("%Y-%m")
         case "quarter":
-            return _text(_formatted("%Y"), "-Q", _part_as_text("quarter"))
+            return text_of(_formatted("%Y"), "-Q", _part_as_text("quarter"))
         case "year":
             return _formatted("%Y")
         case "decade":
             tenths = exp.Div(this=_part("year"), expression=sql.literal(10.0))
             decade = exp.Mul(this=exp.Floor(this=tenths), expression=sql.literal(10))
-            return _text(sql.cast(sql.cast(decade, "INTEGER"), "VARCHAR"), "s")
+            return text_of(sql.cast(sql.cast(decade, "INTEGER"), "VARCHAR"), "s")
 
 
 def _formatted(pattern: str) -> exp.Expr:

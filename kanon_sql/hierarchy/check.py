@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LISTED = "kanon hierarchy check --sql prints the query that lists them."
 _ADD_LINES = f"Add a line for each; {_LISTED}"
+_WIDEN = f"They lie outside of its outermost interval: widen that, and one of those inside it; {_LISTED}"
 _MAKE_AGAIN = (
     f"It is in the database: build it again, or complete its file and load it again, with --replace; {_LISTED}"
 )
@@ -195,7 +196,7 @@ def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Mi
     query = missing_query(source, hierarchy.relation, column)
     rows, values, spaces, numbers = engine.row(query, f"values that the hierarchy of {column.name} misses")
     counts = (int(rows), int(values), int(spaces), int(numbers))
-    advice = _ADD_LINES if hierarchy.stored is None else _MAKE_AGAIN
+    advice = _MAKE_AGAIN if hierarchy.stored is not None else _ADD_LINES if hierarchy.definition is None else _WIDEN
     return Missing(counts[1], counts[0], describe_missing(column, hierarchy.origin, counts, advice) if values else None)
 
 

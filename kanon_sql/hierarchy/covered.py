@@ -12,8 +12,7 @@ from kanon_sql import sql
 from kanon_sql.hierarchy.build import DATES
 from kanon_sql.hierarchy.compared import compared, compared_value, matches
 from kanon_sql.hierarchy.facts import NUMBERS
-from kanon_sql.hierarchy.read import read_hierarchy
-from kanon_sql.hierarchy.ready import ReadyMade, catalogue
+from kanon_sql.hierarchy.ready import ReadyMade, catalogue, rows_of_file
 from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
 
 if TYPE_CHECKING:
@@ -153,5 +152,5 @@ def values_of(entry: ReadyMade) -> tuple[str, ...]:
 
 @cache
 def _read_values(path: Path, by_prefix: bool) -> tuple[str, ...]:
-    values = [value for value in read_hierarchy(path, "value").values if value is not None]
+    values = [value for value in rows_of_file(path).values if value is not None]
     return tuple(map(compared, values)) if by_prefix else tuple(values)

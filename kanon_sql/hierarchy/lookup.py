@@ -5,7 +5,7 @@ NULL is a value like any other. Where a file gives it no row, it gets one that g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -15,9 +15,12 @@ from kanon_sql.errors import ComputationError, HierarchyError
 from kanon_sql.hierarchy.build import VALUE, built_query, level_name
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
 from kanon_sql.hierarchy.code import CodeWord, code_words, coded_query
-from kanon_sql.hierarchy.prefix import prefix_columns, prefix_values, prefixed_query, require_prefixes
+from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.interval_query import interval_query
+from kanon_sql.hierarchy.pieces import ROOT
+from kanon_sql.hierarchy.prefix import prefix_columns, prefix_values, prefixed_query, read_prefixes
 from kanon_sql.hierarchy.read import read_hierarchy
-from kanon_sql.hierarchy.spec import ROOT, BuiltRule, FileRule, FlatRule, PrefixRule
+from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule, PrefixRule
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
@@ -68,6 +71,8 @@ class Hierarchy:
         definition: the query that makes values and levels from the source; None where a file gave them.
         stored: the table in schema ``kanon`` that holds it, where it was loaded before.
         chosen: whether it was chosen here because nobody gave one.
+        format: the format of the file that gave it.
+        notes: what a person should know about how it was made.
     """
 
     column: Column
@@ -79,6 +84,8 @@ class Hierarchy:
     definition: exp.Query | None = None
     stored: exp.Table | None = None
     chosen: bool = False
+    format: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def readable(self) -> exp.Table:
@@ -114,14 +121,18 @@ def build_hierarchy(
         ) from None
 
 
-def load_hierarchy(engine: Engine, column: Column, rule: FileRule) -> Hierarchy:
-    """Return a hierarchy read from a file.
+def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FileRule) -> Hierarchy:
+    """Return a hierarchy read from a file; of a tree of intervals, the values are those of the source.
 
     Raises:
         SourceError: the file cannot be opened.
         HierarchyError: it is no hierarchy, its values are not of the column's type, or it is no tree.
     """
-    rows = read_hierarchy(rule.path, column.name)
+    rows = read_hierarchy(rule.path, column.name, rule.part)
+    if isinstance(rows, IntervalTree):
+        query = interval_query(rows, column, source, str(rule))
+        made = _coded(engine, column, query, rows.height, ROOT, str(rule), definition=query)
+        return replace(made, format=rows.format, notes=rows.notes)
     file = engine.temporary_name(f"kanon_file_{column.name}")
     height = len(rows.levels)
     columns = {VALUE: rows.values} | {level_name(n): labels for n, labels in enumerate(rows.levels, 1)}
@@ -137,7 +148,7 @@ def load_hierarchy(engine: Engine, column: Column, rule: FileRule) -> Hierarchy:
     definition = _with_row_for_null(file, height, column)
     hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule))
     engine.run(sql.drop(file), "drop the rows of the file")
-    return hierarchy
+    return replace(hierarchy, format=rows.format, notes=rows.notes)
 
 
 def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
@@ -149,8 +160,7 @@ def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Prefi
         SourceError: the file cannot be opened.
         HierarchyError: it is no hierarchy of such prefixes, or the column does not hold text.
     """
-    rows = read_hierarchy(rule.path, column.name)
-    require_prefixes(rule, rows, column)
+    rows = read_prefixes(rule, column)
     prefixes = engine.temporary_name(f"kanon_prefixes_{column.name}")
     engine.load(prefixes, prefix_columns(rows), "load a hierarchy")
     query = prefixed_query(rule, rows, column, source, sql.aliased(prefixes, "prefixes"))

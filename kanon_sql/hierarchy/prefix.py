@@ -15,23 +15,29 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.build import VALUE, distinct_values, level_name
 from kanon_sql.hierarchy.compared import compared, compared_value, matches
+from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.pieces import VALUE, distinct_values, level_name
+from kanon_sql.hierarchy.read import read_hierarchy
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.read import HierarchyRows
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows
     from kanon_sql.hierarchy.spec import PrefixRule
 
 _PREFIX = "prefix"
 
 
-def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> None:
-    """Raise unless the rows of a file are prefixes that values of the column can have.
+def read_prefixes(rule: PrefixRule, column: Column) -> HierarchyRows:
+    """Return the rows of a file, which are prefixes that values of the column can have.
 
     Raises:
-        HierarchyError: a prefix has another length, or the column is no text and may have lost leading zeros.
+        SourceError: the file cannot be opened.
+        HierarchyError: it has intervals, a prefix has another length, or the column is no text: it may have lost zeros.
     """
+    rows = read_hierarchy(rule.path, column.name)
+    if isinstance(rows, IntervalTree):
+        raise HierarchyError(f"The hierarchy of column {column.name!r} ({rule}) has intervals, not a line per prefix.")
     length = rule.lengths[-1]
     other = sum(value is not None and len(compared(value)) != length for value in rows.values)
     if other:
@@ -40,7 +46,7 @@ def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> N
             f"have {length} characters, dots, hyphens and spaces not counted: the file needs a line per prefix."
         )
     if column.family == "text" or (column.family == "integer" and rule.values is not None):
-        return
+        return rows
     raise HierarchyError(
         f"The hierarchy of column {column.name!r} ({rule}) needs text, but the column is {column.type}: cast it to "
         "VARCHAR, with the zeros that a number loses in front."

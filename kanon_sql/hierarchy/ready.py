@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.data import data_directory
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.read import read_hierarchy
 
 if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
+
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows
 
 READY = "ready:"
 """What stands before the name of a ready-made hierarchy."""
@@ -74,6 +78,13 @@ def ready_made(name: str) -> ReadyMade:
 def ready_made_names() -> list[str]:
     """Return the names of the hierarchies that come with kanon-sql."""
     return list(catalogue())
+
+
+def rows_of_file(path: Path) -> HierarchyRows:
+    """Return the rows of one of our files."""
+    rows = read_hierarchy(path, path.stem)
+    assert not isinstance(rows, IntervalTree)  # noqa: S101 - our own files, which a test reads
+    return rows
 
 
 @cache

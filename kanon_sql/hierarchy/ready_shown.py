@@ -11,8 +11,7 @@ from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.hierarchy.compared import compared
 from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.lookup import build_hierarchy
-from kanon_sql.hierarchy.read import read_hierarchy
-from kanon_sql.hierarchy.ready import READY, ReadyMade
+from kanon_sql.hierarchy.ready import READY, ReadyMade, rows_of_file
 from kanon_sql.hierarchy.report import Shape, rows_query
 from kanon_sql.hierarchy.spec import CutRule, DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
 
@@ -37,7 +36,7 @@ def ready_rows(ready: ReadyMade) -> list[Row]:
     """Return the rows of a ready-made hierarchy: value, levels, root. Of a rule: those of its examples."""
     if ready.path is None:
         return _of_examples(ready)
-    read = read_hierarchy(ready.path, ready.name)
+    read = rows_of_file(ready.path)
     rows = list(zip(read.values, *read.levels, strict=True))
     if not ready.prefix or ready.hide:
         return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -11,7 +11,8 @@ from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.check import count_missing
-from kanon_sql.hierarchy.read import HierarchyRows, read_hierarchy
+from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.read import read_hierarchy
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.names import unused_name
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows
     from kanon_sql.hierarchy.lookup import Hierarchy
 
 
@@ -30,9 +32,11 @@ class Shape:
     Attributes:
         name: what it is called.
         height: its number of levels above the values; None for a rule whose levels the values decide.
-        leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule.
+        leaves: its values, NULL not counted, or the prefixes they are looked up by; None of a rule, or of intervals.
         labels: the number of labels at each level from 1; none for a rule.
         origin: where it came from.
+        format: the format of the file that gave it; None of others.
+        notes: what a person should know about how it was made.
         by_prefix: whether its values are prefixes that values of a column are looked up by.
     """
 
@@ -41,6 +45,8 @@ class Shape:
     leaves: int | None
     labels: tuple[int, ...]
     origin: str
+    format: str | None = None
+    notes: tuple[str, ...] = ()
     by_prefix: bool = False
 
     def summary(self) -> dict[str, Any]:
@@ -51,6 +57,8 @@ class Shape:
             "values": self.leaves,
             "labels_per_level": list(self.labels),
             "origin": self.origin,
+            "format": self.format,
+            "notes": list(self.notes),
         }
 
 
@@ -65,6 +73,8 @@ class Fit:
         values_missing: distinct values of the column without a row; None if it could not be read.
         rows_missing: rows of the table with such a value; None if it could not be read.
         problem: what is wrong and what to do; None if it fits.
+        format: the format of the file that gave it; None of others.
+        notes: what a person should know about how it was made.
     """
 
     column: str
@@ -73,6 +83,8 @@ class Fit:
     values_missing: int | None
     rows_missing: int | None
     problem: str | None
+    format: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def shape_of_file(path: Path, name: str) -> Shape:
@@ -82,13 +94,18 @@ def shape_of_file(path: Path, name: str) -> Shape:
         SourceError: it cannot be opened.
         HierarchyError: it cannot be read as a hierarchy.
     """
-    return shape_of_rows(read_hierarchy(path, name), path, name)
+    return shape_of_rows(read_hierarchy(path, name), FileRule(path), name)
 
 
-def shape_of_rows(rows: HierarchyRows, path: Path, name: str) -> Shape:
-    """Return the shape of a hierarchy file whose rows were read."""
-    labels = tuple(len(set(level)) for level in rows.levels)
-    return Shape(name, len(rows.levels), sum(value is not None for value in rows.values), labels, str(FileRule(path)))
+def shape_of_rows(rows: HierarchyRows | IntervalTree, rule: FileRule, name: str) -> Shape:
+    """Return the shape of a hierarchy file that was read; a tree of intervals has no values of its own."""
+    if isinstance(rows, IntervalTree):
+        levels: list[list[str]] = [list(level) for level in zip(*rows.paths(), strict=True)]
+        leaves = None
+    else:
+        levels, leaves = rows.levels, sum(value is not None for value in rows.values)
+    labels = tuple(len(set(level)) for level in levels)
+    return Shape(name, len(levels), leaves, labels, str(rule), rows.format, rows.notes)
 
 
 def shape_query(relation: exp.Table, height: int) -> exp.Select:
@@ -101,6 +118,12 @@ def shape_of_relation(engine: Engine, relation: exp.Table, height: int, name: st
     """Return the shape of a lookup relation."""
     leaves, *labels = engine.row(shape_query(relation, height), f"shape of the hierarchy of {name}")
     return Shape(name, height, leaves, tuple(labels), origin)
+
+
+def shape_of_hierarchy(engine: Engine, made: Hierarchy) -> Shape:
+    """Return the shape of a hierarchy that was made for a column."""
+    shape = shape_of_relation(engine, made.relation, made.height, made.column.name, made.origin)
+    return replace(shape, format=made.format, notes=made.notes)
 
 
 def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Callable[[], Hierarchy]) -> Fit:
@@ -121,7 +144,16 @@ def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Ca
     except HierarchyError as error:
         return Fit(column.name, origin, None, None, None, str(error))
     missing = count_missing(engine, source, hierarchy)
-    return Fit(column.name, hierarchy.origin, hierarchy.height, missing.values, missing.rows, missing.message)
+    return Fit(
+        column.name,
+        hierarchy.origin,
+        hierarchy.height,
+        missing.values,
+        missing.rows,
+        missing.message,
+        hierarchy.format,
+        hierarchy.notes,
+    )
 
 
 def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Select:

@@ -1,6 +1,7 @@
 """What a person may say to get a hierarchy: a file, or a rule that builds one from the data.
 
-age.csv                              a file of levels, or of child,parent pairs
+age.csv                              a file, in any of the formats of docs/hierarchies.md
+trees.xml#age                        one of the hierarchies in a file of several
 ready:us_state                       a hierarchy that comes with kanon-sql
 prefix:3:codes.csv                   a file that is looked up by the first 3 characters of a value: E11.9 -> E11 -> ...
 prefix:3,2:provinces.csv             ... by the first 2, with the first 3 as a level below
@@ -28,9 +29,6 @@ from kanon_sql.data import data_directory
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.ready import READY, ready_made
 
-ROOT = "*"
-"""The label under which everything is the same, in hierarchies that are built here."""
-
 RULES = "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  flat  ready:NAME  prefix:3:FILE"
 """The rules that exist, one example of each, for messages."""
 
@@ -43,14 +41,20 @@ DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
 
 @dataclass(frozen=True)
 class FileRule:
-    """Levels, or child,parent pairs, in a CSV file."""
+    """A file with a hierarchy; with the hierarchies of several attributes, one of them is named.
+
+    Attributes:
+        path: the file.
+        part: the attribute, which stands after its name: ``FILE#attribute``.
+    """
 
     path: Path
+    part: str | None = None
 
     def __str__(self) -> str:
         if self.path.parent == data_directory("hierarchies"):
             return f"{READY}{self.path.stem}"
-        return _short(self.path)
+        return self.with_path(_short(self.path))
 
     def absolute(self) -> str:
         """Return the rule as text that means the same from any directory."""
@@ -58,7 +62,7 @@ class FileRule:
 
     def with_path(self, path: str) -> str:
         """Return the rule as text, with its file written as given."""
-        return path
+        return path if self.part is None else f"{path}#{self.part}"
 
 
 @dataclass(frozen=True)
@@ -236,10 +240,19 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
         raise UsageError(f"Hierarchy {text!r}: {error}.") from None
     if rule is not None:
         return rule
-    path = directory / text
-    if _LIKE_A_RULE.fullmatch(text) and not path.exists():
+    file = file_rule(text, directory)
+    if _LIKE_A_RULE.fullmatch(text) and not file.path.exists():
         raise UsageError(f"Hierarchy {text!r} is neither a rule nor a file that exists. Rules are: {RULES}.")
-    return FileRule(path)
+    return file
+
+
+def file_rule(text: str, relative_to: Path | None = None) -> FileRule:
+    """Return the file that a text names, and the attribute after ``#``, unless the file itself is called so."""
+    directory = relative_to or Path()
+    name, mark, part = text.rpartition("#")
+    if mark and name and part and not (directory / text).exists() and (directory / name).exists():
+        return FileRule(directory / name, part)
+    return FileRule(directory / text)
 
 
 def _written(words: list[str], directory: Path) -> Rule | None:  # noqa: PLR0911 - one return for each kind of rule

@@ -1,0 +1,40 @@
+"""Options that a decorator adds to a command, so that they are written down once for all commands that take them."""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def with_options(
+    command: Callable[..., None],
+    options: Mapping[str, Any],
+    call: Callable[[dict[str, Any], dict[str, Any]], None],
+    gathered: tuple[str, ...] = (),
+) -> Callable[..., None]:
+    """Return a command that takes more options.
+
+    Args:
+        command: the command.
+        options: by parameter, its annotation for typer; each is None where nobody gives it.
+        call: called with the values of these options, and with the other parameters of the command.
+        gathered: parameters of the command that ``call`` fills, and that no person gives.
+    """
+
+    @wraps(command)
+    def extended(**given: Any) -> None:  # noqa: ANN401 - the parameters of any command
+        call({name: given.pop(name) for name in options}, given)
+
+    own = inspect.signature(command, eval_str=True)
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for name, option in options.items()
+    ]
+    kept = [parameter for name, parameter in own.parameters.items() if name not in gathered]
+    extended.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]  # what typer reads
+    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in (*kept, *added)}
+    return extended

@@ -1,0 +1,57 @@
+"""Examples that ``--help`` shows at the end of each command.
+
+They are about the sample database that ``kanon demo`` makes, so that they can be typed as they stand, one after the
+other; a test does so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_DEMO = "kanon_demo.duckdb admissions"
+_RELEASED = "kanon_demo.duckdb admissions_k5"
+_QI = "--qi birth_date,sex,zip,admission_date"
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "demo": ("kanon demo", "kanon demo --rows 1000 --out small.duckdb --format json"),
+    "anonymize": (
+        f"kanon anonymize {_DEMO} --id name --qi birth_date,sex --rest keep --into released --save-policy kanon.toml",
+        f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
+        f"kanon anonymize {_DEMO} --qi birth_date,sex,zip --rest drop -k 20 --algorithm local --sql --dialect postgres",
+    ),
+    "check": (
+        f"kanon check {_RELEASED} {_QI} -k 5",
+        "kanon check kanon_demo.duckdb released --policy kanon.toml --format json",
+    ),
+    "measure": (
+        f"kanon measure {_RELEASED} {_QI} --original admissions",
+        f"kanon measure {_DEMO} --qi birth_date,sex,zip",
+    ),
+    "attack": (f"kanon attack {_RELEASED} {_QI} --original admissions --sensitive diagnosis",),
+    "compare": (f"kanon compare {_DEMO} --qi birth_date,sex -k 5,20 --algorithm optimal,datafly",),
+    "lattice": (f"kanon lattice {_DEMO} --qi birth_date,sex -k 5 --max-suppressed 0",),
+    "ledger": ("kanon ledger kanon_demo.duckdb",),
+    "clean": ("kanon clean kanon_demo.duckdb --drop released",),
+    "hierarchy list": ("kanon hierarchy list", "kanon hierarchy list kanon_demo.duckdb"),
+    "hierarchy show": ("kanon hierarchy show ready:us_state --limit 5",),
+    "hierarchy check": (
+        f"kanon hierarchy check {_DEMO} --hierarchy department=ready:hospital_department",
+        f"kanon hierarchy check {_DEMO} --hierarchy department=ready:hospital_department --sql",
+    ),
+    "hierarchy suggest": (
+        f"kanon hierarchy suggest {_DEMO}",
+        f"kanon hierarchy suggest {_DEMO} --qi department,zip --format json",
+    ),
+    "hierarchy build": (
+        f"kanon hierarchy build {_DEMO} cost=intervals:500,1000,5000:top=10000 zip=mask:right:1,2,4",
+        f"kanon hierarchy build {_DEMO} department=flat --out department.csv",
+    ),
+    "hierarchy load": (f"kanon hierarchy load {_DEMO} department=department.csv",),
+}
+"""By command, what can be typed after ``kanon demo``; those of a command may rest on those of the ones before it."""
+
+
+def epilog(command: str) -> str:
+    """Return what stands at the end of a command's help."""
+    shown = "\n\n".join(f"  {line}" for line in EXAMPLES[command])
+    return f"Examples, after kanon demo:\n\n{shown}"

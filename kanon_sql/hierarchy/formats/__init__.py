@@ -1,0 +1,1 @@
+"""Hierarchy files of other tools: one file per format, each recognised by what it holds."""

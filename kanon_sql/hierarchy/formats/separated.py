@@ -1,0 +1,132 @@
+"""Lines of levels (ARX, kaylode, qiyuangong, anjana), leaf first, or child,parent pairs (Samarati).
+
+What is out there differs in separator, header, quoting, line ends and depth.
+"""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+
+from kanon_sql.hierarchy.formats.parents import Pair, rows_of_pairs
+from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, line_place, rows_of
+
+_LEAF_NAMES = {"value", "leaf", "level_0", "level0", "level 0", "original", "child"}
+_SAMPLE = 1000  # lines that decide about the separator
+_SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
+
+
+def read_separated(text: str, column: str) -> HierarchyRows:
+    """Return the rows of a file of separated values.
+
+    Args:
+        text: the file.
+        column: the column it is for; a first line that begins with this name is a header.
+
+    Raises:
+        BrokenError: it is no hierarchy.
+    """
+    raw = list(StringIO(text, newline=""))
+    separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate)))
+    lines = _split(raw, separator, whole=True)
+    if not lines:
+        raise BrokenError(None, "has no rows. A hierarchy has a line per value: value;level 1;...;root")
+    header = _is_header(lines, column)
+    body = lines[1:] if header else lines
+    sizes = {len(line.labels) for line in body}
+    if not any(sizes):
+        raise BrokenError(
+            None, "has one field per line. A line needs the value and at least one level, separated by ; or ,"
+        )
+    if _are_pairs(body):
+        pairs = (Pair(line.place, line.value, line.labels[0]) for line in body)
+        return rows_of_pairs(pairs, "child,parent pairs", header=header)
+    return rows_of(body, _name(separator, header=header, jagged=len(sizes) > 1), header=header)
+
+
+def _name(separator: str, *, header: bool, jagged: bool) -> str:
+    """Return what the format is called."""
+    if separator == ";" and not header and not jagged:
+        return "ARX CSV"
+    more = [", with a header" if header else "", ", rows of different length" if jagged else ""]
+    return f"levels between {_SEPARATORS[separator]}{''.join(more)}"
+
+
+def _sample(raw: list[str], separator: str) -> list[Line]:
+    """Return the first lines; of a longer file without the last record, which may go on beyond them."""
+    try:
+        lines = _split(raw[:_SAMPLE], separator, whole=False)
+    except BrokenError:
+        return []
+    return lines if len(raw) <= _SAMPLE else lines[:-1]
+
+
+def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
+    """Return the lines that have content.
+
+    Raises:
+        BrokenError: a record is too long; or, of a whole file, a quote is not closed.
+    """
+    reader = csv.reader(raw, delimiter=separator, quotechar='"', doublequote=True)
+    lines, first, begun, written = [], 1, 1, ""
+    try:
+        for record in reader:
+            begun, written = first, "".join(raw[first - 1 : reader.line_num])
+            # An empty field without quotes is no value; an empty text is written "".
+            quoted = written.lstrip(" ").startswith('"')
+            if any(record):
+                value = record[0] if record[0] or quoted else None
+                labels = [_label(label, written) for label in record[1:]]
+                lines.append(Line(line_place(first), value, labels))
+            first = reader.line_num + 1
+    except csv.Error as error:
+        raise BrokenError(line_place(first), f"this cannot be read as CSV ({error})") from None
+    if whole and written.count('"') % 2 and _is_open(written, separator):
+        raise BrokenError(line_place(begun), "a quote is opened here and not closed")
+    return lines
+
+
+def _is_open(record: str, separator: str) -> bool:
+    """Tell whether a record ends inside quotes: nothing but the end of the file can end it then."""
+    return len(list(csv.reader([record, f"{separator}\n"], delimiter=separator))) == 1
+
+
+def _label(label: str, written: str) -> str:
+    """Return a label without the spaces around it, unless it was written with them in quotes."""
+    bare = label.strip()
+    if bare == label or '"{}"'.format(label.replace('"', '""')) in written:
+        return label
+    return bare
+
+
+def _regularity(lines: list[Line]) -> tuple[float, float]:
+    """Return how well a separator fits: the share of lines that it splits, then how alike the lines are."""
+    if not lines:
+        return (0.0, 0.0)
+    sizes = [1 + len(line.labels) for line in lines]
+    split = sum(size > 1 for size in sizes) / len(sizes)
+    usual = max(set(sizes), key=sizes.count)
+    return (split, sizes.count(usual) / len(sizes))
+
+
+def _is_header(lines: list[Line], column: str) -> bool:
+    first, *rest = [[line.value or "", *line.labels] for line in lines]
+    if not rest:
+        return False
+    roots = {fields[-1] for fields in rest}
+    if first[-1] in roots:  # it ends as other lines do: a value may well be called like its column
+        return False
+    if first[0].strip().casefold() in _LEAF_NAMES | {column.casefold()}:
+        return True
+    # All other lines end in the same root, and nothing of the first line comes again in its place.
+    if len(rest) == 1 or len(roots) > 1 or any(len(fields) != len(first) for fields in rest):
+        return False
+    return all(name not in labels for name, labels in zip(first, map(set, zip(*rest, strict=True)), strict=True))
+
+
+def _are_pairs(lines: list[Line]) -> bool:
+    """Tell whether lines are child,parent pairs: two fields, and some parent is itself a child."""
+    if any(len(line.labels) != 1 for line in lines):
+        return False
+    children = {line.value for line in lines if line.value != line.labels[0]}
+    return any(line.labels[0] in children for line in lines)
