@@ -24,9 +24,9 @@ from kanon_sql.hierarchy.read import read_hierarchy, read_levels
 from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule
 
 if TYPE_CHECKING:
-    from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.facts import Facts
+    from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 
 
 @dataclass(frozen=True)
