@@ -44,6 +44,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         f"kanon hierarchy check {_DEMO} --hierarchy department=ready:hospital_department",
         f"kanon hierarchy check {_DEMO} --hierarchy department=ready:hospital_department --sql",
     ),
+    "hierarchy suggest": (f"kanon hierarchy suggest {_DEMO}",),
     "hierarchy build": (
         f"kanon hierarchy build {_DEMO} cost=intervals:500,1000,5000:top=10000 zip=mask:right:1,2,4",
         f"kanon hierarchy build {_DEMO} department=flat --out department.csv",

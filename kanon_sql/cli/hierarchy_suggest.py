@@ -41,13 +41,11 @@ def suggest_command(
     """Suggest hierarchies for columns, by their names, values and types, and tell what is missing.
 
     Looks at the columns named with --qi; without it, at all but those whose names say that they identify a person.
-
-    [bold]kanon hierarchy suggest clinic.duckdb patients --qi age,zip,sex[/bold]
     """
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        opened.engine.listener = talk.statement
+        talk.follow(opened.engine)
         policy = overridden(
             Policy(), opened.columns, roles={"quasi_identifiers": quasi_identifiers}, hierarchies={}, settings={}
         )
