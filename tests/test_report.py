@@ -169,6 +169,8 @@ def test_only_labels_of_the_release_are_in_a_report(town: Path, algorithm: str) 
         told = {count.label for count in attribute.distribution if count.kind == "label"}
         assert told - {None} <= set(frame[attribute.name].dropna().astype(str))
         assert sum(count.rows_out for count in attribute.distribution) == len(frame) == report.rows_out
+        if not report.rows_suppressed:
+            assert all(count.rows_in == count.rows_out for count in attribute.distribution)
     hidden = ["IDMARK", "SENSMARK", "KEEPMARK", "DROPMARK"]
     hidden += ["RAWSTREET", "HAMLETLABEL"] if report.rows_suppressed else []
     for kind, text in texts(report).items():

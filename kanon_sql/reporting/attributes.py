@@ -47,7 +47,13 @@ def attributes_of(
         attribute = Attribute(column.name, column.type, role, how)
         if column in roles.quasi_identifiers:
             counts, labels = distribution_of(
-                released.engine, released.relation, left_out, types[column.name], k, by_people=roles.entity is not None
+                released.engine,
+                released.relation,
+                left_out,
+                types[column.name],
+                k,
+                by_people=roles.entity is not None,
+                complete=release.rows_suppressed == 0,
             )
             attribute = _generalized(attribute, hierarchies[column.name], measured)
             attribute = replace(

@@ -75,8 +75,8 @@ def _distribution(attribute: Attribute, report: Report) -> list[Block]:
     ]
     caption: Inline = ("Rows by label of ", Name(attribute.name), ", before and after")
     blocks: list[Block] = [Table(caption, ("Label", "Before", "After", ""), tuple(rows), frozenset({1, 2}))]
-    if attribute.level is None and report.rows_out:
-        text = "Its cells have labels of several levels, so that rows that were left out have none."
+    if attribute.hidden and all(count.rows_in is None for count in counts) and report.search.is_of_parts:
+        text = "Labels are of several levels here, so that it cannot be said which a row that was left out would have."
         blocks.append(Paragraph((f"{text} {counted(report.rows_suppressed, 'row')} were left out.",), small=True))
     elif attribute.hidden:
         between = f"between its number after and {report.rows_suppressed:,} more"

@@ -115,7 +115,7 @@ def _status(report: Report) -> Inline:
         "It was proven that the rows of ",
         Name(report.published),
         (
-            " are those that the policy below makes of the original, each as often, in any order. All figures were "
+            " are those that the policy below makes of the original, each as often, in any order. Its figures were "
             "measured on rows that are published, not taken from the search."
         ),
     )

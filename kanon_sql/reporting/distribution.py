@@ -79,7 +79,14 @@ def hidden_cells(cells: Sequence[Cell], k: int, *, by_people: bool = False) -> l
 
 
 def distribution_of(
-    engine: Engine, released: exp.Table, left_out: exp.Table | None, column: Column, k: int, *, by_people: bool
+    engine: Engine,
+    released: exp.Table,
+    left_out: exp.Table | None,
+    column: Column,
+    k: int,
+    *,
+    by_people: bool,
+    complete: bool,
 ) -> tuple[tuple[LabelCount, ...], int]:
     """Return rows by label of a published quasi-identifier, and how many labels it has.
 
@@ -90,6 +97,7 @@ def distribution_of(
         column: the column as it is published.
         k: below which numbers are not told.
         by_people: whether the rows left out are counted by people.
+        complete: whether no row was left out.
     """
     label = text_of(sql.column(column.name, "released"), column)
     counted = exp.select(sql.named(label, _LABEL), sql.count_rows()).from_(sql.aliased(released, "released"))
@@ -100,8 +108,9 @@ def distribution_of(
     shown.sort(key=lambda row: _natural(row[0]))
     others = sum(rows for _, rows in found) - sum(rows for _, rows in shown)
     if left_out is None:
-        counts = [LabelCount("label", label, rows, None) for label, rows in shown]
-        counts += [LabelCount("others", None, others, None)] if len(shown) < len(found) else []
+        counts = [LabelCount("label", label, rows, rows if complete else None) for label, rows in shown]
+        if len(shown) < len(found):
+            counts.append(LabelCount("others", None, others, others if complete else None))
         return tuple(counts), len(found)
     cells = _left_out_cells(engine, released, left_out, column, [label for label, _ in shown], by_people=by_people)
     outs = [*(rows for _, rows in shown), others, 0]

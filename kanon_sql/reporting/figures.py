@@ -165,6 +165,11 @@ class Search:
     rounds: int | None
     seed: int
 
+    @property
+    def is_of_parts(self) -> bool:
+        """Whether labels of one column may be of several levels: a local or multidimensional recoding."""
+        return self.steps is not None or self.rounds is not None
+
 
 @dataclass(frozen=True)
 class Pseudonymized:
