@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from kanon_sql.anonymizer import make_release
-from kanon_sql.cli.conflicts import check_key_file, check_options
+from kanon_sql.cli.conflicts import check_key_file, check_options, given_options
 from kanon_sql.cli.destination_options import (
     BackupOption,
     DryRunOption,
@@ -143,6 +144,8 @@ def anonymize_command(
             if published.not_remembered is not None:
                 talk.note(f"The ledger does not know of this release: {published.not_remembered}")
             _print_published(summary_of(release, published), output_format)
+            if output_format == "table" and published.in_place is None:
+                _say_what_next(context, talk)
 
 
 def summary_of(release: Release, published: Published) -> dict[str, Any]:
@@ -163,11 +166,36 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
     if release.result.stopped is not None:
         talk.note(f"The search was stopped ({release.result.stopped}); this is the best release so far.")
+    if said_nothing := _at_their_root(release):
+        talk.note(
+            f"{' and '.join(said_nothing)}: every value became the root of the hierarchy, which says nothing any more. "
+            "--algorithm local, where rows have levels of their own, keeps more; so do fewer quasi-identifiers, "
+            "hierarchies with more levels, or a smaller k."
+        )
     if destination.into is not None and destination.kind == "view":
         talk.note(
             "A view shows the table as it is at the moment: who can read the table behind it, or compares it before "
             "and after a change, learns more than the view says. To hand data out, make a table or a file."
         )
+
+
+def _say_what_next(context: typer.Context, talk: Talk) -> None:
+    """Say how the report of this release is made, where the policy file says all that there is to say."""
+    given = given_options(context)
+    if set(given) <= {"source", "table", "policy_file", "replace_existing", "verbose"} and "policy_file" in given:
+        source, table, policy = (context.params[name] for name in ("source", "table", "policy_file"))
+        command = shlex.join(["kanon", "report", source, *([table] if table else []), "--policy", str(policy)])
+        talk.note(f"The evidence for it, as one file to sign:\n  {command} --out report.html")
+
+
+def _at_their_root(release: Release) -> list[str]:
+    """Return the quasi-identifiers that were generalized away; of a table without rows, none."""
+    levels = release.levels if release.rows_in else None
+    return [
+        hierarchy.column.name
+        for hierarchy in release.publication.hierarchies
+        if levels is not None and levels[hierarchy.column.name] == hierarchy.height
+    ]
 
 
 def release_script(release: Release, destination: Destination, which: str, dialect: str) -> str:

@@ -37,13 +37,13 @@ def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] |
         quiet=parameters["quiet"],
         verbose=parameters["verbose"],
     )
-    given = _given(context)
+    given = given_options(context)
     for (one, other), reason in (apart or {}).items():
         if one in given and other in given:
             raise UsageError(f"{given[one]} and {given[other]} do not go together: {reason}.")
 
 
-def _given(context: typer.Context) -> dict[str, str]:
+def given_options(context: typer.Context) -> dict[str, str]:
     """Return the parameters that stand on the command line, each with its longest option."""
     return {
         parameter.name: max(parameter.opts, key=len)

@@ -34,6 +34,7 @@ _SEARCH = """
 [search]
 max_suppressed = 0.02               # the share of rows that may be left out
 time_limit = 60                     # seconds; then the best so far is taken, with its proven gap
+# algorithm = "local"               # rows have levels of their own: keeps more; columns get labels of several levels
 """
 
 
