@@ -81,6 +81,7 @@ def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], where: str) -> 
             for name, listed in found.items()
             for place, suggestion in enumerate(listed)
         ],
+        prose="why",
     )
     print_prose("The first of each column fits best: use it with --hierarchy COLUMN=SUGGESTION.")
     lacking = [(name, listed[0]) for name, listed in found.items() if not listed[0].covers]

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.cli import colour
 from kanon_sql.errors import SourceError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
 _NARROWEST = 20
+_NARROWEST_PROSE = 30
 _BAR = 16  # characters of the longest bar in a table
 _AS_WIDE_AS_IT_IS = 100_000
 _WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, halves of pairs, line ends
@@ -84,10 +85,15 @@ def print_prose(text: str) -> None:
         print_text(_wrapped(visible(paragraph), width))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, prose: str | None = None) -> None:
     """Print rows under column names; numbers stand on the right.
 
     Where the window is too narrow for that, each row becomes a list of its cells.
+
+    Args:
+        columns: their names.
+        rows: their cells.
+        prose: the column whose cells are sentences, which may take several lines in a narrow window.
     """
     from rich import box
     from rich.table import Table
@@ -98,20 +104,17 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
-        table.add_column(Text(visible(column)), justify="right" if numeric else "left", no_wrap=True)
+        justify: Literal["right", "left"] = "right" if numeric else "left"
+        width = _NARROWEST_PROSE if column == prose else None
+        table.add_column(Text(visible(column)), justify=justify, no_wrap=column != prose, min_width=width)
     for row in rows:
-        table.add_row(
-            *(
-                Text(_cell(value), "cyan") if isinstance(value, Share) else colour.coloured(_cell(value))
-                for value in row
-            )
-        )
+        table.add_row(*(_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row))
     console = colour.console(sys.stdout)
     console.width = _AS_WIDE_AS_IT_IS
-    needed = console.measure(table).maximum
+    needed = console.measure(table)
     available = _width()
-    if available is None or needed <= available:
-        console.width = needed
+    if available is None or needed.minimum <= available:
+        console.width = min(needed.maximum, available or needed.maximum)
         console.print(table)
     else:
         _print_records(columns, rows, available)

@@ -20,7 +20,7 @@ from kanon_sql.cli.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output import Share, counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources import open_source
 from kanon_sql.initializer import POLICY_FILE, require_free, write_init
 from kanon_sql.plan import logged_script
@@ -149,18 +149,19 @@ def _print_profile(found: Profile) -> None:
             )
             for column in found.columns
         ],
+        prose="why",
     )
     worst = [subset for size in (3, 2, 1) for subset in found.worst(size)[:_SHOWN]]
     if worst:
         unique = f"{found.counted} unique" + (" in the sample" if found.sampled else "")
-        print_table(["known", unique, "share", "smallest class"], [_of_subset(subset) for subset in worst])
+        print_table(["known", unique, "share", "drawn", "smallest class"], [_of_subset(subset) for subset in worst])
     _print_notes(found)
 
 
-def _of_subset(subset: SubsetRisk) -> tuple[str, int, str, int | str]:
+def _of_subset(subset: SubsetRisk) -> tuple[str, int, str, Share, int | str]:
     share = "" if subset.share_unique is None else percent(subset.share_unique)
     smallest = "" if subset.smallest_class is None else subset.smallest_class
-    return " + ".join(subset.columns), subset.uniques, share, smallest
+    return " + ".join(subset.columns), subset.uniques, share, Share(subset.share_unique or 0.0), smallest
 
 
 def _print_notes(found: Profile) -> None:
