@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.sources import Source, is_database, open_database, open_source
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.arx import arx_query, arx_text
 from kanon_sql.hierarchy.check import count_tree, require_tree
 from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
@@ -21,7 +21,7 @@ from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import Policy
 from kanon_sql.preparation import make_hierarchy
 from kanon_sql.roles import resolve_columns
-from kanon_sql.whole_files import take_name, workspace
+from kanon_sql.whole_files import require_free, write_whole
 
 if TYPE_CHECKING:
     import os
@@ -92,7 +92,7 @@ def export_hierarchy(
     else:
         with exportable(source, table, column, None if hierarchy is None else str(hierarchy)) as found:
             shape, text = found.shape, found.text(null)
-    write_whole(path, text)
+    write_whole(path, text, "The hierarchy")
     return shape
 
 
@@ -101,29 +101,11 @@ def check_target(path: Path, *, replace: bool) -> None:
 
     Raises:
         UsageError: it is no CSV file, or is there already.
-        SourceError: its directory is not there.
+        SourceError: its directory is not there, or it is one.
     """
     if path.suffix.lower() != ".csv":
         raise UsageError(f"Hierarchies are written as CSV: give a file whose name ends in .csv, not {path}.")
-    if not path.parent.is_dir():
-        raise SourceError(f"The directory {path.parent} does not exist.")
-    if path.exists() and not replace:
-        raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file, all of it or nothing.
-
-    Raises:
-        SourceError: it cannot be written.
-    """
-    try:
-        with workspace(path) as directory:
-            partial = directory / "hierarchy.csv"
-            partial.write_text(text, encoding="utf-8", newline="")
-            take_name(partial, path)
-    except OSError as error:
-        raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+    require_free(path, replace=replace)
 
 
 def file_as_arx(name: str, null: str) -> tuple[Shape, str]:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
-from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.names import unused_name
-from kanon_sql.policy import DEFAULT_K, read_policy
+from kanon_sql.policy import DEFAULT_K, policy_in
 from kanon_sql.profiler import profile_of
 from kanon_sql.roles import names
-from kanon_sql.whole_files import take_name, workspace
+from kanon_sql.whole_files import require_free, write_whole
 
 if TYPE_CHECKING:
     import os
@@ -65,21 +64,6 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     return found
 
 
-def require_free(path: Path, *, replace: bool) -> None:
-    """Raise where a policy file would take the place of a file that is there.
-
-    Raises:
-        UsageError: it would.
-        SourceError: its directory is not there.
-    """
-    if not path.parent.is_dir():
-        raise SourceError(f"The directory {path.parent} does not exist.")
-    if path.is_dir():
-        raise UsageError(f"{path} is a directory: name a file with --out.")
-    if path.exists() and not replace:
-        raise UsageError(f"{path} is there already: name another file with --out, or replace it with --replace.")
-
-
 def write_init(found: Profile, source: Source, path: Path, *, k: int, replace: bool) -> None:
     """Write the policy file of a profile: whole, and one that reads back, or not at all.
 
@@ -88,15 +72,9 @@ def write_init(found: Profile, source: Source, path: Path, *, k: int, replace: b
         SourceError: it cannot be written.
     """
     require_free(path, replace=replace)
-    try:
-        text = found.to_toml(k=k, **_destination(source, k, path.parent))
-        with workspace(path) as directory:
-            partial = directory / POLICY_FILE
-            partial.write_text(text, encoding="utf-8")
-            read_policy(partial)
-            take_name(partial, path)
-    except OSError as error:
-        raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+    text = found.to_toml(k=k, **_destination(source, k, path.parent))
+    policy_in(text, path)  # what is written reads back
+    write_whole(path, text, "The policy")
 
 
 def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.cutting import OPTIONS, Cutting, cutting_of
 from kanon_sql.destination import Destination
-from kanon_sql.errors import PolicyError, SourceError, UsageError
+from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.inline import rule_text
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
@@ -56,6 +56,7 @@ from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.requirements import REQUIREMENTS, from_settings, to_settings
 from kanon_sql.names import folded
 from kanon_sql.roles import NamedColumns
+from kanon_sql.whole_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -217,27 +218,39 @@ def read_policy(path: Path) -> tuple[Policy, Destination]:
         PolicyError: it cannot be read, or says something that cannot be meant.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PolicyError(f"There is no policy file {path}.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
+    return policy_in(text, path)
+
+
+def policy_in(text: str, path: Path) -> tuple[Policy, Destination]:
+    """Return the policy and the destination in the text of a kanon.toml.
+
+    Args:
+        text: of the file.
+        path: where it lies, or is to lie: relative paths in it start from there.
+
+    Raises:
+        PolicyError: it says something that cannot be meant.
+    """
     try:
-        return _from_document(document, path.parent)
+        return _from_document(tomllib.loads(text), path.parent)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
     except UsageError as error:
         raise PolicyError(f"{path}: {error}") from None
 
 
 def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
-    """Write a policy and a destination as a kanon.toml that reads back as the same.
+    """Write a policy and a destination as a kanon.toml that reads back as the same, whole or not at all.
 
     Raises:
         SourceError: the file cannot be written.
     """
-    try:
-        path.write_text(policy_text(policy, destination, path.parent), encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"The policy cannot be written to {path}: {error.strerror}.") from None
+    write_whole(path, policy_text(policy, destination, path.parent), "The policy")
 
 
 def policy_text(policy: Policy, destination: Destination, directory: Path) -> str:

@@ -108,6 +108,41 @@ def require_no_log(*databases: Path) -> None:
             )
 
 
+def require_free(path: Path, *, replace: bool) -> None:
+    """Raise unless a file can be written under a name, before any work is done for it.
+
+    Raises:
+        UsageError: it exists and may not be replaced.
+        SourceError: its directory does not exist, or it is one.
+    """
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent} does not exist.")
+    if path.is_dir():
+        raise SourceError(f"{path} is a directory: name a file in it.")
+    if path.exists() and not replace:
+        raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
+
+
+def write_whole(path: Path, text: str, what: str) -> None:
+    """Write a text file, all of it or nothing; line ends are written as they are.
+
+    Args:
+        path: of the file.
+        text: what is in it.
+        what: what it is, at the beginning of a message: ``The report``.
+
+    Raises:
+        SourceError: it cannot be written.
+    """
+    try:
+        with workspace(path) as directory:
+            partial = directory / "partial"
+            partial.write_text(text, encoding="utf-8", newline="")
+            take_name(partial, path)
+    except OSError as error:
+        raise SourceError(f"{what} cannot be written to {path}: {error.strerror}.") from None
+
+
 def copy_whole(file: Path, target: Path) -> None:
     """Copy a file to another name, all of it on the disk, or not at all.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -108,22 +106,15 @@ def check_policy_file(path: Path, others: list[Path | None], *, replace_existing
 
 
 def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None:
-    """Write a policy whole or not at all.
+    """Write a policy whole or not at all, once the release is there.
 
     Raises:
         SourceError: it cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{time.time_ns():x}.partial")
     try:
-        write_policy(policy, destination, partial)
-        partial.replace(path)
+        write_policy(policy, destination, path)
     except SourceError as error:
-        raise SourceError(f"The release is there. {str(error).replace(str(partial), str(path))}") from None
-    except OSError as error:
-        raise SourceError(f"The release is there. The policy cannot be written to {path}: {error.strerror}.") from None
-    finally:
-        with suppress(OSError):
-            partial.unlink()
+        raise SourceError(f"The release is there. {error}") from None
 
 
 def check_destination(source: Source, destination: Destination) -> None:

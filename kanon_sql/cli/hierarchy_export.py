@@ -23,8 +23,9 @@ from kanon_sql.cli.output import print_sql
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy_exporter import check_target, exportable, file_as_arx, write_whole
+from kanon_sql.hierarchy_exporter import check_target, exportable, file_as_arx
 from kanon_sql.roles import find_column
+from kanon_sql.whole_files import write_whole
 
 _MOST_ARGUMENTS = 2
 
@@ -78,7 +79,7 @@ def export_command(
                     return
                 shape, text = found.shape, found.text(null)
         if out is not None:
-            write_whole(out, text)
+            write_whole(out, text, "The hierarchy")
     print_shapes([shape], output_format)
 
 

@@ -22,7 +22,7 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import Share, counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources import open_source
-from kanon_sql.initializer import POLICY_FILE, require_free, write_init
+from kanon_sql.initializer import POLICY_FILE, write_init
 from kanon_sql.plan import logged_script
 from kanon_sql.policy import DEFAULT_K
 from kanon_sql.profiler import profile_of
@@ -30,6 +30,7 @@ from kanon_sql.profiling.sample import DEFAULT_ROWS
 from kanon_sql.profiling.words import percent
 from kanon_sql.roles import split_names
 from kanon_sql.vocabulary import Role
+from kanon_sql.whole_files import require_free
 
 if TYPE_CHECKING:
     from kanon_sql.engine.sources import Source

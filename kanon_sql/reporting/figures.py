@@ -7,7 +7,8 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.errors import UsageError
+from kanon_sql.whole_files import require_free, write_whole
 
 if TYPE_CHECKING:
     import os
@@ -292,7 +293,7 @@ class Report:
         target = Path(path)
         check_report(target, replace=replace)
         text = {_HTML: self.to_html, _MARKDOWN: self.to_markdown}.get(target.suffix.lower(), self.to_json)()
-        _write(text, target)
+        write_whole(target, text, "The report")
 
 
 def check_report(path: Path, *, replace: bool) -> None:
@@ -304,25 +305,7 @@ def check_report(path: Path, *, replace: bool) -> None:
     """
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(FORMATS)}.")
-    if not path.parent.is_dir():
-        raise SourceError(f"The directory {path.parent} does not exist.")
-    if path.is_dir():
-        raise SourceError(f"{path} is a directory: name a file in it.")
-    if path.exists() and not replace:
-        raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
-
-
-def _write(text: str, path: Path) -> None:
-    from kanon_sql.private import private_directory
-    from kanon_sql.whole_files import take_name
-
-    try:
-        with private_directory(path.parent) as private:
-            partial = private.path / path.name
-            partial.write_text(text, encoding="utf-8", newline="\n")
-            take_name(partial, path)
-    except OSError as error:
-        raise SourceError(f"The report cannot be written to {path}: {error.strerror}.") from None
+    require_free(path, replace=replace)
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
