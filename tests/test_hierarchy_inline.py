@@ -55,7 +55,7 @@ def test_a_table_is_a_rule(tmp_path: Path, table: str, text: str) -> None:
     [
         ("3", r"hierarchies.x must be a text, or a table such as \{ intervals = \[5, 10\] \}"),
         ("[5, 10]", "hierarchies.x must be a text, or a table"),
-        ("{}", "hierarchies.x must say one of intervals, mask, date, .*; it says nothing of it"),
+        ("{}", "hierarchies.x must say one of intervals, mask, .*; it says nothing of it"),
         ("{ top = 90 }", "it says nothing of it"),
         ("{ intervals = [5], flat = true }", "it says intervals and flat"),
         (
