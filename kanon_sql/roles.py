@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, get_args
 
 from kanon_sql.errors import UsageError
@@ -183,9 +184,9 @@ def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str)
     for name in names:
         column = find_column(name, columns)
         if column is None:
-            raise UsageError(
-                f"{table} has no column {name!r}. It has: {_in_short([column.name for column in columns])}."
-            )
+            known = [column.name for column in columns]
+            meant = "".join(f" Did you mean {close!r}?" for close in get_close_matches(name, known, 1))
+            raise UsageError(f"{table} has no column {name!r}. It has: {_in_short(known)}.{meant}")
         resolved.append(column)
     return resolved
 

@@ -18,6 +18,7 @@ from sqlglot import parse_one
 
 from kanon_sql.cli import colour
 from kanon_sql.cli.bar import Bar
+from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.examples import EXAMPLES
 from kanon_sql.cli.main import run
 from kanon_sql.cli.output import Share, print_table
@@ -267,3 +268,35 @@ def test_quiet_says_nothing_on_stderr(demo: Path) -> None:
         [sys.executable, "-m", "kanon_sql", *shlex.split(line)], cwd=demo, capture_output=True, text=True, check=True
     )
     assert ended.stderr == ""
+
+
+def test_a_narrow_window_goes_without_what_is_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Window(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def shown(width: int) -> list[str]:
+        window = Window()
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "dumb")
+        monkeypatch.setattr(sys, "stdout", window)
+        rows = [["birth_date", "DATE", 12, "the name says a date of birth, and values look like it"]]
+        print_table(["column", "type", "n", "why"], rows, prose="why", spare=["n", "type"])
+        return [line.strip() for line in window.getvalue().splitlines() if line.strip()]
+
+    assert shown(120)[0].split() == ["column", "type", "n", "why"]
+    assert len(shown(120)) == 3
+    assert shown(60)[0].split() == ["column", "type", "n", "why"]
+    assert len(shown(60)) > 3  # the sentence takes several lines
+    assert shown(46)[0].split() == ["column", "type", "why"]
+    assert shown(40)[0].split() == ["column", "why"]
+    assert shown(30)[:4] == ["column: birth_date", "type: DATE", "n: 12", "why: the name says a date of"]
+    assert all(len(line) <= width for width in (120, 60, 46, 40, 30) for line in shown(width))
+
+
+def test_a_bar_that_comes_too_late_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(quiet=False, verbose=False)
+    talk.end()
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    talk._show()  # noqa: SLF001 - what the timer calls when it goes off while the command ends
+    assert talk._bar is None  # noqa: SLF001 - nothing else shows that none is there

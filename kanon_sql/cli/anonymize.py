@@ -114,7 +114,8 @@ def anonymize_command(
     destination = asked_destination(in_file, into, kind, out, how, replace_existing=replace_existing)
     if sql is None and not destination.is_somewhere:
         raise UsageError(
-            "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only."
+            "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only. Or "
+            "begin with kanon init, which writes a policy file for a table, and name that with --policy."
         )
     if save_policy is not None:
         check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)

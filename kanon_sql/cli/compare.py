@@ -139,7 +139,11 @@ def _print_comparison(comparison: Comparison) -> None:
     losses = [result.measures["loss"] or 0.0 for result in comparison.results if result.measures is not None]
     most = max(losses, default=0.0) or 1.0
     rows = [_row(result, shown, most) for result in comparison.results]
-    print_table([*headers, "nodes tested", "search s", "proven"], rows)
+    print_table(
+        [*headers, "nodes tested", "search s", "proven"],
+        rows,
+        spare=("loss, drawn", "nodes tested", "precision", "gcp", "classes", "proven"),
+    )
     for problem in dict.fromkeys(result.problem for result in comparison.results if result.problem):
         print_prose(problem)
 

@@ -66,6 +66,7 @@ class Talk:
         self._last: Progress | None = None
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
+        self._ended = False
 
     def note(self, text: str) -> None:
         """Say something, unless quiet."""
@@ -107,6 +108,7 @@ class Talk:
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
+            self._ended = True  # the timer may have gone off, and be about to show a bar that nobody would take away
             if self._bar is not None:
                 self._bar.stop()
                 self._bar = None
@@ -115,8 +117,9 @@ class Talk:
         from kanon_sql.cli.bar import Bar
 
         with self._lock:
-            self._bar = Bar(lambda: self._last, self._share_done)
-            self._bar.start()
+            if not self._ended:
+                self._bar = Bar(lambda: self._last, self._share_done)
+                self._bar.start()
 
     def _share_done(self) -> float | None:
         """Return how much of the running statement is done; None where nobody knows."""

@@ -71,7 +71,7 @@ def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], where: str) -> 
         ["column", "suggestion", "covers", "values missing", "rows missing", "why"],
         [
             (
-                "" if place else name,
+                name,
                 suggestion.rule,
                 suggestion.covers,
                 suggestion.values_missing,
@@ -79,9 +79,10 @@ def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], where: str) -> 
                 suggestion.reason,
             )
             for name, listed in found.items()
-            for place, suggestion in enumerate(listed)
+            for suggestion in listed
         ],
         prose="why",
+        spare=("rows missing", "values missing"),
     )
     print_prose("The first of each column fits best: use it with --hierarchy COLUMN=SUGGESTION.")
     lacking = [(name, listed[0]) for name, listed in found.items() if not listed[0].covers]

@@ -17,11 +17,12 @@ from kanon_sql.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.table import Table
     from rich.text import Text
 
 _WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
 _NARROWEST = 20
-_NARROWEST_PROSE = 30
+_NARROWEST_PROSE = 24
 _BAR = 16  # characters of the longest bar in a table
 _AS_WIDE_AS_IT_IS = 100_000
 _WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, halves of pairs, line ends
@@ -85,22 +86,42 @@ def print_prose(text: str) -> None:
         print_text(_wrapped(visible(paragraph), width))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, prose: str | None = None) -> None:
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, prose: str | None = None, spare: Sequence[str] = ()
+) -> None:
     """Print rows under column names; numbers stand on the right.
 
-    Where the window is too narrow for that, each row becomes a list of its cells.
+    Where the window is too narrow, spare columns are left out; where that is not enough, each row becomes a list of its
+    cells, of all columns.
 
     Args:
         columns: their names.
         rows: their cells.
         prose: the column whose cells are sentences, which may take several lines in a narrow window.
+        spare: columns that a narrow window can do without; the first goes first.
     """
+    if not colour.is_window(sys.stdout):
+        places = {place for row in rows for place, value in enumerate(row) if isinstance(value, Share)}
+        bars = {columns[place] for place in places}
+        columns, rows = _without(bars, columns, rows)
+    console = colour.console(sys.stdout)
+    console.width = _AS_WIDE_AS_IT_IS
+    available = _width()
+    for left_out in range(len(spare) + 1):
+        table = _table(*_without({*spare[:left_out]}, columns, rows), prose)
+        needed = console.measure(table)
+        if available is None or needed.minimum <= available:
+            console.width = min(needed.maximum, available or needed.maximum)
+            console.print(table)
+            return
+    _print_records(columns, rows, available or _AS_WIDE_AS_IT_IS)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str | None) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    if not colour.is_window(sys.stdout):
-        columns, rows = _without_bars(columns, rows)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
@@ -109,15 +130,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, pro
         table.add_column(Text(visible(column)), justify=justify, no_wrap=column != prose, min_width=width)
     for row in rows:
         table.add_row(*(_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row))
-    console = colour.console(sys.stdout)
-    console.width = _AS_WIDE_AS_IT_IS
-    needed = console.measure(table)
-    available = _width()
-    if available is None or needed.minimum <= available:
-        console.width = min(needed.maximum, available or needed.maximum)
-        console.print(table)
-    else:
-        _print_records(columns, rows, available)
+    return table
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
@@ -180,8 +193,11 @@ def _wrapped(line: str, width: int | None, indent: str = "") -> str:
     )
 
 
-def _without_bars(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[list[str], list[list[object]]]:
-    kept = [place for place in range(len(columns)) if not any(isinstance(row[place], Share) for row in rows)]
+def _without(
+    names: set[str], columns: Sequence[str], rows: Sequence[Sequence[object]]
+) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+    """Return a table without some of its columns."""
+    kept = [place for place, column in enumerate(columns) if column not in names]
     return [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 

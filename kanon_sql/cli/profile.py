@@ -151,6 +151,7 @@ def _print_profile(found: Profile) -> None:
             for column in found.columns
         ],
         prose="why",
+        spare=("separation", "type", "NULLs"),
     )
     worst = [subset for size in (3, 2, 1) for subset in found.worst(size)[:_SHOWN]]
     if worst:

@@ -34,7 +34,7 @@ def _print_levels(summary: dict[str, Any]) -> None:
         )
         for column, level in summary["levels"].items()
     ]
-    print_table(["column", "level", "of", "generalized", "labels", "hierarchy"], rows)
+    print_table(["column", "level", "of", "generalized", "labels", "hierarchy"], rows, spare=("generalized",))
 
 
 def _print_steps(summary: dict[str, Any]) -> None:

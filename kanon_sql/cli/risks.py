@@ -84,7 +84,7 @@ def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:
         ]
         for place, found in enumerate(risks[0].histogram)
     ]
-    print_table(["size of class", *labels, "members, drawn"], rows)
+    print_table(["size of class", *labels, "members, drawn"], rows, spare=("members, drawn",))
 
 
 def _of_bin(risk: Risk, place: int) -> tuple[int, int]:

@@ -106,7 +106,7 @@ def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, 
         charged = [found.get((column.number, level), (0, 0, 0)) for level in range(column.height + 1)]
         totals.append(tuple(total * weight for total, _, _ in charged))
         largest.append(tuple(most * weight for _, most, _ in charged))
-        labelled.append((column.leaves, *(number for _, _, number in charged[1:])))
+        labelled.append(tuple(number for _, _, number in charged))
     common = tuple(cost * weight for cost, weight in zip(full, weights, strict=True))
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
 

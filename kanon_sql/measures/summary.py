@@ -39,7 +39,7 @@ class ClassCounts:
         smallest: rows of the smallest of them; None if there is none.
         suppressed: rows in the other classes.
         worst: for each model, the measure of the worst published class; None if there is none.
-        labels: for each column, how many labels its level has; at the original values, how many the hierarchy has; of
+        labels: for each column, how many labels of its level the table has; of
             a table in parts, how many are written; None for a local recoding.
     """
 
