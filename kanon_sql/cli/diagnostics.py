@@ -105,13 +105,14 @@ class Talk:
 
     def end(self) -> None:
         """Take the bar away."""
-        if self._timer is not None:
-            self._timer.cancel()
         with self._lock:
             self._ended = True  # the timer may have gone off, and be about to show a bar that nobody would take away
             if self._bar is not None:
                 self._bar.stop()
                 self._bar = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()  # a thread that Python ends in the middle of an import leaves what it holds behind
 
     def _show(self) -> None:
         from kanon_sql.cli.bar import Bar
