@@ -11,7 +11,7 @@ from kanon_sql import sql
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from kanon_sql.engine.base import Engine
@@ -101,6 +101,13 @@ def _as_text(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Anon
     named = [exp.EQ(this=exp.var(name), expression=value) for name, value in settings.items()]
     reader = "read_csv" if format_name == "csv" else "read_json"
     return exp.Anonymous(this=reader, expressions=[sql.literal(str(path)), *named])
+
+
+def as_written(path: Path, format_name: str, names: Sequence[str]) -> exp.Table:
+    """Return a file of text, read with every value as it is written: of JSON, with its quotes."""
+    return exp.Table(
+        this=_as_text(path, format_name, dict.fromkeys(names, "VARCHAR" if format_name == "csv" else "JSON"))
+    )
 
 
 def require_json(engine: Engine, publication: Publication, path: Path) -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql import sql
-from kanon_sql.destinations import DATABASE, check_format, forget_recoding, recode, verified
-from kanon_sql.engine.sources import is_database
+from kanon_sql.destinations import forget_recoding, recode, verified
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.publish import readable_lookups, release_query
-from kanon_sql.written_files import reading_back
+from kanon_sql.reporting.same_rows import as_texts, differences, require_like_pseudonyms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sqlglot import exp
+
     from kanon_sql.class_check import Verification
-    from kanon_sql.engine.base import Engine
     from kanon_sql.engine.sources import Source
     from kanon_sql.publication import Publication
     from kanon_sql.release import Release
@@ -56,7 +54,8 @@ def made(release: Release) -> Iterator[tuple[exp.Table, Verification]]:
 def require_same_rows(release: Release, made_rows: exp.Table, published: Source) -> None:
     """Raise unless a published release has the rows that its policy makes.
 
-    Pseudonyms by a key that was drawn for the release are not compared: nobody has the key any more.
+    Pseudonyms by a key that was drawn for the release cannot be made again: nobody has the key any more. They must be
+    pseudonyms, and tie together what those that were made now tie together.
 
     Args:
         release: what the policy makes.
@@ -67,22 +66,21 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
         VerificationError: it has others.
     """
     engine, publication = release.prepared.source.engine, release.publication
-    names = [column.name for column in publication.columns]
-    if [column.name for column in published.columns] != names:
-        raise VerificationError(
-            f"{published.name} is not the release that this policy makes of {release.prepared.source.name}: it has "
-            f"other columns. {_WHAT_TO_DO}"
-        )
-    output = _as_it_must_be(publication, published)
+    not_it = f"{published.name} is not the release that this policy makes of {release.prepared.source.name}: it"
+    if [column.name for column in published.columns] != [column.name for column in publication.columns]:
+        raise VerificationError(f"{not_it} has other columns. {_WHAT_TO_DO}")
+    compared = compared_columns(publication)
     try:
-        missing, more = _differences(engine, made_rows, output, compared_columns(publication))
+        with as_texts(engine, publication, made_rows, published) as (rows, output):
+            missing, more = differences(engine, rows, output, compared)
+            if not missing and not more:
+                require_like_pseudonyms(engine, publication, rows, output, compared)
     except NoRoomError:
         raise
-    except SourceError:  # a file with values that the types of the release do not have
-        raise VerificationError(
-            f"{published.name} is not the release that this policy makes of {release.prepared.source.name}: it has "
-            f"values of other types. {_WHAT_TO_DO}"
-        ) from None
+    except SourceError:  # a file that is not written as a release is
+        raise VerificationError(f"{not_it} is written in another way. {_WHAT_TO_DO}") from None
+    except VerificationError as error:
+        raise VerificationError(f"{not_it} {error} {_WHAT_TO_DO}") from None
     if missing or more:
         raise VerificationError(
             f"{published.name} is not the release that this policy makes of {release.prepared.source.name}: "
@@ -96,30 +94,3 @@ def compared_columns(publication: Publication) -> list[str]:
     pseudonyms = publication.pseudonyms
     drawn = pseudonyms.names if pseudonyms is not None and pseudonyms.key.drawn else []
     return [column.name for column in publication.columns if column.name not in drawn]
-
-
-def _as_it_must_be(publication: Publication, published: Source) -> exp.Expr:
-    """Return a published release with the types that it must have: a file of text is read as it was written."""
-    file = published.file
-    if file is not None and not is_database(file) and (form := check_format(file)) != DATABASE:
-        return reading_back(publication, file, form)
-    types = publication.published_types
-    names = [sql.named(sql.cast(sql.column(name), kind), name) for name, kind in types.items()]
-    return exp.select(*names).from_(published.relation.copy()).subquery("published")
-
-
-def _differences(engine: Engine, one: exp.Table, other: exp.Expr, names: list[str]) -> tuple[int, int]:
-    """Return how many rows only one has, and how many only the other, each as often as it has them more."""
-    columns = [sql.column(name) for name in names]
-    rows = exp.select(*columns).from_(one.copy())
-    others = exp.select(*(column.copy() for column in columns)).from_(other.copy())
-
-    def counted(left: exp.Select, right: exp.Select) -> exp.Expr:
-        only = exp.Except(this=left.copy(), expression=right.copy(), distinct=False)
-        return exp.select(sql.count_rows()).from_(only.subquery("only")).subquery()
-
-    missing, more = engine.row(
-        exp.select(sql.named(counted(rows, others), "missing"), sql.named(counted(others, rows), "more")),
-        "is what was published what the policy makes?",
-    )
-    return missing, more
