@@ -141,6 +141,13 @@ def test_a_header_with_another_number_of_fields_than_all_rows(tmp_path: Path) ->
         ),
         pytest.param("remark\nthis\nthat\n", ["remark"], 2, id="one column"),
         pytest.param("name, first\nAda\nKarl\nEmmy\n", ["name, first"], 3, id="one column with a comma in its name"),
+        pytest.param("n (a, b)\n" + "7,5\nx\n7,5\n" * 9, ["n (a, b)"], 27, id="one column with a comma in most values"),
+        pytest.param(
+            "A, B\n\na;b (c, d);e\n" + 'x;"7,5";z\n' * 9, ["a", "b (c, d)", "e"], 9, id="commas above and in quotes"
+        ),
+        pytest.param(
+            "A, B\n" + '"a (c, d)","b","c"\n' + '"1","","z"\n' * 9, ["a (c, d)", "b", "c"], 9, id="commas in quotes"
+        ),
         pytest.param("1;x\n2;y\n3;z\n", ["column0", "column1"], 3, id="no header"),
         pytest.param('"a;x";b\n' + '"1;\n2";3\n' * 9, ["a;x", "b"], 9, id="separators and ends of lines in quotes"),
         pytest.param("a;b, c, d, e\n" + "1;x\n" * 9, ["a", "b, c, d, e"], 9, id="more commas in a header than columns"),

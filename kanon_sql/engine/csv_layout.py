@@ -30,6 +30,7 @@ _SHOWN = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "|"}
 _EVERY_LINE = (1 << 63) - 1
 _QUOTINGS = (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)  # the second for a quotation mark that is none
 _NEARLY_ALL = 0.9
+_SEVERAL = 2
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def lost_separator(engine: Engine, path: Path, names: Sequence[str], sample: int
         SourceError: a line has another number of fields than the first one, so that it cannot be read by its header.
     """
     fields = _first_fields(engine, path)
-    if list(names) in fields.values() or all(len(first) < 2 for first in fields.values()):  # noqa: PLR2004 - no separator
+    if list(names) in fields.values() or all(len(first) < _SEVERAL for first in fields.values()):
         return None
     layout = layout_of(engine, path, len(names), sample)
     for separator, first in fields.items():
@@ -131,16 +132,16 @@ def _is_lost(engine: Engine, path: Path, separator: str, width: int, layout: Lay
     Raises:
         SourceError: most have, and one does not; or nearly all others are alike, and were not read by this separator.
     """
-    for quoting in _QUOTINGS:
+    for quoting in _QUOTINGS if layout is None or layout.columns == 1 else _QUOTINGS[:1]:
         try:
             found = _widths(engine, path, separator, width, layout.skipped if layout else 0, quoting)
         except csv.Error:  # a field without an end
             continue
-        if layout and layout.columns > 1 and _is_above_a_header(found, separator, width, layout):
+        if layout and _is_as_meant(found, separator, width, layout):
             continue
         alone = found.follow_another(width) and (layout is None or layout.columns < found.commonest)
         if found.odd is None and found.follow(width):
-            return True
+            return layout is None or layout.columns < width or separator == layout.separator
         if found.odd is not None and (alone or found.follow(width)):
             line, fields = found.odd
             raise SourceError(
@@ -150,12 +151,22 @@ def _is_lost(engine: Engine, path: Path, separator: str, width: int, layout: Lay
     return False
 
 
-def _is_above_a_header(found: Widths, separator: str, width: int, layout: Layout) -> bool:
-    """Tell whether the first line seems to be no header, but to stand above it."""
-    if separator != layout.separator:
-        return found.where_read == 1  # the separator is in the first line, and not in the header
-    others = [count for fields, count in found.counts.items() if fields != width]
-    return width != layout.columns and found.counts[width] <= max(others, default=0)
+def _is_as_meant(found: Widths, separator: str, width: int, layout: Layout) -> bool:
+    """Tell whether DuckDB seems to be right about a file whose first line is not the names of its columns.
+
+    A file of one column may have a separator in its name and in some values. In other files, what the first line says
+    may stand above the header.
+    """
+    own = found.counts[width]
+    if layout.columns == 1:
+        return width == _SEVERAL and found.counts[1] > max(1, (1 - _NEARLY_ALL) * found.counts.total())
+    if own <= max((count for fields, count in found.counts.items() if fields != width), default=0):
+        # No header to follow, unless it is itself what is malformed.
+        return separator == layout.separator or width <= layout.columns
+    if separator == layout.separator or width > layout.columns:
+        return False
+    # The decimal commas of n columns make n + 1.
+    return found.where_read == 1 or width + 1 < layout.columns
 
 
 def _counted(fields: int) -> str:
