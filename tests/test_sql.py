@@ -98,6 +98,8 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "path": str(file),
         "delimiter": ",",
         "skip": 0,
+        "sample": 20_480,
+        "limit": 5,
     }
 
 

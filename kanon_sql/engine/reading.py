@@ -1,0 +1,66 @@
+"""The statement that reads a data file, and the error for one that cannot be read."""
+
+from __future__ import annotations
+
+import codecs
+import shlex
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PACKED = {".gz", ".zst"}
+
+
+def read_from(reader: str, pattern: str, settings: Mapping[str, exp.Expr]) -> exp.Table:
+    """Return a call of a table function of DuckDB that reads files."""
+    given = [exp.EQ(this=exp.column(name), expression=value) for name, value in settings.items()]
+    return exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(pattern), *given]))
+
+
+def reading(reader: str, pattern: str, relation: exp.Table, settings: Mapping[str, exp.Expr]) -> exp.Create:
+    """Return the statement that makes files a relation: a table, or a view of Parquet."""
+    read = read_from(reader, pattern, settings)
+    create = sql.create_table(relation, exp.select("*").from_(read), temporary=True)
+    if reader == "read_parquet":
+        create.set("kind", "VIEW")
+    return create
+
+
+def unreadable(path: Path) -> SourceError:
+    """Return the error for a file that cannot be read, with what to do about it as far as that can be told."""
+    kind = path.suffix.lstrip(".")
+    encoding = other_encoding(path)
+    if encoding is not None:
+        name, new = (shlex.quote(_not_an_option(text)) for text in (str(path), f"{path}.utf8{path.suffix}"))
+        return SourceError(f"{path} is not UTF-8 text. Convert it first: iconv -f {encoding} -t UTF-8 {name} > {new}")
+    return SourceError(f"{path} cannot be read as {kind}. Is it whole, and is it what its suffix says?")
+
+
+def _not_an_option(path: str) -> str:
+    """Return a path that a command does not take for an option of its own."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def other_encoding(path: Path) -> str | None:
+    """Return what the text of a file seems to be coded in, as iconv calls it; None where that is UTF-8, or no text."""
+    if not path.is_file() or path.suffix.lower() in {*PACKED, ".parquet"}:
+        return None
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as file:
+            if file.read(2) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+                return "UTF-16"
+            file.seek(0)
+            while block := file.read(1 << 20):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return "LATIN1"
+    return None

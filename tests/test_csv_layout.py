@@ -1,0 +1,243 @@
+"""CSV files of which a line is malformed are refused; all others are read as they are meant."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from kanon_sql.engine.sources import open_source
+from kanon_sql.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Ended
+
+NAMES = ["name", "born", "zip", "income"]
+HEADER = "name;born;zip;income\n"
+ROW = "Ada Lovelace;10.12.1815;01067;4384,11\n"
+LONG = "Ada Lovelace;10.12.1815;01067;4384,11;private\n"
+SHORT = "Ada Lovelace;10.12.1815\n"
+
+
+def read(path: Path, *, as_text: bool = False) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Return the columns and rows of a file as a command would see them."""
+    source = open_source(path, as_text=as_text)
+    try:
+        columns = [column.name for column in source.engine.columns(source.relation)]
+        return columns, source.engine.rows(exp.select("*").from_(source.relation))
+    finally:
+        source.engine.close()
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
+@pytest.mark.parametrize(("damaged", "fields"), [(LONG, "5 fields"), (SHORT, "2 fields"), ("Total\n", "1 field")])
+@pytest.mark.parametrize("before", [0, 1, 7, 30])
+def test_a_malformed_line_is_named(
+    tmp_path: Path, damaged: str, fields: str, before: int, separator: str, end: str, as_text: bool
+) -> None:
+    text = HEADER + ROW * before + damaged + ROW * (30 - before)
+    if separator == ",":
+        text = text.replace("4384,11", "4384.11")
+    path = written(tmp_path / "t.csv", text.replace(";", separator).replace("\n", end))
+    with pytest.raises(SourceError) as raised:
+        read(path, as_text=as_text)
+    assert f"t.csv, line {before + 2} has {fields}, and its first line has 4 " in str(raised.value)
+    assert not re.search("Ada|1815|01067|4384|private|Total", str(raised.value))
+
+
+@pytest.mark.parametrize("damaged", [LONG, SHORT])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_malformed_line_after_those_that_duckdb_looks_at(tmp_path: Path, damaged: str, as_text: bool) -> None:
+    path = written(tmp_path / "t.csv", HEADER + ROW * 25_000 + damaged + ROW)
+    with pytest.raises(SourceError, match=r"line 25,002 has \d fields, and its first line has 4 "):
+        read(path, as_text=as_text)
+
+
+def test_a_comma_in_numbers_separates_nothing(tmp_path: Path) -> None:
+    """Commas split each of these rows into 4 fields, as many as semicolons split the header into."""
+    rows = "1,5;2,5;3,5;x\n" * 30
+    path = written(tmp_path / "t.csv", "a;b;c;d\n" + rows + "1,5;2,5;3,5;x;y\n" + rows)
+    with pytest.raises(
+        SourceError, match=r"line 32 has 5 fields, and its first line has 4 \(separated by semicolons\)"
+    ):
+        read(path)
+
+
+def test_the_line_is_that_of_the_file_whatever_is_quoted_in_it(tmp_path: Path) -> None:
+    quoted = '"Ada;\nLovelace";10.12.1815;01067;1\n'  # two lines of the file
+    path = written(tmp_path / "t.csv", HEADER + quoted * 5 + "\n" + SHORT + quoted)
+    with pytest.raises(SourceError, match="line 13 has 2 fields"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.zst", "t.tsv", "t.txt"])
+def test_a_malformed_line_in_files_of_other_names(tmp_path: Path, name: str) -> None:
+    text = HEADER + ROW * 20 + LONG + ROW * 20
+    path = tmp_path / name
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(text.encode()))
+    elif name.endswith(".zst"):
+        lines = duckdb.values([duckdb.ConstantExpression(text.rstrip("\n"))])
+        lines.to_csv(str(path), header=False, sep="\x01", quotechar="\x02", compression="zstd")
+        assert path.read_bytes()[:4] == b"\x28\xb5\x2f\xfd"  # of zstd
+    else:
+        written(path, text)
+    with pytest.raises(SourceError, match=f"{name}, line 22 has 5 fields"):
+        read(path)
+
+
+@pytest.mark.parametrize("which", [0, 1, 11])
+def test_a_malformed_line_in_one_of_several_files(tmp_path: Path, which: int) -> None:
+    for i in range(12):
+        written(tmp_path / f"part{i:02}.csv", HEADER + ROW * 5 + (SHORT if i == which else ROW) + ROW)
+    with pytest.raises(SourceError, match=f"part{which:02}.csv, line 7 has 2 fields"):
+        read(tmp_path / "part*.csv")
+
+
+def test_a_header_with_another_number_of_fields_than_all_rows(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "name;born;zip;income;more\n" + ROW * 20)
+    with pytest.raises(SourceError, match="line 2 has 4 fields, and its first line has 5"):
+        read(path)
+    trailing = written(tmp_path / "trailing.csv", HEADER + ROW.replace("\n", ";\n") * 20)
+    assert read(trailing)[0] == NAMES
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        pytest.param(HEADER + ROW * 9, NAMES, 9, id="intact"),
+        pytest.param("\ufeff" + HEADER + ROW * 9, NAMES, 9, id="BOM"),
+        pytest.param((HEADER + ROW * 9).replace("\n", "\r\n"), NAMES, 9, id="CRLF"),
+        pytest.param((HEADER + ROW * 9).replace(";", "\t"), NAMES, 9, id="tabs"),
+        pytest.param(HEADER, NAMES, 0, id="a header only"),
+        pytest.param("Register of Dresden\n" + HEADER + ROW * 9, NAMES, 9, id="a line above"),
+        pytest.param("Register\nof: 01.01.2024\n\n" + HEADER + ROW * 9, NAMES, 9, id="three lines above"),
+        pytest.param("Register, Dresden\n" + HEADER + ROW * 9, NAMES, 9, id="a comma above"),
+        pytest.param("Register, Dresden, of, May\n" + HEADER + ROW * 9, NAMES, 9, id="more commas above than columns"),
+        pytest.param("Register, Dresden\na,b,c\n" + "1,2,x\n" * 9, ["a", "b", "c"], 9, id="the same separator above"),
+        pytest.param("Register, Dresden\na;b\n" + "1,5;x\n" * 9, ["a", "b"], 9, id="as many commas above as in rows"),
+        pytest.param(
+            "Register, May\nn;a (EUR, net);b\n" + "x;1,5;2,5\n" * 9, ["n", "a (EUR, net)", "b"], 9, id="commas all over"
+        ),
+        pytest.param("remark\nthis\nthat\n", ["remark"], 2, id="one column"),
+        pytest.param("name, first\nAda\nKarl\nEmmy\n", ["name, first"], 3, id="one column with a comma in its name"),
+        pytest.param("n (a, b)\n" + "7,5\nx\n7,5\n" * 9, ["n (a, b)"], 27, id="one column with a comma in most values"),
+        pytest.param(
+            "A, B\n\na;b (c, d);e\n" + 'x;"7,5";z\n' * 9, ["a", "b (c, d)", "e"], 9, id="commas above and in quotes"
+        ),
+        pytest.param(
+            "A, B\n" + '"a (c, d)","b","c"\n' + '"1","","z"\n' * 9, ["a (c, d)", "b", "c"], 9, id="commas in quotes"
+        ),
+        pytest.param("1;x\n2;y\n3;z\n", ["column0", "column1"], 3, id="no header"),
+        pytest.param('"a;x";b\n' + '"1;\n2";3\n' * 9, ["a;x", "b"], 9, id="separators and ends of lines in quotes"),
+        pytest.param("a;b, c, d, e\n" + "1;x\n" * 9, ["a", "b, c, d, e"], 9, id="more commas in a header than columns"),
+        pytest.param("a;b\n" + "1;x\n" * 9 + "\n\n", ["a", "b"], 9, id="blank lines at the end"),
+        pytest.param('a;b\n1;5" pipe\n' + "1;x\n" * 9, ["a", "b"], 10, id="a quotation mark that is none"),
+    ],
+)
+def test_a_file_without_damage_is_read_as_it_is_meant(tmp_path: Path, text: str, columns: list[str], rows: int) -> None:
+    names, found = read(written(tmp_path / "t.csv", text))
+    assert names == columns
+    assert len(found) == rows
+    plain = duckdb.read_csv(str(tmp_path / "t.csv"))
+    assert names == plain.columns
+    assert found == plain.fetchall()
+
+
+@pytest.mark.parametrize("header", ["name;zip\n", ""])
+def test_zeros_that_lead_after_many_rows_are_kept(tmp_path: Path, header: str) -> None:
+    path = written(tmp_path / "t.csv", header + "7;12345\n" * 30_000 + "8;01067\n")
+    names, rows = read(path)
+    assert names == (["name", "zip"] if header else ["column0", "column1"])
+    assert rows[0] == (7, "12345")  # a number stays one where no zero leads
+    assert rows[-1] == (8, "01067")
+
+
+def test_zeros_that_lead_in_another_file_are_kept(tmp_path: Path) -> None:
+    written(tmp_path / "part1.csv", "name;zip\n7;12345\n")
+    written(tmp_path / "part2.csv", "name;zip\n8;01067\n")
+    assert read(tmp_path / "part*.csv")[1] == [(7, "12345"), (8, "01067")]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\r\n", codecs.BOM_UTF8])
+def test_a_file_without_a_line_is_no_table(in_tmp: Path, kanon: Callable[..., Ended], content: bytes) -> None:
+    (in_tmp / "t.csv").write_bytes(content)
+    ended = kanon("profile", "t.csv")
+    assert ended.code == 3
+    assert ended.err.startswith("error: t.csv has no header and no rows.")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "said"),
+    [
+        ("latin-1", "it's a register.csv", "LATIN1"),
+        ("utf-16", "t.csv", "UTF-16"),
+        ("utf-16", "-t.csv", "UTF-16"),
+    ],
+)
+def test_what_is_said_of_another_encoding_can_be_run(in_tmp: Path, encoding: str, name: str, said: str) -> None:
+    text = "Straße;Ort\nSchloßweg;Köln\n"
+    Path(name).write_bytes(text.encode(encoding))
+    with pytest.raises(SourceError) as raised:
+        read(Path(name))
+    command = str(raised.value).split("Convert it first: ")[1]
+    assert command.startswith(f"iconv -f {said} -t UTF-8 ")
+    if shutil.which("iconv") is None:
+        pytest.skip("no iconv here")
+    subprocess.run(command, shell=True, check=True)  # noqa: S602 - that it can be run as it is printed
+    assert read(in_tmp / f"{name}.utf8.csv") == (["Straße", "Ort"], [("Schloßweg", "Köln")])
+
+
+def test_the_command_line_ends_with_3_and_leaves_nothing(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    written(in_tmp / "t.csv", HEADER + ROW * 10 + LONG)
+    for command in (["profile", "t.csv"], ["init", "t.csv"], ["anonymize", "t.csv", "--qi", "zip", "--out", "out.csv"]):
+        ended = kanon(*command)
+        assert ended.code == 3
+        assert "t.csv, line 12 has 5 fields, and its first line has 4" in ended.err
+        assert "Ada" not in ended.err + ended.out
+    assert [path.name for path in in_tmp.iterdir()] == ["t.csv"]
+
+
+values = st.sampled_from(["Ada", "Karl", "7,5", "12,25", "01067", "x y", "", "3", "2.5", "10.12.1815", '"q;q,q"'])
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_one_damaged_row_never_gives_a_column_its_name(data: st.DataObject) -> None:
+    separator = data.draw(st.sampled_from([";", "\t", "|"]))
+    width = data.draw(st.integers(3, 6))
+    rows = data.draw(st.lists(st.lists(values, min_size=width, max_size=width), min_size=3, max_size=30))
+    damaged = data.draw(st.integers(0, len(rows) - 1))
+    rows[damaged] = (
+        [*rows[damaged], "Ada"] if data.draw(st.booleans()) else rows[damaged][: data.draw(st.integers(1, width - 1))]
+    )
+    names = [f"column of {i}" for i in range(width)]
+    text = "".join(separator.join(row) + "\n" for row in [names, *rows])
+    with tempfile.TemporaryDirectory() as directory:
+        path = written(Path(directory) / "t.csv", text)
+        try:
+            said, found = "", read(path)[0]
+        except SourceError as error:
+            said, found = str(error), names
+    assert found == names
+    assert not said or f"t.csv, line {damaged + 2} has {len(rows[damaged])} field" in said
