@@ -184,6 +184,41 @@ def test_people_are_counted_where_rows_of_a_person_repeat() -> None:
     assert (named.entity, named.entity_proposed, named.members, roles(named)["x"]) == ("x", False, 20, "identifying")
 
 
+def test_there_are_never_more_people_alone_than_people() -> None:
+    """Three people in six rows, by hand: ann is alone in Rome and in Oslo, bob in Bonn; cleo meets ann in Kiel."""
+    stays = {"ann": "Rome Oslo Kiel", "bob": "Bonn", "cleo": "Kiel Kiel"}
+    rows = [(person, city, 2) for person, cities in stays.items() for city in cities.split()]
+    found = kanon.profile(
+        pd.DataFrame(rows, columns=["who", "city", "age"]), entity="who", quasi_identifiers=["city", "age"]
+    )
+    said = {subset.columns: (subset.uniques, subset.share_unique, subset.smallest_class) for subset in found.worst(1)}
+    assert said == {("city",): (2, 2 / 3, 1), ("age",): (0, 0, 3)}
+    assert [(subset.uniques, subset.classes) for subset in found.worst(2)] == [(2, 4)]
+    assert next(column.reason for column in found.columns if column.name == "city").endswith(
+        "67% are unique by it alone"
+    )
+
+
+@given(st.lists(st.tuples(st.none() | st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), max_size=20))
+@settings(max_examples=30)
+def test_people_alone_are_those_of_plain_python(rows: list[tuple[int | None, int, int]]) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (who INTEGER, city INTEGER, age INTEGER)")
+        if rows:
+            connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        found = kanon.profile(connection, "t", entity="who", quasi_identifiers=["city", "age"])
+    assert found.subsets is not None
+    for subset in found.subsets.found:
+        places = [["who", "city", "age"].index(name) for name in subset.columns]
+        classes: dict[Any, set[int | None]] = {}
+        for row in rows:
+            classes.setdefault(tuple(row[place] for place in places), set()).add(row[0])
+        named = [people - {None} for people in classes.values()]
+        alone = set().union(*(people for people in named if len(people) == 1))
+        assert subset.uniques == len(alone)
+        assert found.members >= subset.uniques
+
+
 def test_columns_that_tell_each_other() -> None:
     table = frame(
         400,
