@@ -13,6 +13,7 @@ from kanon_sql.profiling.alone import who_is_alone
 from kanon_sql.profiling.dependencies import candidate_pairs, find_dependencies
 from kanon_sql.profiling.figures import Figures, table_figures
 from kanon_sql.profiling.hierarchies import hierarchies_for
+from kanon_sql.profiling.hints import hints_for
 from kanon_sql.profiling.people import proposed_entity
 from kanon_sql.profiling.proposals import Proposal, propose
 from kanon_sql.profiling.result import ColumnProfile, Profile
@@ -94,6 +95,7 @@ def _profile(source: Source, named: Sequence[Column], person: Column | None, mos
     guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
     published = [column for column in columns if proposals[column.name].role != "identifying"]
     dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
+    rules, nearly = hierarchies_for(source, quasi) if first.rows else ({}, {})
     in_words = with_uniqueness(proposals, subsets)
     found = Profile(
         table=source.name,
@@ -110,7 +112,8 @@ def _profile(source: Source, named: Sequence[Column], person: Column | None, mos
         ),
         subsets=subsets,
         dependencies=dependencies,
-        hierarchies=hierarchies_for(source, quasi),
+        hierarchies=rules,
+        nearly_fitting=nearly,
     )
     return replace(found, notes=notes_of(found))
 
@@ -154,4 +157,5 @@ def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool
         role=proposal.role,
         reason=proposal.reason,
         named=named,
+        hints=hints_for(figures, proposal),
     )
