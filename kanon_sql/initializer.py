@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.names import unused_name
 from kanon_sql.policy import DEFAULT_K, policy_in
 from kanon_sql.profiler import profile_of
+from kanon_sql.profiling.words import notes_of
 from kanon_sql.roles import names
 from kanon_sql.whole_files import require_free, write_whole
 
@@ -58,23 +60,33 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     opened = open_source(source, table, resources=resources)
     try:
         found = profile_of(opened, quasi_identifiers=names(quasi_identifiers), entity=entity, sample=sample)
-        write_init(found, opened, path, k=k, replace=replace)
+        return write_init(found, opened, path, k=k, replace=replace)
     finally:
         opened.engine.close()
-    return found
 
 
-def write_init(found: Profile, source: Source, path: Path, *, k: int, replace: bool) -> None:
+def write_init(found: Profile, source: Source, path: Path, *, k: int, replace: bool) -> Profile:
     """Write the policy file of a profile: whole, and one that reads back, or not at all.
+
+    Returns:
+        The profile, with notes that say what to change in the file.
 
     Raises:
         UsageError: the file is there already.
         SourceError: it cannot be written.
     """
     require_free(path, replace=replace)
-    text = found.to_toml(k=k, **_destination(source, k, path.parent))
+    text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source))
     policy_in(text, path)  # what is written reads back
     write_whole(path, text, "The policy")
+    return dataclasses.replace(found, notes=notes_of(found, str(path)))
+
+
+def _where(source: Source) -> tuple[str, ...]:
+    """Return how a table is named on the command line."""
+    if source.database is not None:
+        return (str(source.database), source.name)
+    return ("SOURCE",) if source.file is None else (str(source.file),)
 
 
 def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
+from kanon_sql.profiling.alone import who_is_alone
 from kanon_sql.profiling.dependencies import candidate_pairs, find_dependencies
 from kanon_sql.profiling.figures import Figures, table_figures
 from kanon_sql.profiling.hierarchies import hierarchies_for
+from kanon_sql.profiling.hints import hints_for
 from kanon_sql.profiling.people import proposed_entity
 from kanon_sql.profiling.proposals import Proposal, propose
 from kanon_sql.profiling.result import ColumnProfile, Profile
 from kanon_sql.profiling.sample import DEFAULT_ROWS, sample_query
 from kanon_sql.profiling.words import notes_of, with_uniqueness
-from kanon_sql.risks.subsets import Subsets, largest_subsets, subset_risks
-from kanon_sql.risks.tuples import collect
 from kanon_sql.roles import names, resolve_columns
 
 if TYPE_CHECKING:
@@ -89,11 +89,13 @@ def _profile(source: Source, named: Sequence[Column], person: Column | None, mos
     for column in named:
         proposals[column.name] = replace(proposals[column.name], role="quasi-identifying", reason="you named it")
     quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
-    subsets = _subsets(source, looked_at, quasi, entity)
+    first = figures[columns[0].name]
+    members = first.looked_at if entity is None else _people(figures[entity.name])
+    subsets = who_is_alone(engine, looked_at, quasi, entity, members)
     guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
     published = [column for column in columns if proposals[column.name].role != "identifying"]
     dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
-    first = figures[columns[0].name]
+    rules, nearly = hierarchies_for(source, quasi) if first.rows else ({}, {})
     in_words = with_uniqueness(proposals, subsets)
     found = Profile(
         table=source.name,
@@ -103,14 +105,15 @@ def _profile(source: Source, named: Sequence[Column], person: Column | None, mos
         entity=None if entity is None else entity.name,
         entity_proposed=entity is not None and person is None,
         counted="rows" if entity is None else "people",
-        members=first.looked_at if entity is None else _people(figures[entity.name]),
+        members=members,
         columns=tuple(
             _column(column, figures[column.name], in_words[column.name], named=column in named or column == person)
             for column in columns
         ),
         subsets=subsets,
         dependencies=dependencies,
-        hierarchies=hierarchies_for(source, quasi),
+        hierarchies=rules,
+        nearly_fitting=nearly,
     )
     return replace(found, notes=notes_of(found))
 
@@ -135,16 +138,6 @@ def _of_entity(proposal: Proposal, figures: Figures, *, named: bool) -> Proposal
     return Proposal("identifying", proposal.kind, f"{says}; {rows:.1f} rows for each, so people are counted by it")
 
 
-def _subsets(source: Source, looked_at: exp.Table, quasi: Sequence[Column], entity: Column | None) -> Subsets | None:
-    """Return the classes by subsets of the quasi-identifiers; None where there is none."""
-    if not quasi:
-        return None
-    tuples = collect(source.engine, looked_at, quasi, entity)
-    found = subset_risks(tuples, largest_subsets(None, len(quasi)))
-    tuples.drop()
-    return found
-
-
 def _people(figures: Figures) -> int:
     """Return how many different people there are in the rows that were looked at; NULL is nobody."""
     return figures.classes - (1 if figures.nulls else 0)
@@ -164,4 +157,5 @@ def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool
         role=proposal.role,
         reason=proposal.reason,
         named=named,
+        hints=hints_for(figures, proposal),
     )

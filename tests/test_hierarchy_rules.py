@@ -152,7 +152,7 @@ def test_a_rule_for_another_type_is_refused(rule: str, kind: str, says: str) -> 
         ("mask", "INTEGER", ["MAX(LENGTH("]),
         ("intervals:5", "INTEGER", ["MIN(TRY_CAST(", "MAX(TRY_CAST("]),
         (None, "DOUBLE", ["MIN(TRY_CAST(", "MAX(TRY_CAST("]),
-        (None, "VARCHAR", ["MIN(LENGTH(", "MAX(LENGTH("]),
+        (None, "VARCHAR", ["MIN(LENGTH(", "MAX(LENGTH(", "MAX(STRLEN("]),
         *((rule, kind, []) for rule, kind in [("round:1", "INTEGER"), ("date", "DATE"), ("flat", "VARCHAR")]),
         (None, "DATE", []),
         (None, "BOOLEAN", []),

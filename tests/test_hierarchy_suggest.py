@@ -106,6 +106,25 @@ def test_values_speak_where_the_name_says_nothing() -> None:
     assert rules(table("('Private'), ('State-gov'), ('?')"))[0] == "ready:adult_workclass"
 
 
+def test_values_do_not_speak_against_the_name() -> None:
+    """Practices of the NHS (B86014) are written like diagnoses without their point."""
+    practices = "('B86014'), ('B86025'), ('C81001'), ('B86031')"
+    assert rules(table(practices, "x"))[0] == "ready:icd10"
+    assert rules(table(practices, "GP Practice")) == ["mask:right"]
+    assert rules(table("('Texas'), ('Ohio'), ('Maine')", "Ward")) == ["flat"]
+
+
+def test_values_that_all_get_one_label_at_once_say_nothing() -> None:
+    assert rules(table("('B86014'), ('B86025'), ('B86031')")) == ["mask:right"], "B86 is all that would be left"
+    assert rules(table("('DEU'), ('FRA'), ('AUT')")) == ["mask:right"], "western Europe, all of them"
+    assert rules(table("('m'), ('f')"))[0] == "ready:sex", "there is nothing but the root"
+
+
+@pytest.mark.parametrize("values", ["('广东'), ('山西'), ('浙江')", "('Köln'), ('Bonn'), ('Jena')"])
+def test_names_of_equal_length_are_no_codes(values: str) -> None:
+    assert rules(table(values)) == ["flat"]
+
+
 def test_values_that_say_little_need_the_name() -> None:
     assert rules(table("(0), (1), (2)")) == ["flat"]
     assert rules(table("(0), (1), (2)", "sex"))[0] == "ready:sex_code"

@@ -97,10 +97,59 @@ def test_a_hierarchy_in_the_database_is_left_to_it(in_tmp: Path, kanon: Callable
 
 def test_a_table_without_quasi_identifiers_says_so(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     frame(x=lambda row: row % 9).to_csv(in_tmp / "t.csv", index=False)
-    assert "No quasi-identifier was found" in kanon("init", "t.csv").out
+    begun = kanon("init", "t.csv")
+    assert begun.code == 0
+    assert "No quasi-identifier was found" in begun.out
+    assert "add a column to quasi_identifiers in kanon.toml. Then:" in begun.out.replace("\n", " ")
     ended = kanon("anonymize", "t.csv", "--policy", "kanon.toml")
     assert ended.code == 2
     assert "quasi-identifier" in ended.err
+
+
+def test_a_table_without_rows_gets_a_policy_that_fails_for_no_type(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """All columns of a file with a header alone are text; with rows the same file has dates and numbers."""
+    (in_tmp / "t.csv").write_text("birth_date,age,zip,diagnosis\n", encoding="utf-8")
+    ended = kanon("init", "t.csv", "--out", "my roles.toml")
+    assert ended.code == 0
+    assert "kanon anonymize" not in ended.out
+    assert "kanon init t.csv --out 'my roles.toml' --replace" in ended.out
+    policy, _ = read_policy(in_tmp / "my roles.toml")
+    assert policy.columns.quasi_identifiers == ("birth_date", "age", "zip")
+    assert not policy.hierarchies
+    frame(
+        birth_date=lambda row: f"1980-01-{row % 3 + 1:02d}", age=lambda row: row % 4,
+        zip=lambda row: f"0{row % 5}", diagnosis=lambda row: f"d{row % 3}",
+    ).to_csv(in_tmp / "t.csv", index=False)  # fmt: skip
+    assert kanon("anonymize", "t.csv", "--policy", "my roles.toml", "-q").code == 0
+
+
+def test_the_entity_that_is_written_is_not_asked_for_again(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    table = frame(patient_id=lambda row: f"p{row % 20}", city=lambda row: f"c{row % 4}")
+    table.rename(columns={"patient_id": "Patient ID"}).to_csv(in_tmp / "t.csv", index=False)
+    ended = kanon("init", "t.csv")
+    assert "--entity" not in ended.out
+    assert "k counts people by it (entity in kanon.toml)" in ended.out.replace("\n", " ")
+    assert read_policy(in_tmp / "kanon.toml")[0].columns.entity == "Patient ID"
+
+
+def test_a_hierarchy_that_lacks_a_value_is_told(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Four of the five are in the ready-made one."""
+    states = ["ledig", "verheiratet", "geschieden", "verwitwet", "keine Angabe im Amt"]
+    frame(**{"Familien Stand": lambda row: states[row % 5]}).to_csv(in_tmp / "t.csv", index=False)
+    assert kanon("init", "t.csv", "--qi", "Familien Stand").code == 0
+    text = (in_tmp / "kanon.toml").read_text(encoding="utf-8")
+    assert '"Familien Stand" = "flat"' in text
+    command = "kanon hierarchy suggest t.csv --qi 'Familien Stand'"
+    assert f"#   ready:marital_status fits but for 1 of 5 values: {command} tells how to list them\n" in text
+    assert "Amt" not in text
+    ended = kanon("hierarchy", "suggest", "t.csv", "--qi", "Familien Stand")
+    assert "kanon hierarchy check" in ended.out
+
+
+def test_the_file_names_no_document_that_is_elsewhere(in_tmp: Path) -> None:
+    for table in TEN:
+        kanon.init_policy(table.write(in_tmp / "t.csv"), out=in_tmp / "kanon.toml", replace=True)
+        assert "docs/" not in (in_tmp / "kanon.toml").read_text(encoding="utf-8")
 
 
 def hostile(path: Path) -> None:

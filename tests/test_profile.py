@@ -180,8 +180,110 @@ def test_people_are_counted_where_rows_of_a_person_repeat() -> None:
     assert (found.entity, found.entity_proposed, found.counted, found.members) == ("patient_id", True, "people", 20)
     assert [(subset.columns, subset.uniques) for subset in found.worst(1)] == [(("city",), 20)]
     assert 'entity = "patient_id"' in found.to_toml()
+    spaced = kanon.profile(table.rename(columns={"patient_id": "Patient ID"}))
+    assert any("(--entity 'Patient ID')" in note for note in spaced.notes), "as a shell takes it"
     named = kanon.profile(table.rename(columns={"patient_id": "x"}), entity="x")
     assert (named.entity, named.entity_proposed, named.members, roles(named)["x"]) == ("x", False, 20, "identifying")
+
+
+def test_there_are_never_more_people_alone_than_people() -> None:
+    """Three people in six rows, by hand: ann is alone in Rome and in Oslo, bob in Bonn; cleo meets ann in Kiel."""
+    stays = {"ann": "Rome Oslo Kiel", "bob": "Bonn", "cleo": "Kiel Kiel"}
+    rows = [(person, city, 2) for person, cities in stays.items() for city in cities.split()]
+    found = kanon.profile(
+        pd.DataFrame(rows, columns=["who", "city", "age"]), entity="who", quasi_identifiers=["city", "age"]
+    )
+    said = {subset.columns: (subset.uniques, subset.share_unique, subset.smallest_class) for subset in found.worst(1)}
+    assert said == {("city",): (2, 2 / 3, 1), ("age",): (0, 0, 3)}
+    assert [(subset.uniques, subset.classes) for subset in found.worst(2)] == [(2, 4)]
+    assert next(column.reason for column in found.columns if column.name == "city").endswith(
+        "67% are unique by it alone"
+    )
+
+
+@given(st.lists(st.tuples(st.none() | st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), max_size=20))
+@settings(max_examples=30)
+def test_people_alone_are_those_of_plain_python(rows: list[tuple[int | None, int, int]]) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (who INTEGER, city INTEGER, age INTEGER)")
+        if rows:
+            connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        found = kanon.profile(connection, "t", entity="who", quasi_identifiers=["city", "age"])
+    assert found.subsets is not None
+    for subset in found.subsets.found:
+        places = [["who", "city", "age"].index(name) for name in subset.columns]
+        classes: dict[Any, set[int | None]] = {}
+        for row in rows:
+            classes.setdefault(tuple(row[place] for place in places), set()).add(row[0])
+        named = [people - {None} for people in classes.values()]
+        alone = set().union(*(people for people in named if len(people) == 1))
+        assert subset.uniques == len(alone)
+        assert found.members >= subset.uniques
+
+
+def hints(table: pd.DataFrame, **known: Any) -> tuple[str, ...]:
+    (column,) = kanon.profile(table, **known).columns
+    return column.hints
+
+
+def test_values_that_are_there_once_and_would_be_published_are_said() -> None:
+    table = frame(amount=lambda row: 10 + row / 100)
+    (said,) = hints(table)
+    assert said.startswith("nearly every value is there once")
+    found = kanon.profile(table)
+    assert any(note.startswith("amount: nearly every value is there once") for note in found.notes)
+    assert "# ! nearly every value is there once" in found.to_toml()
+    assert not hints(table, quasi_identifiers=["amount"]), "it is generalized then"
+    assert not hints(frame(amount=lambda row: row // 2)), "each twice"
+    assert not hints(frame(amount=lambda row: max(0, row - 150))), "three in four are nothing"
+    assert not hints(frame(15, amount=lambda row: row / 7)), "too few rows"
+
+
+def test_spellings_of_the_same_are_counted() -> None:
+    """Rome, rome, ROME and Rome with a space are four spellings; Oslo and Kiel have one each."""
+    written = ["Rome", "rome", "ROME", "Rome ", "Oslo", "Kiel"]
+    (said,) = hints(frame(city=lambda row: written[row % 6]))
+    assert said.startswith("6 spellings of 3 values")
+    assert "ome" not in said
+    assert not hints(frame(city=lambda row: written[3 + row % 3]))
+    assert not hints(frame(city=lambda _: None))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda row: f"19{row % 50 + 20}-03-17", "dates"),
+        (lambda row: f"{row % 28 + 1}.2.1990", "dates"),
+        (lambda row: f"{row % 28 + 1:02d}/12/1990", "dates"),
+        (lambda row: f"12/{row % 28 + 1}/1990", "dates"),
+        (lambda row: f"199{row % 10}年{row % 12 + 1}月3日", "dates"),
+        (lambda row: f"{row % 50},5", "numbers"),
+        (lambda row: f"{row % 50 + 1}.000,50", "numbers"),
+        (lambda row: f"-{row % 50}", "numbers"),
+        (lambda row: f"0{row % 50 + 1}", None),
+        (lambda row: f"{row % 50}.13.1990", None),
+        (lambda row: f"19{row % 50 + 20}-13-17", None),
+    ],
+)
+def test_a_bad_cell_in_a_column_of_dates_or_numbers_is_said(make: Any, said: str | None) -> None:
+    """One cell of 200 is neither: of N different values N - 1 are right."""
+    table = frame(x7=lambda row: "unknown" if row == 17 else make(row))
+    found = hints(table, quasi_identifiers=["x7"])
+    if said is None:
+        assert found == ()
+        return
+    (one,) = found
+    right = table["x7"].nunique() - 1
+    assert one.startswith(f"{right / (right + 1):.0%} of its values look like {said}, 1 does not: mend or empty it.")
+    assert "unknown" not in one
+    assert not hints(frame(5, x7=lambda row: "unknown" if row == 0 else make(row)), quasi_identifiers=["x7"]), "too few"
+
+
+def test_dates_in_several_ways_are_said() -> None:
+    table = frame(day=lambda row: f"2015年2月{row % 28 + 1}日" if row % 2 else f"2013/7/{row % 28 + 1}")
+    (one,) = hints(table, quasi_identifiers=["day"])
+    assert "are text" in one
+    assert "in 2 ways" in one
 
 
 def test_columns_that_tell_each_other() -> None:

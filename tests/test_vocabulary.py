@@ -40,6 +40,14 @@ from kanon_sql.vocabulary import KINDS, is_of_person, kinds_of_name, role_of_kin
         ("household_size", ["num_children", "number_of_children", "nb_enfants", "Kinderzahl"]),
         ("pregnancy", ["is_pregnant", "pregnancy_status"]),
         ("measurement", ["package_weight", "sample_weight", "usage"]),
+        (
+            "disability",
+            ["Necesidades educativas", "NEE", "special_needs", "SEN", "SEND", "Förderbedarf", "特殊教育", "特殊需要"],
+        ),
+        ("disability", ["besoins_particuliers", "Besoins éducatifs particuliers", "bisogni educativi speciali"]),
+        ("department", ["curso", "grade_level", "YearGroup", "school year", "Klasse", "classe", "年级", "班级"]),
+        ("grade", ["grade", "final_grade"]),
+        ("income", ["beca", "Stipendium", "bourse", "scholarship"]),
     ],
 )
 def test_names_in_several_languages(kind: str, names: list[str]) -> None:

@@ -27,7 +27,7 @@ from kanon_sql.plan import logged_script
 from kanon_sql.policy import DEFAULT_K
 from kanon_sql.profiler import profile_of
 from kanon_sql.profiling.sample import DEFAULT_ROWS
-from kanon_sql.profiling.words import percent
+from kanon_sql.profiling.shares import percent
 from kanon_sql.roles import split_names
 from kanon_sql.vocabulary import Role
 from kanon_sql.whole_files import require_free
@@ -117,14 +117,13 @@ def init_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
-        write_init(found, opened, out, k=k, replace=replace)
+        found = write_init(found, opened, out, k=k, replace=replace)
     if output_format == "json":
         print_json({"policy": str(out), **found.summary()})
         return
     print_pairs([(role, _names(found.of_role(role))) for role in get_args(Role)])
     _print_notes(found)
-    print_prose(f"{visible(str(out))} is written. Read it and move columns to where they belong. Then:")
-    _print_command("anonymize", source, table, "--policy", str(out))
+    _print_what_is_next(found, source, table, out)
 
 
 def _profiled(opened: Source, known: list[str] | None, entity: str | None, sample: int | None) -> Profile:
@@ -174,6 +173,21 @@ def _print_notes(found: Profile) -> None:
 def _print_next(text: str, verb: str, source: str, table: str | None) -> None:
     print_prose(text)
     _print_command(verb, source, table)
+
+
+def _print_what_is_next(found: Profile, source: str, table: str | None, out: Path) -> None:
+    """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier."""
+    file = visible(str(out))
+    if not found.rows:
+        print_prose(f"{file} is written, but there is nothing to anonymize yet. Once there are rows, write it anew:")
+        elsewhere = [] if out == Path(POLICY_FILE) else ["--out", str(out)]
+        _print_command("init", source, table, *elsewhere, "--replace")
+        return
+    if found.quasi_identifiers:
+        print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
+    else:
+        print_prose(f"{file} is written, but cannot be used yet: add a column to quasi_identifiers in {file}. Then:")
+    _print_command("anonymize", source, table, "--policy", str(out))
 
 
 def _print_command(verb: str, source: str, table: str | None, *options: str) -> None:

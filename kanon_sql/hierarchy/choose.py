@@ -21,7 +21,8 @@ def chosen_rule(column: Column, facts: Facts) -> BuiltRule:
 
     Numbers get intervals of 1, 2, 4 and 8 times a round width, about 16 of them at the first level. Dates get
     months, quarters, years and decades (timestamps days before that). Text whose values are all of the same
-    length, 2 to 12 characters, is a code like a ZIP and is masked from the right. All else is flat.
+    length, 2 to 12 characters of ASCII, is a code like a ZIP and is masked from the right. All else is flat: a name
+    of two Chinese characters is no code, and its first character no group.
     """
     match column.family:
         case "integer" | "decimal" | "float":
@@ -30,7 +31,7 @@ def chosen_rule(column: Column, facts: Facts) -> BuiltRule:
             return DateRule(("month", "quarter", "year", "decade"))
         case "timestamp":
             return DateRule(("day", "month", "quarter", "year", "decade"))
-        case "text" if facts.shortest == facts.longest and facts.longest in _CODE_LENGTHS:
+        case "text" if facts.shortest == facts.longest == facts.most_bytes and facts.longest in _CODE_LENGTHS:
             return MaskRule()
         case _:
             return FlatRule()

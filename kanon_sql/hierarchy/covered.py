@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
 
 _ALL = ""
+_KNOWN = ("hierarchy", "value", "label")
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,12 @@ class Present:
     Attributes:
         values: distinct values.
         rows: rows that have one.
+        labels: different labels that a hierarchy gives them at its first level; None where nobody counted them.
     """
 
     values: int
     rows: int
+    labels: int | None = None
 
 
 def entries_for(column: Column) -> list[ReadyMade]:
@@ -44,23 +47,28 @@ def entries_for(column: Column) -> list[ReadyMade]:
 
 
 def load_known(engine: Engine, entries: Iterable[ReadyMade]) -> exp.Table:
-    """Return a temporary table of the values that the files of ready-made hierarchies have: ``(hierarchy, value)``."""
+    """Return a temporary table of the values that ready-made files have: ``(hierarchy, value, label)``."""
     known = engine.temporary_name("kanon_ready")
     rows = known_rows(entries)
-    engine.load(known, {"hierarchy": [row[0] for row in rows], "value": [row[1] for row in rows]}, "ready-made values")
+    loaded = {name: [row[place] for row in rows] for place, name in enumerate(_KNOWN)}
+    engine.load(known, loaded, "ready-made values")
     return known
 
 
-def known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str]]:
-    """Return the values that the files of ready-made hierarchies have; prefixes as they are compared."""
+def known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
+    """Return the values of ready-made files and the label above each; prefixes as they are compared."""
     wanted = {entry.name: entry for entry in entries if entry.path is not None}
-    return [(name, value) for name, entry in sorted(wanted.items()) for value in values_of(entry)]
+    return [
+        (name, value, label)
+        for name, entry in sorted(wanted.items())
+        for value, label in zip(values_of(entry), first_labels(entry), strict=True)
+    ]
 
 
 def known_statement(known: exp.Table, entries: Iterable[ReadyMade]) -> exp.Create:
     """Return the statement that makes the table of ``load_known``, for a script."""
-    values = sql.values("known", ["hierarchy", "value"], known_rows(entries))
-    query = exp.select(sql.column("hierarchy"), sql.column("value")).from_(values)
+    values = sql.values("known", list(_KNOWN), known_rows(entries))
+    query = exp.select(*(sql.column(name) for name in _KNOWN)).from_(values)
     return sql.create_table(known.copy(), query, temporary=True)
 
 
@@ -71,12 +79,12 @@ def count_covered(
     rows = engine.rows(
         covered_query(source, column, entries, known), f"which ready-made hierarchies fit {column.name}?"
     )
-    found = {name: Present(int(values), int(n or 0)) for name, values, n in rows}
+    found = {name: Present(int(values), int(n or 0), labels) for name, values, n, labels in rows}
     return found.pop(_ALL), found
 
 
 def covered_query(source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table) -> exp.Query:
-    """Return the query behind ``count_covered``: ``(hierarchy, n_values, n_rows)``; the column itself is ``''``."""
+    """Return the query behind ``count_covered``: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
     own = sql.column(column.name, "source")
     value = sql.cast(own, "VARCHAR")
     present = (
@@ -90,7 +98,8 @@ def covered_query(source: exp.Table, column: Column, entries: Sequence[ReadyMade
     if exact := [entry.name for entry in entries if entry.path is not None and not entry.prefix]:
         hierarchy = sql.column("hierarchy", "known")
         same = exp.EQ(this=sql.column("value", "known"), expression=sql.column("value", "coded"))
-        joined = exp.select(hierarchy, *_counts()).from_("coded").join(sql.aliased(known, "known"), on=same)
+        label = sql.column("label", "known")
+        joined = exp.select(hierarchy, *_counts(label)).from_("coded").join(sql.aliased(known, "known"), on=same)
         parts.append(joined.where(hierarchy.copy().isin(*exact)).group_by(hierarchy.copy()))
     parts += [_by_pattern(entry, known) for entry in entries if entry.prefix or entry.values is not None]
     parts += [_if_equally_long(entry) for entry in entries if _needs_one_length(entry)]
@@ -98,18 +107,26 @@ def covered_query(source: exp.Table, column: Column, entries: Sequence[ReadyMade
     return query.with_("present", as_=present).with_("coded", as_=coded)
 
 
-def _counts() -> list[exp.Expr]:
-    return [sql.named(sql.count_rows(), "n_values"), sql.named(sql.sum_of(sql.column("n", "coded")), "n_rows")]
+def _counts(label: exp.Expr | None = None) -> list[exp.Expr]:
+    """Return the aggregates: values, rows, and the labels of the first level, where there is one to count."""
+    labels = sql.cast(exp.null(), "BIGINT") if label is None else sql.count_distinct(label)
+    return [
+        sql.named(sql.count_rows(), "n_values"),
+        sql.named(sql.sum_of(sql.column("n", "coded")), "n_rows"),
+        sql.named(labels, "n_labels"),
+    ]
 
 
-def _counted(name: str) -> exp.Select:
-    return exp.select(sql.named(sql.literal(name), "hierarchy"), *_counts()).from_("coded")
+def _counted(name: str, label: exp.Expr | None = None) -> exp.Select:
+    return exp.select(sql.named(sql.literal(name), "hierarchy"), *_counts(label)).from_("coded")
 
 
 def _by_pattern(entry: ReadyMade, known: exp.Table) -> exp.Select:
     """Return how many values look as an entry wants them, and have a known prefix."""
     code = sql.column("code", "coded")
-    query = _counted(entry.name)
+    is_level = bool(entry.prefix) and not entry.hide  # then the first characters are the labels of the first level
+    label = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[0])) if is_level else None
+    query = _counted(entry.name, label)
     if entry.values is not None:
         query = query.where(matches(entry.values, code))
     if entry.prefix:
@@ -151,7 +168,20 @@ def values_of(entry: ReadyMade) -> tuple[str, ...]:
     return _read_values(entry.path, bool(entry.prefix))
 
 
+def first_labels(entry: ReadyMade) -> tuple[str, ...]:
+    """Return the label above each value of the file of an entry."""
+    assert entry.path is not None  # noqa: S101 - callers ask for files only
+    return tuple(label for _, label in _read_pairs(entry.path))
+
+
 @cache
 def _read_values(path: Path, by_prefix: bool) -> tuple[str, ...]:
-    values = [value for value in read_levels(path, "value").values if value is not None]
+    values = (value for value, _ in _read_pairs(path))
     return tuple(map(compared, values)) if by_prefix else tuple(values)
+
+
+@cache
+def _read_pairs(path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the values of a file, NULL left out, each with its label at the first level."""
+    rows = read_levels(path, "value")
+    return tuple((value, label) for value, label in zip(rows.values, rows.levels[0], strict=True) if value is not None)

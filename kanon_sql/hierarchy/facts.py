@@ -28,12 +28,14 @@ class Facts:
     Attributes:
         minimum, maximum: of numbers; None for other types or where there is no number.
         shortest, longest: lengths in characters of values as text; 0 where there is no value.
+        most_bytes: length in bytes of the one that has most: as many as characters if all are of ASCII.
     """
 
     minimum: Decimal | None = None
     maximum: Decimal | None = None
     shortest: int = 0
     longest: int = 0
+    most_bytes: int = 0
 
 
 def column_facts(
@@ -69,7 +71,11 @@ def _asked(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:
     if isinstance(rule, MaskRule) or (isinstance(rule, PrefixesRule) and not rule.lengths):
         return {"longest": exp.Max(this=_length(value))}
     if rule is None and column.family == "text":
-        return {"shortest": exp.Min(this=_length(value)), "longest": exp.Max(this=_length(value))}
+        return {
+            "shortest": exp.Min(this=_length(value)),
+            "longest": exp.Max(this=_length(value)),
+            "most_bytes": exp.Max(this=exp.func("STRLEN", sql.cast(value.copy(), "VARCHAR"))),
+        }
     if (rule is None or isinstance(rule, IntervalRule | StepRule)) and column.family in NUMBERS:
         number = exact_number(value, column)
         return {"minimum": exp.Min(this=number), "maximum": exp.Max(this=number.copy())}

@@ -15,6 +15,7 @@ from kanon_sql.hierarchy.covered import (
     count_covered,
     covered_query,
     entries_for,
+    first_labels,
     known_rows,
     known_statement,
     load_known,
@@ -155,8 +156,10 @@ def _asked(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
 
 
 def _may_fit(entry: ReadyMade, column: Column) -> bool:
-    """Tell whether the values of a column decide about an entry: not if they say little, and the name disagrees."""
-    return bool(_kinds_shared(entry, column)) or (entry.path is not None and not entry.weak)
+    """Tell whether a column may have an entry: its name agrees, or says nothing and the values say enough."""
+    return bool(_kinds_shared(entry, column)) or (
+        entry.path is not None and not entry.weak and not kinds_of_name(column.name)
+    )
 
 
 def _ready_made(
@@ -172,10 +175,15 @@ def _ready_made(
         if kinds:
             fits = share >= _SHARE_WITH_NAME
         else:
-            fits = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME
+            fits = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME and not _is_no_help(entry, had)
         if fits:
             found.append(_suggestion(entry, column, present, had, kinds))
     return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.rule))
+
+
+def _is_no_help(entry: ReadyMade, had: Present) -> bool:
+    """Tell whether an entry gives all values the same label at once, where it has more labels than the root."""
+    return had.labels == 1 and len(set(first_labels(entry))) > 1
 
 
 def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:

@@ -15,6 +15,7 @@ from kanon_sql import sql
 from kanon_sql.identity import written
 from kanon_sql.profiling.checksums import checksum_query
 from kanon_sql.profiling.patterns import BY_KIND, PATTERNS, TEXT, has_patterns, is_nested, matches, year_of_text
+from kanon_sql.profiling.spelling import Spelling, spelling_aggregates, spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +61,7 @@ class Figures:
         longest: the length of the longest value.
         shares: by the name of a pattern, the share of the distinct values that are of it.
         years: of dates.
+        spelling: how texts are written.
     """
 
     rows: int
@@ -74,6 +76,7 @@ class Figures:
     longest: int = 0
     shares: Mapping[str, float] = field(default_factory=dict)
     years: Years = field(default_factory=Years)
+    spelling: Spelling = field(default_factory=Spelling)
 
     @property
     def null_share(self) -> float:
@@ -151,6 +154,8 @@ def _asked(column: Column, this_year: int) -> dict[str, exp.Expr]:
         asked["longest"] = exp.Max(this=exp.Length(this=text.copy()))
     if has_patterns(column):
         asked |= {pattern.kind: sql.where(sql.count_rows(), matches(pattern)) for pattern in PATTERNS}
+    if column.family == "text":
+        asked |= spelling_aggregates()
     if column.family in {*_DATES, "text"}:
         year = year_of_text()
         plausible = exp.Between(this=year, low=sql.literal(FIRST_YEAR), high=sql.literal(this_year))
@@ -198,4 +203,5 @@ def _figures(rows: int, nulls: int, distinct: int, asked: Mapping[str, Any], sha
         longest=int(asked.get("longest", 0)),
         shares=shares,
         years=years,
+        spelling=spelling_of(asked),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from kanon_sql.profiling.hierarchies import in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from kanon_sql.profiling.result import ColumnProfile, Profile
 
@@ -38,7 +39,9 @@ time_limit = 60                     # seconds; then the best so far is taken, wi
 """
 
 
-def policy_text(profile: Profile, *, k: int, into: str | None, out: str | None) -> str:
+def policy_text(
+    profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str] = ("SOURCE",)
+) -> str:
     """Return the text of a policy file.
 
     Args:
@@ -46,8 +49,9 @@ def policy_text(profile: Profile, *, k: int, into: str | None, out: str | None) 
         k: the smallest class.
         into: the name of a table for the release.
         out: the name of a file for it.
+        where: how the table is named on the command line.
     """
-    parts = [_HEAD.format(table=_comment(profile.table)), *_columns(profile), *_hierarchies(profile)]
+    parts = [_HEAD.format(table=_comment(profile.table)), *_columns(profile), *_hierarchies(profile, where)]
     parts += [_PRIVACY.format(k=k), *_models(profile), _SEARCH, *_release(into, out)]
     return "".join(parts)
 
@@ -77,20 +81,30 @@ def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
     yield f"{setting} = [\n"
     for name, column in zip(names, columns, strict=True):
         yield f"{name:<{widest}}  # {_comment(column.reason)}\n"
+        for hint in column.hints:
+            yield f"{'':<{widest}}  # ! {_comment(hint)}\n"
     yield "]\n"
 
 
-def _hierarchies(profile: Profile) -> Iterable[str]:
+def _hierarchies(profile: Profile, where: Sequence[str]) -> Iterable[str]:
     """Yield a line for each quasi-identifier; in a table of its own where a column is called like a setting."""
     rules = profile.hierarchies
     inside = {"directory", "columns"} & set(rules)
     yield f"\n[hierarchies{'.columns' if inside else ''}]\n"
     yield "# How each quasi-identifier is generalized, step by step: a rule, or a file of groups.\n"
+    if not profile.rows:
+        yield "# None is written: the table has no rows, and nothing is known of its values. kanon anonymize chooses\n"
+        yield "# each by its type; or write this file anew when there are rows.\n"
+        return
     for name in profile.quasi_identifiers:
         if name not in rules:
             yield f"# {_comment(name)} has a hierarchy in the database, which is taken.\n"
     for name, rule in rules.items():
         yield f"{_set(name, rule).rstrip()}  # {_comment(in_words(rule))}\n"
+        if near := profile.nearly_fitting.get(name):
+            values = f"{near.missing:,} of {near.distinct:,} values"
+            command = shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", name])
+            yield f"#   {near.rule} fits but for {values}: {_comment(command)} tells how to list them\n"
 
 
 def _models(profile: Profile) -> Iterable[str]:
@@ -98,7 +112,7 @@ def _models(profile: Profile) -> Iterable[str]:
     sensitive = profile.of_role("sensitive")
     if not sensitive:
         return
-    yield "# Among k people who are alike, so many different values of a sensitive column; docs/models.md has more.\n"
+    yield "# Among k people who are alike, so many values of a sensitive column (kanon anonymize --help: more).\n"
     wanted = ", ".join(f"{_key(name)} = 2" for name in sensitive)
     yield f"# l = {{ {wanted} }}\n" if len(sensitive) > 1 else "# l = 2\n"
 

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.profiling.dependencies import Dependency
+    from kanon_sql.profiling.hierarchies import NearlyFitting
     from kanon_sql.risks.subsets import SubsetRisk, Subsets
     from kanon_sql.vocabulary import Role
 
@@ -30,6 +31,7 @@ class ColumnProfile:
         role: that is proposed, or was named.
         reason: why, in words.
         named: whether a person named the role.
+        hints: what to do about it before it is published, in words.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ColumnProfile:
     role: Role
     reason: str
     named: bool = False
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ class Profile:
         columns: in the order of the table.
         subsets: classes by the quasi-identifiers, by every pair and triple of them; None where there are none.
         dependencies: columns that tell each other.
-        hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it.
+        hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it;
+            none for a table without rows, of whose values nothing is known.
+        nearly_fitting: for those that get a rule by their types, the ready-made hierarchy that has most of the values.
         notes: what else a person should know, in sentences.
     """
 
@@ -78,6 +83,7 @@ class Profile:
     subsets: Subsets | None
     dependencies: tuple[Dependency, ...] = ()
     hierarchies: Mapping[str, str] = field(default_factory=dict)
+    nearly_fitting: Mapping[str, NearlyFitting] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def of_role(self, role: Role) -> tuple[str, ...]:
@@ -102,15 +108,23 @@ class Profile:
                 subset["columns"] = list(subset["columns"])
         return plain
 
-    def to_toml(self, *, k: int | None = None, into: str | None = None, out: str | None = None) -> str:
+    def to_toml(
+        self,
+        *,
+        k: int | None = None,
+        into: str | None = None,
+        out: str | None = None,
+        where: Sequence[str] = ("SOURCE",),
+    ) -> str:
         """Return a commented ``kanon.toml`` with the proposed roles, ready to edit.
 
         Args:
             k: the smallest class; by default 5.
             into: the name of a table for the release.
             out: the name of a file for the release.
+            where: how the table is named in commands that are told: its file, or a database and a table.
         """
         from kanon_sql.policy import DEFAULT_K
         from kanon_sql.profiling.policy_text import policy_text
 
-        return policy_text(self, k=DEFAULT_K if k is None else k, into=into, out=out)
+        return policy_text(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from kanon_sql.profiling.shares import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
 _WORTH_SAYING = 0.01  # share that a column singles out with others
 _LISTED = 5
 _TRIPLES = 3
-_LEAST, _IN_WHOLES = 0.001, 0.1  # shares that are named, and from where on they are whole per cents
 _BIRTH = {"birth_date", "birth_year"}
 
 
@@ -42,18 +44,24 @@ def _without(name: str, columns: tuple[str, ...], shares: Mapping[tuple[str, ...
     return shares.get(tuple(column for column in columns if column != name), 0.0)
 
 
-def notes_of(profile: Profile) -> tuple[str, ...]:
-    """Return what a person should know beside the roles."""
-    return tuple(_notes(profile))
+def notes_of(profile: Profile, policy: str | None = None) -> tuple[str, ...]:
+    """Return what a person should know beside the roles.
+
+    Args:
+        profile: of a table.
+        policy: the policy file that was made of it: then that is where things are changed, and not in options.
+    """
+    return tuple(_notes(profile, policy))
 
 
-def _notes(profile: Profile) -> Iterable[str]:
+def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
     if not profile.rows:
         yield "The table has no rows: the roles are proposed by names and types alone."
     if not profile.quasi_identifiers:
         yield (
             "No quasi-identifier was found: neither names nor values say that others could know a column. "
-            "If you know better, name the columns with --qi."
+            "If you know better, "
+            + ("name the columns with --qi." if policy is None else f"add a column to quasi_identifiers in {policy}.")
         )
     if profile.subsets is not None and profile.subsets.largest < min(_TRIPLES, len(profile.quasi_identifiers)):
         yield (
@@ -66,8 +74,25 @@ def _notes(profile: Profile) -> Iterable[str]:
             "In a sample more are unique than in the table: take these figures as upper bounds (--sample 0: all rows)."
         )
     if profile.entity is not None and profile.entity_proposed:
-        yield f"{profile.entity} names the person in several rows: k should count people (--entity {profile.entity})."
+        said = f"{profile.entity} names the person in several rows: k"
+        option = shlex.join(["--entity", profile.entity])
+        yield (
+            f"{said} should count people ({option})."
+            if policy is None
+            else f"{said} counts people by it (entity in {policy})."
+        )
     yield from _told(profile)
+    yield from _hints(profile)
+
+
+def _hints(profile: Profile) -> Iterable[str]:
+    """Yield what to do about columns, once for those of which the same is said."""
+    columns: dict[str, list[str]] = {}
+    for column in profile.columns:
+        for hint in column.hints:
+            columns.setdefault(hint, []).append(column.name)
+    for hint, names in columns.items():
+        yield f"{', '.join(names)}: {hint}."
 
 
 def _told(profile: Profile) -> Iterable[str]:
@@ -94,15 +119,6 @@ def _told(profile: Profile) -> Iterable[str]:
     births = [column.name for column in profile.columns if column.kind in _BIRTH and column.role == "quasi-identifying"]
     if ages and births:
         yield f"{births[0]} and {ages[0]} tell each other: keep one of them."
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, which is 0 or 100 only where it is nothing or all."""
-    if share in {0, 1}:
-        return f"{share:.0%}"
-    if not _LEAST <= share <= 1 - _LEAST:
-        return "less than 0.1%" if share < _LEAST else "more than 99.9%"
-    return f"{share:.0%}" if _IN_WHOLES <= share <= 1 - _WORTH_SAYING else f"{share:.1%}"
 
 
 def _listed(names: list[str]) -> str:
