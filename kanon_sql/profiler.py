@@ -146,7 +146,7 @@ def _people(figures: Figures) -> int:
 def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool) -> ColumnProfile:
     return ColumnProfile(
         name=column.name,
-        type=column.type,
+        type=column.kind,
         distinct=figures.distinct,
         nulls=figures.nulls,
         null_share=figures.null_share,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -48,6 +49,11 @@ class Column:
         if self.type.startswith("ENUM"):
             return "text"
         return _FAMILIES.get(self.type, "other")
+
+    @property
+    def kind(self) -> str:
+        """The type without what may be values: members of an ENUM, names of fields; the digits of a DECIMAL stay."""
+        return self.type if self.type.startswith("DECIMAL") else re.split(r"[(\[]", self.type, maxsplit=1)[0]
 
     @property
     def is_numeric(self) -> bool:

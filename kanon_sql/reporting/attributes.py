@@ -44,7 +44,7 @@ def attributes_of(
     attributes = []
     for column in release.prepared.source.columns:
         role, how = _role(release, column)
-        attribute = Attribute(column.name, column.type, role, how)
+        attribute = Attribute(column.name, column.kind, role, how)
         if column in roles.quasi_identifiers:
             counts, labels = distribution_of(
                 released.engine,

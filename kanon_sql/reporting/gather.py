@@ -98,7 +98,7 @@ def _gathered(
             for result, model in zip(verification.models, publication.models, strict=True)
         ),
         attributes=attributes,
-        measures=None if measured is None else measured.measures,
+        measures=None if measured is None else _rounded(measured.measures),
         risk_before=risks[0],
         risk_after=risks[1],
         attacks=attacks,
@@ -112,6 +112,14 @@ def _gathered(
         commands=commands_of(release, published),
         notes=tuple(note for note in (unmeasured,) if note is not None),
     )
+
+
+def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
+    """Return measures with four digits: all that they have would tell what a row that was left out had."""
+    return {
+        name: value if value is None or isinstance(value, int) else float(f"{value:.4g}")
+        for name, value in measures.items()
+    }
 
 
 def _measured(

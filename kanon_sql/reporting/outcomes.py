@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kanon_sql.attacks.background import Background
 from kanon_sql.attacks.homogeneity import Homogeneity
@@ -33,7 +33,20 @@ def attacked(attack: Attack) -> Attacked:
         case _:
             raise TypeError(attack)
     succeeded = None if isinstance(attack, Order) and attack.reason is not None else attack.succeeded
-    return Attacked(attack.name, about, succeeded, found, attack.stopped_by, attack.figures())
+    return Attacked(attack.name, about, succeeded, found, attack.stopped_by, _figures(attack))
+
+
+def _figures(attack: Attack) -> dict[str, Any]:
+    """Return the figures of an attack, without those from which values of the original can be computed.
+
+    How the release goes with every order of the original is a function of who has which value: with names in their
+    order, a few decimals leave one assignment. How many values a sensitive column of the original has tells whether
+    rows that were left out have others.
+    """
+    figures = attack.figures()
+    if isinstance(attack, Order):
+        return {name: figures[name] for name in ("reason", "followed", "rows", "z_limit", "error_probability")}
+    return {name: figure for name, figure in figures.items() if name != "values"}
 
 
 def not_attacked(why: str) -> Attacked:
@@ -62,7 +75,7 @@ def _background(found: Background) -> str:
         f"for {share(rows, found.rows)} after ruling out {counted(ruled_out, 'value')}"
         for ruled_out, rows in found.rows_certain.items()
     ]
-    return f"The value is certain {', '.join(certain)}, of {counted(found.values, 'value')} that the original has."
+    return f"The value is certain {', '.join(certain)}."
 
 
 def _order(found: Order) -> str:
