@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import kanon_sql as kanon
 from kanon_sql.reporting.distribution import Cell, hidden_cells
-from kanon_sql.reporting.figures import FORMATS
+from kanon_sql.reporting.figures import FORMATS, Attribute
+from kanon_sql.reporting.techniques import kind_of_values, technique
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -282,6 +283,115 @@ def test_people_are_counted_where_the_release_counts_them() -> None:
     assert [count.rows_in for count in sex.distribution] == [None, None, None], "six rows of one person are few"
     assert "LONELY" not in "".join(texts(report).values())
     assert "of people, named by" in report.to_html()
+
+
+@pytest.mark.usefixtures("in_tmp")
+@pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
+def test_people_of_several_rows_are_counted_once(algorithm: str) -> None:
+    """12 people, each alone in two towns before: 24 records, and no figure called people is above 12."""
+    rows = [{"person": n, "town": f"T{2 * n + visit}", "sex": "FM"[n % 2]} for n in range(12) for visit in range(2)]
+    pd.DataFrame(rows).to_parquet("visits.parquet")
+    report = kanon.report(
+        "visits.parquet",
+        quasi_identifiers=["town", "sex"],
+        hierarchies={"town": "flat", "sex": "flat"} if algorithm != "mondrian" else None,
+        models=[kanon.KAnonymity(K, entity="person")],
+        algorithm=algorithm,
+    )
+    before, after = report.risk_before, report.risk_after
+    assert (before.people, before.members, before.prosecutor.uniques) == (12, 24, 12)
+    assert (after.counted, after.people, after.prosecutor.uniques) == ("people", 12, 0)
+    (requirement,) = report.requirements
+    assert (report.smallest, after.smallest_class) == (requirement.measured, requirement.measured)
+    for text in (report.to_html(), report.to_markdown()):
+        assert max(int(n.replace(",", "")) for n in re.findall(r"(\d[\d,]*) people", text)) == 12
+        assert "12 people (100.00 %) were alone" in re.sub(r"<[^>]*>|\\\\", "", text).replace("\\", "")
+        assert "People before" not in text
+        assert "Records before" in text
+
+
+def test_an_attack_that_succeeds_is_seen_beside_requirements_that_hold(in_tmp: Path, kanon: Kanon) -> None:
+    """Two classes of ten; in one of them everybody has the same illness, of three. The other column has two values."""
+    rows = [{"sex": "F", "illness": "flu", "smokes": n % 2} for n in range(10)]
+    rows += [{"sex": "M", "illness": ["cough", "gout", "flu"][n % 3], "smokes": n % 2} for n in range(10)]
+    pd.DataFrame(rows).to_csv("table.csv", index=False)
+    options = ["--qi", "sex", "--hierarchy", "sex=flat"]
+    ended = kanon("report", "table.csv", *options, "--sensitive", "illness,smokes", "--out", "report.html")
+    assert ended.code == 0, ended.err
+    page = (in_tmp / "report.html").read_text(encoding="utf-8")
+    assert re.search(r'class="badge warn">.{0,40}</span> Requirements hold; 2 attacks succeed<', page)
+    assert "All requirements hold" not in page
+    assert "(in kanon.toml: l = { illness = 2 } under [privacy])" in page
+    assert "not meaningful</span> the column has only 2 values" in page
+    assert not re.search(r"> (fails|not tried)<", page)
+    assert "background knowledge of illness  --l illness=3 or more" in ended.out
+    found = kanon("report", "table.csv", *options, "--sensitive", "illness", "--rest", "drop", "--format", "json").json
+    stopped_by = {attack["name"]: attack["stopped_by"] for attack in found["attacks"] if attack["succeeded"]}
+    assert stopped_by == {
+        "homogeneity": "--l 2 or more (in kanon.toml: l = 2 under [privacy])",
+        "background knowledge": "--l 3 or more (in kanon.toml: l = 3 under [privacy])",
+    }
+    for remedy in ("l = 3", "l = { illness = 3 }"):
+        (in_tmp / "kanon.toml").write_text(
+            '[columns]\nquasi_identifiers = ["sex"]\nsensitive = ["illness"]\nrest = "drop"\n'
+            '[hierarchies]\nsex = "flat"\n'
+            f"[privacy]\nk = 5\n{remedy}\n"
+        )
+        found = kanon("report", "table.csv", "--policy", "kanon.toml", "--format", "json").json
+        assert not any(attack["succeeded"] for attack in found["attacks"])
+
+
+def test_columns_published_as_they_are_are_counted_by_rows_that_are_alone() -> None:
+    """By hand: two classes of ten. Of amounts ten are alone in F and none in M; a NULL is a value; of grades none."""
+    rows = [{"sex": "F", "amount": float(n), "grade": 1} for n in range(10)]
+    rows += [{"sex": "M", "amount": None if n < 2 else 7.0, "grade": 1} for n in range(10)]
+    report = kanon.report(pd.DataFrame(rows), quasi_identifiers=["sex"], sensitive=["grade"], rest="keep")
+    alone = {attribute.name: attribute.rows_alone for attribute in report.attributes}
+    assert alone == {"sex": None, "amount": 10, "grade": 0}
+    page = re.sub(r"<[^>]*>", "", report.to_html())
+    assert "Nearly unique column published: with the value of amount, 50.00 % of the rows" in page
+    assert "Columns that are published as they are" in page
+
+
+def test_the_release_in_place_of_the_original_is_refused(town: Path, kanon: Kanon) -> None:
+    options = [*DROPPED, "--save-policy", "kanon.toml", "-q"]
+    assert kanon("anonymize", town, "people", *options, "--out", "released.csv").code == 0
+    said = "looks like the release"
+    ended = kanon("report", "released.csv", "--policy", "kanon.toml", "--out", "report.html")
+    assert (ended.code, said in ended.err, "the file that the policy publishes to" in ended.err) == (2, True, True)
+    ended = kanon("report", "released.csv", *DROPPED, "--out", "report.html")
+    assert (ended.code, said in ended.err, "identifying columns of the policy (name)" in ended.err) == (2, True, True)
+    assert "--release" in ended.err
+    pd.DataFrame({"sex": ["*"] * 9, "town": ["A"] * 9}).to_csv("hidden.csv", index=False)
+    ended = kanon("report", "hidden.csv", "--qi", "sex,town", "--out", "report.html")
+    assert (ended.code, "sex has no value but the label *" in ended.err) == (2, True)
+    assert not (town.parent / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("rule", "level", "height", "said"),
+    [
+        ("date:month,quarter,year,decade", 4, 5, "generalized to the decade"),
+        ("mask:right", 3, 5, "the last 3 characters hidden"),
+        ("mask:left:2,4", 2, 3, "the first 4 characters hidden"),
+        ("mask:right:1,2", 1, 3, "the last character hidden"),
+        ("intervals:5,10:top=90", 2, 3, "put into ranges of 10"),
+        ("cut:2,3,letters", 3, 4, "only the first letters kept"),
+        ("cut:2,3,letters", 2, 4, "the last 3 characters left out"),
+        ("round:1,2", 2, 3, "rounded to 100"),
+        ("quantiles:16,8 (bounds chosen by the data)", 2, 3, "put into 8 groups of similar size"),
+        ("prefixes (lengths chosen by the data)", 1, 3, "only the first characters kept"),
+        ("ready:postcode_gb", 1, 3, "put into groups of the ready-made list postcode_gb"),
+        ("streets.csv", 1, 2, "put into groups that a file lists"),
+        ("flat", 1, 1, "hidden: every value is the same label"),
+        ("flat", 0, 1, "not generalized: every value as it was"),
+        ("intervals:5,10", None, 3, "put into ranges, as far as each group needs"),
+    ],
+)
+def test_techniques_are_told_in_words(rule: str, level: int | None, height: int, said: str) -> None:
+    attribute = Attribute("a", "BIGINT", "quasi-identifier", "generalized", rule, height=height, level=level)
+    assert technique(attribute) == said
+    assert kind_of_values(attribute) == "whole number"
 
 
 def test_the_original_by_label_is_told_where_enough_rows_were_left_out() -> None:

@@ -27,7 +27,7 @@ from kanon_sql.risks.assessment import RiskSettings
 from kanon_sql.risks.thresholds import PRESETS, threshold_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 BINS = {"1": 1, "2": 2, "3-4": 4, "5-9": 9, "10-19": 19, "20-49": 49, "50-99": 99, "100+": math.inf}
@@ -44,6 +44,15 @@ def class_sizes(rows: Sequence[tuple[Any, ...]], persons: Sequence[Any] | None) 
     return Counter({row: max(1, len(people)) for row, people in inside.items()})
 
 
+def people_where(
+    rows: Sequence[tuple[Any, ...]], persons: Sequence[Any], small: Callable[[tuple[Any, ...]], bool]
+) -> set[Any]:
+    """Return the distinct people with a row in a small class; a class that names nobody is a person of its own."""
+    named = {row for row, person in zip(rows, persons, strict=True) if person is not None}
+    people = {("named", person) for row, person in zip(rows, persons, strict=True) if person is not None and small(row)}
+    return people | {("nobody", row) for row in rows if row not in named and small(row)}
+
+
 @given(cases(), st.sampled_from(["0.2", "1/3", "0.09", "1", "0.5"]), st.data())
 @settings(max_examples=80)
 def test_all_figures_are_what_counting_says(case: Case, threshold: str, data: st.DataObject) -> None:
@@ -58,17 +67,23 @@ def test_all_figures_are_what_counting_says(case: Case, threshold: str, data: st
     risks = [Fraction(1, size) for size in sizes.values() for _ in range(size)]  # of every member
     assert found.counted == ("rows" if person is None else "people")
     assert (found.members, found.classes) == (members, len(sizes))
+    everybody, alone, exposed = members, sum(n == 1 for n in sizes.values()), sum(risk > above for risk in risks)
+    if case.persons is not None:
+        everybody, alone, exposed = (
+            len(people_where(case.rows, case.persons, small))
+            for small in (lambda _: True, lambda row: sizes[row] == 1, lambda row: Fraction(1, sizes[row]) > above)
+        )
+    assert found.people == (None if person is None else everybody)
     assert found.smallest_class == min(sizes.values(), default=None)
     assert found.journalist is None
     assert found.uniqueness is None
     prosecutor = found.prosecutor
-    assert prosecutor.uniques == sum(size == 1 for size in sizes.values())
-    assert prosecutor.above_threshold == sum(risk > above for risk in risks)
+    assert (prosecutor.uniques, prosecutor.above_threshold) == (alone, exposed)
     if members:
         assert prosecutor.highest == pytest.approx(float(max(risks)))
         assert prosecutor.average == found.marketer == pytest.approx(float(sum(risks) / members))
-        assert prosecutor.share_unique == pytest.approx(prosecutor.uniques / members)
-        assert prosecutor.share_above_threshold == pytest.approx(prosecutor.above_threshold / members)
+        assert prosecutor.share_unique == pytest.approx(alone / everybody)
+        assert prosecutor.share_above_threshold == pytest.approx(exposed / everybody)
     else:
         assert [prosecutor.highest, prosecutor.average, found.marketer, prosecutor.share_unique] == [None] * 4
     least = 0
@@ -90,11 +105,15 @@ def check_subsets(found: Any, case: Case, largest: int) -> None:
     assert len(by_columns) == len(found.found) == len(places)
     for chosen in places:
         one = by_columns[tuple(case.columns[place] for place in chosen)]
-        sizes = class_sizes([tuple(row[place] for place in chosen) for row in case.rows], case.persons)
-        uniques = sum(size == 1 for size in sizes.values())
+        rows = [tuple(row[place] for place in chosen) for row in case.rows]
+        sizes = class_sizes(rows, case.persons)
+        uniques, everybody = sum(size == 1 for size in sizes.values()), sum(sizes.values())
+        if case.persons is not None:
+            uniques = len(people_where(rows, case.persons, lambda row, sizes=sizes: sizes[row] == 1))
+            everybody = len(people_where(rows, case.persons, lambda _: True))
         assert (one.classes, one.uniques) == (len(sizes), uniques)
         assert one.smallest_class == min(sizes.values(), default=None)
-        assert one.share_unique == (pytest.approx(uniques / sum(sizes.values())) if sizes else None)
+        assert one.share_unique == (pytest.approx(uniques / everybody) if sizes else None)
     order = [-one.uniques for one in found.found]
     assert order == sorted(order)
 
@@ -176,6 +195,24 @@ def test_people_are_counted_where_the_table_has_them() -> None:
     found = kanon.risk(frame, quasi_identifiers=["zip"], entity="who", population=everybody)
     assert found.journalist is not None  # classes of 2, 2 and 1 people
     assert found.journalist.average == pytest.approx((1 / 2 + 2 / 2 + 1) / 4)
+
+
+def test_people_are_distinct_however_many_classes_they_are_in() -> None:
+    """By hand: Ann alone in three towns, Bob and Cem in two others together, Bob alone in one more.
+
+    Records: Ann 3, Bob 2, Cem 1. Two of the three people are alone somewhere; none is counted twice.
+    """
+    frame = pd.DataFrame({"town": [1, 2, 3, 3, 4, 4, 5], "who": ["Ann"] * 4 + ["Bob", "Cem", "Bob"]})
+    everybody = pd.DataFrame({"town": [1, 1, 1, 1, 2, 3, 4, 4, 5, 5], "who": range(10)})
+    found = kanon.risk(frame, quasi_identifiers=["town"], entity="who", population=everybody, threshold=0.5)
+    assert (found.members, found.people, found.classes) == (6, 3, 5)
+    assert (found.prosecutor.uniques, found.prosecutor.share_unique) == (2, 2 / 3)
+    assert (found.prosecutor.above_threshold, found.prosecutor.share_above_threshold) == (2, 2 / 3)
+    assert found.prosecutor.average == 5 / 6  # of a record: 4 alone, 2 in a class of two
+    assert (found.subsets.found[0].uniques, found.subsets.found[0].share_unique) == (2, 2 / 3)
+    assert found.journalist is not None  # of 5 classes those of towns 2 and 3 are of one in the population: Ann
+    assert (found.journalist.above_threshold, found.journalist.share_above_threshold) == (1, 1 / 3)
+    assert found.journalist.average == pytest.approx((1 / 4 + 1 + 1 + 2 / 2 + 1 / 2) / 6)
 
 
 def test_values_are_alike_if_they_are_written_alike() -> None:

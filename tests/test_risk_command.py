@@ -63,7 +63,7 @@ def test_before_and_after_side_by_side(clinic_release: Path, kanon: Callable[...
     text = words(ended.out)
     assert "risk original release" in text
     assert "counted 60 people 57 rows" in text
-    assert "people in the population 600 600" in text
+    assert "members of the population 600 600" in text
     assert "none by any, release no row of the table is unique" in text
     assert "age + zip" in text
     found = kanon("measure", clinic_release, "released", *asked, "--format", "json").json["risk"]
@@ -71,6 +71,26 @@ def test_before_and_after_side_by_side(clinic_release: Path, kanon: Callable[...
     assert found["before"]["smallest_class"] == 1
     assert found["after"]["smallest_class"] == 28
     assert [met["met"] for met in found["after"]["thresholds"]] == [True] * 6
+
+
+def test_people_are_people_and_averages_are_of_records(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Ann is alone in three towns and Bob in one; Bob and Cem are together in one more."""
+    rows = ["town,who", "1,Ann", "2,Ann", "3,Ann", "3,Ann", "4,Bob", "4,Cem", "5,Bob"]
+    (in_tmp / "table.csv").write_text("\n".join(rows) + "\n")
+    (in_tmp / "release.csv").write_text("\n".join(["town", *["*"] * 7]) + "\n")
+    ended = kanon("measure", "table.csv", "--qi", "town", "--entity", "who")
+    assert ended.code == 0, ended.err
+    text = words(ended.out)
+    assert "counted 3 people, 6 records" in text
+    assert "average by record 0.8333" in text
+    assert "unique 2 (66.67%)" in text
+    assert "classes records" in text
+    asked = ("--original", "table.csv", "--qi", "town", "--entity", "who", "--hierarchy", "town=flat")
+    ended = kanon("measure", "release.csv", *asked)
+    assert ended.code == 0, ended.err
+    assert "unique 2 people (66.67%) 0 rows (0.00%)" in words(ended.out)
+    found = kanon("measure", "release.csv", *asked, "--format", "json").json["risk"]
+    assert (found["before"]["people"], found["before"]["members"], found["after"]["people"]) == (3, 6, None)
 
 
 def test_the_population_is_a_table_beside_it_or_a_file(

@@ -19,7 +19,17 @@ from kanon_sql.cli.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.output import about, counted, figure, print_json, print_pairs, print_prose, print_sql, visible
+from kanon_sql.cli.output import (
+    about,
+    counted,
+    figure,
+    print_json,
+    print_pairs,
+    print_prose,
+    print_sql,
+    print_text,
+    visible,
+)
 from kanon_sql.cli.output import threshold as written
 from kanon_sql.cli.policy_options import AskedPolicy
 from kanon_sql.cli.report_option import AskedByOption, require_own_file
@@ -86,22 +96,31 @@ def report_command(
 
 
 def _print_reported(report: Report, out: Path | None) -> None:
+    from kanon_sql.reporting.words import measured as measured_in_words
+    from kanon_sql.reporting.words import verb
+
     release = "not published yet" if report.published is None else report.published
     print_prose(f"{visible(report.source)} -> {visible(release)}: {visible(str(out))}")
     pairs = [("rows", f"{report.rows_in:,} in, {report.rows_out:,} out, {report.rows_suppressed:,} suppressed")]
     for found in report.requirements:
         verdict = "holds" if found.holds else "DOES NOT HOLD"
-        measured = "no rows" if found.measured is None else written(found.measured)
+        measured = measured_in_words(found.measured, found.model, people=found.entity is not None)
         asked = f"{found.letter} = {written(found.required)}"
         pairs.append((about(found.model, found.sensitive), f"{asked} {verdict} in the output: {measured}"))
     if report.measures is not None:
         pairs.append(("loss", figure(report.measures["loss"])))
-    succeeded = [attack.name for attack in report.attacks if attack.succeeded]
+    succeeded = report.succeeded
     tried = counted(sum(attack.succeeded is not None for attack in report.attacks), "attack")
     pairs.append(
         (
             "attacks",
-            f"{len(succeeded)} of {tried} succeed: {', '.join(succeeded)}" if succeeded else f"{tried}, none succeeds",
+            f"{len(succeeded)} of {tried} {verb(len(succeeded), 'succeeds')}"
+            if succeeded
+            else f"{tried}, none succeeds",
         )
     )
     print_pairs(pairs)
+    if succeeded:
+        print_text("")
+        print_prose("What stops them:")
+        print_pairs([(about(attack.name, attack.about), attack.stopped_by) for attack in succeeded])

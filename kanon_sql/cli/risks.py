@@ -33,19 +33,23 @@ def print_risks(risk: Risk, before: Risk | None) -> None:
 def _print_figures(risks: Sequence[Risk], names: Sequence[str]) -> None:
     """Print the three suppositions about who is looking, each of a member of the table."""
     above = f"above {risks[0].threshold.risk:.4g}"
+    by_record = " by record" if any(map(_of_records, risks)) else ""
+
+    def part(risk: Risk, members: int, share: float | None) -> str:
+        # Beside people there may be rows of a release that names nobody: then each says what it is.
+        unit = "" if len({found.counted for found in risks}) == 1 else f" {risk.counted}"
+        return _part(members, share, unit)
+
     rows: list[tuple[str, Callable[[Risk], str]]] = [
-        (
-            "counted",
-            lambda risk: counted(risk.members, "row") if risk.counted == "rows" else f"{risk.members:,} people",
-        ),
+        ("counted", _counted),
         ("prosecutor, highest", lambda risk: figure(risk.prosecutor.highest)),
-        ("prosecutor, average", lambda risk: figure(risk.prosecutor.average)),
+        (f"prosecutor, average{by_record}", lambda risk: figure(risk.prosecutor.average)),
         (
             f"prosecutor, {above}",
-            lambda risk: _part(risk.prosecutor.above_threshold, risk.prosecutor.share_above_threshold),
+            lambda risk: part(risk, risk.prosecutor.above_threshold, risk.prosecutor.share_above_threshold),
         ),
-        ("unique", lambda risk: _part(risk.prosecutor.uniques, risk.prosecutor.share_unique)),
-        ("marketer", lambda risk: figure(risk.marketer)),
+        ("unique", lambda risk: part(risk, risk.prosecutor.uniques, risk.prosecutor.share_unique)),
+        (f"marketer{by_record and ','}{by_record}", lambda risk: figure(risk.marketer)),
     ]
     table = [[label, *(value(risk) for risk in risks)] for label, value in rows]
     for place, risk in enumerate(risks):
@@ -53,11 +57,23 @@ def _print_figures(risks: Sequence[Risk], names: Sequence[str]) -> None:
             empty = [""] * len(risks)
             for label, text in (
                 ("journalist, highest", figure(found.highest)),
-                ("journalist, average", figure(found.average)),
-                (f"journalist, {above}", _part(found.above_threshold, found.share_above_threshold)),
+                (f"journalist, average{by_record}", figure(found.average)),
+                (f"journalist, {above}", part(risk, found.above_threshold, found.share_above_threshold)),
             ):
                 table.append([label, *empty[:place], text, *empty[place + 1 :]])
     print_table(["risk", *names], _right(table))
+
+
+def _of_records(risk: Risk) -> bool:
+    """Tell whether somebody is in several classes, so that members of classes are not people."""
+    return risk.people is not None and risk.people != risk.members
+
+
+def _counted(risk: Risk) -> str:
+    if risk.people is None:
+        return counted(risk.members, "row")
+    records = f", {counted(risk.members, 'record')}" if _of_records(risk) else ""
+    return f"{counted(risk.people, 'person', 'people')}{records}"
 
 
 def _print_thresholds(risks: Sequence[Risk], names: Sequence[str]) -> None:
@@ -72,9 +88,10 @@ def _print_thresholds(risks: Sequence[Risk], names: Sequence[str]) -> None:
 
 
 def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:
-    labels = [f"{what}, {name}" for name in names for what in ("classes", "members")]
+    members = ["records" if _of_records(risk) else "members" for risk in risks]
+    labels = [f"{what}, {name}" for name, own in zip(names, members, strict=True) for what in ("classes", own)]
     if len(names) == 1:
-        labels = ["classes", "members"]
+        labels = ["classes", *members]
     most = max((found.members for found in risks[-1].histogram), default=0) or 1
     rows = [
         [
@@ -84,7 +101,8 @@ def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:
         ]
         for place, found in enumerate(risks[0].histogram)
     ]
-    print_table(["size of class", *labels, "members, drawn"], rows, spare=("members, drawn",))
+    drawn = f"{members[-1]}, drawn"
+    print_table(["size of class", *labels, drawn], rows, spare=(drawn,))
 
 
 def _of_bin(risk: Risk, place: int) -> tuple[int, int]:
@@ -131,7 +149,7 @@ def _print_uniqueness(risks: Sequence[Risk], names: Sequence[str]) -> None:
     """Print the estimates of how many are unique in the population, and why one is missing."""
     found = [risk.uniqueness for risk in risks if risk.uniqueness is not None]
     rows = [
-        ["people in the population", *(f"{uniqueness.population:,}" for uniqueness in found)],
+        ["members of the population", *(f"{uniqueness.population:,}" for uniqueness in found)],
         ["share of them in the table", *(f"{uniqueness.sampling_fraction:.4g}" for uniqueness in found)],
     ]
     for name in _ESTIMATORS:
@@ -162,8 +180,8 @@ def _estimate(estimate: Estimate) -> str:
     return f"{estimate.uniques:,.0f} ({estimate.share:.2%})"
 
 
-def _part(members: int, share: float | None) -> str:
-    return f"{members:,}" if share is None else f"{members:,} ({share:.2%})"
+def _part(members: int, share: float | None, unit: str = "") -> str:
+    return f"{members:,}{unit}" if share is None else f"{members:,}{unit} ({share:.2%})"
 
 
 def _right(rows: list[list[str]]) -> list[list[str]]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from kanon_sql import sql
 from kanon_sql.errors import UsageError
+from kanon_sql.identity import written
 from kanon_sql.measurer import quality_against
 from kanon_sql.names import folded
 from kanon_sql.publish import generalized_query, readable_lookups
@@ -15,13 +18,12 @@ from kanon_sql.reporting.distribution import distribution_of, left_out_query
 from kanon_sql.reporting.figures import Attribute
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources import Source
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.measurer import Measured
     from kanon_sql.policy import Policy
+    from kanon_sql.publication import Publication
     from kanon_sql.release import Release
 
 
@@ -41,12 +43,12 @@ def attributes_of(
     hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
     types = {column.name: column for column in publication.published_quasi_identifiers}
     left_out = _left_out(release, released)
-    attributes = []
+    attributes, few_before = [], False
     for column in release.prepared.source.columns:
         role, how = _role(release, column)
         attribute = Attribute(column.name, column.kind, role, how)
         if column in roles.quasi_identifiers:
-            counts, labels = distribution_of(
+            counts, labels, few = distribution_of(
                 released.engine,
                 released.relation,
                 left_out,
@@ -55,6 +57,7 @@ def attributes_of(
                 by_people=roles.entity is not None,
                 complete=release.rows_suppressed == 0,
             )
+            few_before = few_before or few
             attribute = _generalized(attribute, hierarchies[column.name], measured)
             attribute = replace(
                 attribute,
@@ -63,10 +66,18 @@ def attributes_of(
                 distribution=counts,
                 hidden=any(count.rows_in is None for count in counts),
             )
+        if attribute.published == "as it is":
+            attribute = replace(attribute, rows_alone=_rows_alone(released, publication, column))
         attributes.append(attribute)
     if left_out is not None:
         released.engine.run(sql.drop(left_out), "drop the rows that were left out")
-    return tuple(attributes)
+    return tuple(_untold(attribute) if few_before else attribute for attribute in attributes)
+
+
+def _untold(attribute: Attribute) -> Attribute:
+    """Return a column without the numbers of rows that the original has by label."""
+    counts = tuple(replace(count, rows_in=None) for count in attribute.distribution)
+    return replace(attribute, distribution=counts, hidden=bool(counts))
 
 
 def _generalized(attribute: Attribute, hierarchy: Hierarchy, measured: Measured | None) -> Attribute:
@@ -108,6 +119,17 @@ def _left_out(release: Release, released: Source) -> exp.Table | None:
     table = released.engine.temporary_name("kanon_left_out")
     released.engine.run(sql.create_table(table, query, temporary=True), "the rows that were left out")
     return table
+
+
+def _rows_alone(released: Source, publication: Publication, column: Column) -> int:
+    """Return how many rows of the output no other is like, in a column and in the labels of all quasi-identifiers."""
+    alike = [*publication.published_quasi_identifiers, column]
+    groups = [written(sql.column(one.name, "released"), one) for one in alike]
+    sizes = exp.select(sql.named(sql.count_rows(), "n")).from_(sql.aliased(released.relation, "released"))
+    alone = exp.EQ(this=sql.column("n"), expression=sql.literal(1))
+    query = exp.select(sql.where(sql.count_rows(), alone)).from_(sizes.group_by(*groups).subquery("sizes"))
+    (rows,) = released.engine.row(query, f"rows that are alone with {column.name}")
+    return int(rows)
 
 
 def _loss(original: Source, released: Source, policy: Policy, column: Column) -> float | None:

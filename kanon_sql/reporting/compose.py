@@ -15,6 +15,7 @@ from kanon_sql.reporting.compose_origin import limits_section, origin_section, s
 from kanon_sql.reporting.compose_risk import risk_section
 from kanon_sql.reporting.compose_summary import summary_section
 from kanon_sql.reporting.document import Badge, Document, Name
+from kanon_sql.reporting.words import counted, verb
 
 if TYPE_CHECKING:
     from kanon_sql.reporting.figures import Report
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 def document_of(report: Report) -> Document:
     """Return a report as a document."""
-    verdict = Badge("good", "All requirements hold") if report.holds else Badge("bad", "Not all requirements hold")
     about = (
         (Name(report.source),)
         if report.published is None
@@ -31,7 +31,7 @@ def document_of(report: Report) -> Document:
     return Document(
         title="De-identification report",
         about=about,
-        verdict=verdict,
+        verdict=_verdict(report),
         made=f"Made on {report.made_at} by kanon-sql {report.versions['kanon-sql']}",
         sections=(
             summary_section(report),
@@ -45,3 +45,12 @@ def document_of(report: Report) -> Document:
             limits_section(report),
         ),
     )
+
+
+def _verdict(report: Report) -> Badge:
+    """Return what a reader must know first: what holds, and whether an attack succeeded although it does."""
+    if not report.holds:
+        return Badge("bad", "Not all requirements hold")
+    if succeeded := len(report.succeeded):
+        return Badge("warn", f"Requirements hold; {counted(succeeded, 'attack')} {verb(succeeded, 'succeeds')}")
+    return Badge("good", "All requirements hold")

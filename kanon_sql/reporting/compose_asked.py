@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.reporting.compose_summary import what_is_asked
-from kanon_sql.reporting.document import Facts, Heading, Name, Paragraph, Section, Table
+from kanon_sql.reporting.document import Facts, Heading, Name, Paragraph, Section, Small, Table
+from kanon_sql.reporting.techniques import kind_of_values, rule_of, technique
 from kanon_sql.reporting.words import number, percent
 
 if TYPE_CHECKING:
@@ -29,25 +30,19 @@ def asked_section(report: Report) -> Section:
 
 def _roles(report: Report) -> Table:
     rows: list[tuple[Inline, ...]] = [
-        ((Name(attribute.name),), (attribute.type.partition("(")[0],), (attribute.role,), (_technique(attribute),))
+        ((Name(attribute.name),), (kind_of_values(attribute),), (attribute.role,), _technique(attribute))
         for attribute in report.attributes
     ]
     return Table(
-        ("The attributes of the original, their roles, and the de-identification technique for each",),
-        ("Attribute", "Type", "Role", "Technique"),
+        ("The columns (attributes) of the original, what each may give away (role), and what was done to it",),
+        ("Column", "Values", "Role", "What was done"),
         tuple(rows),
     )
 
 
-def _technique(attribute: Attribute) -> str:
-    if attribute.published == "generalized":
-        chosen = ", chosen by its type" if attribute.chosen else ""
-        return f"generalization by {attribute.hierarchy}{chosen}; records suppressed"
-    return {
-        "as pseudonyms": "pseudonymization",
-        "not published": "removed",
-        "as it is": "none: published as it is",
-    }[attribute.published]
+def _technique(attribute: Attribute) -> Inline:
+    rule = rule_of(attribute)
+    return (technique(attribute),) if rule is None else (technique(attribute), " ", Small(f"({rule})"))
 
 
 def _models(report: Report) -> list[tuple[str, Inline]]:
@@ -67,7 +62,7 @@ def _search(report: Report) -> list[tuple[str, Inline]]:
     search = report.search
     limit = search.max_suppressed
     facts: list[tuple[str, Inline]] = [
-        ("Records suppressed", (f"at most {limit if isinstance(limit, str) else percent(limit)}",)),
+        ("Rows that may be left out (suppressed)", (f"at most {limit if isinstance(limit, str) else percent(limit)}",)),
         ("Algorithm", (search.algorithm, _how(report))),
         ("Minimized", (search.measure,)),
         ("Proven", (_proof(report),)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.reporting.document import Bar, Heading, Name, Paragraph, Section, Table
-from kanon_sql.reporting.words import NOTHING, counted, decimals
+from kanon_sql.reporting.words import NOTHING, counted, decimals, verb
 
 if TYPE_CHECKING:
     from kanon_sql.reporting.document import Block, Inline
@@ -45,7 +45,7 @@ def _levels(report: Report) -> Table:
     ]
     return Table(
         ("How far each quasi-identifier was generalized, measured on the output",),
-        ("Attribute", "Level", "Labels", "Loss", ""),
+        ("Column", "Level", "Labels", "Information lost", ""),
         tuple(rows),
         frozenset({2, 3}),
     )
@@ -74,10 +74,11 @@ def _distribution(attribute: Attribute, report: Report) -> list[Block]:
         for count in counts
     ]
     caption: Inline = ("Rows by label of ", Name(attribute.name), ", before and after")
-    blocks: list[Block] = [Table(caption, ("Label", "Before", "After", ""), tuple(rows), frozenset({1, 2}))]
+    blocks: list[Block] = [Table(caption, ("Label", "Rows before", "Rows after", ""), tuple(rows), frozenset({1, 2}))]
     if attribute.hidden and all(count.rows_in is None for count in counts) and report.search.is_of_parts:
+        was = verb(report.rows_suppressed, "was", "were")
         text = "Labels are of several levels here, so that it cannot be said which a row that was left out would have."
-        blocks.append(Paragraph((f"{text} {counted(report.rows_suppressed, 'row')} were left out.",), small=True))
+        blocks.append(Paragraph((f"{text} {counted(report.rows_suppressed, 'row')} {was} left out.",), small=True))
     elif attribute.hidden:
         between = f"between its number after and {report.rows_suppressed:,} more"
         blocks.append(Paragraph((f"A number before that is not told is {between}.",), small=True))

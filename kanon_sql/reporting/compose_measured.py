@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.reporting.document import Bar, Curve, Curves, Facts, Heading, Paragraph, Point, Section, Table
+from kanon_sql.reporting.document import Bar, Curve, Curves, Facts, Folded, Heading, Paragraph, Point, Section, Table
 from kanon_sql.reporting.words import NOTHING, counted, decimals, percent
 
 if TYPE_CHECKING:
     from kanon_sql.reporting.document import Block, Inline
     from kanon_sql.reporting.figures import Report
+    from kanon_sql.risks.assessment import Risk
 
-_MEASURES = {
-    "loss": "loss (LM): share of other values that a cell could have; 0 is the original, 1 says nothing",
-    "precision": "precision: 1 is the original, 0 says nothing",
-    "gcp": "global certainty penalty: 0 is the original, 1 says nothing",
-    "nonuniform_entropy": "non-uniform entropy: 0 is the original, 1 says nothing",
-    "discernibility": "discernibility: the sum of squares of class sizes; lower is better",
-    "average_class_size": "average class size in units of k: 1 is the best there can be",
+_RECORDS = (
+    " Classes are counted in people. A record is what one person has in one class: who has rows in several classes has "
+    "several records."
+)
+
+_FIRST = {"loss": "Information lost: how many other values a cell could have had; 0 is the original, 1 says nothing"}
+_FURTHER = {
+    "precision": "Precision: how few steps values were generalized; 1 is the original, 0 says nothing",
+    "gcp": "Global certainty penalty: the loss, of all columns together; 0 is the original, 1 says nothing",
+    "nonuniform_entropy": "Non-uniform entropy: how hard it is to guess the value; 0 is the original, 1 says nothing",
+    "discernibility": "Discernibility: with how many rows each row is alike, summed up; less is better",
+    "average_class_size": "Average class size: how many times k, on average; 1 is the best there can be",
 }
 
 
@@ -25,11 +31,13 @@ def measured_section(report: Report) -> Section:
     """Return what was measured on the output."""
     share = f" ({percent(report.rows_suppressed / report.rows_in)})" if report.rows_in else ""
     smallest = "none" if report.smallest_class is None else counted(report.smallest_class, "row")
+    if report.counts_people and report.smallest is not None:
+        smallest = f"{counted(report.smallest, 'person', 'people')}; {smallest} in the one with the fewest rows"
     blocks: list[Block] = [
         Facts(
             (
-                ("Rows of the original", (f"{report.rows_in:,}",)),
-                ("Rows of the output", (f"{report.rows_out:,}",)),
+                ("Rows of the original", (_rows(report.rows_in, report.risk_before),)),
+                ("Rows of the output", (_rows(report.rows_out, report.risk_after),)),
                 ("Rows left out (suppressed)", (f"{report.rows_suppressed:,}{share}",)),
                 ("Equivalence classes", (f"{report.classes:,}",)),
                 ("Smallest class", (smallest,)),
@@ -39,27 +47,34 @@ def measured_section(report: Report) -> Section:
         Paragraph(
             (
                 (
-                    "Rows that are alike in all quasi-identifiers form a class. A row in a class of one can be "
+                    "Rows that are alike in all quasi-identifiers form a class. Who is alone in a class can be "
                     "singled out. The filled bar is the release, the outline the original."
                 ),
+                *((_RECORDS,) if report.counts_people else ()),
             )
         ),
         _sizes(report),
     ]
     if report.measures is not None:
-        rows = [
-            ((text,), (decimals(report.measures[name]),)) for name, text in _MEASURES.items() if name in report.measures
-        ]
+        caption = "What the output keeps of the original, measured from its labels"
         blocks += [
             Heading(("Data utility",)),
-            Table(
-                ("What the output keeps of the original, measured from its labels",),
-                ("Measure", "Value"),
-                tuple(rows),
-                frozenset({1}),
+            _utility(caption, _FIRST, report.measures),
+            Folded(
+                "More measures of data utility",
+                _utility("Other measures from the literature", _FURTHER, report.measures),
             ),
         ]
     return Section("measured", "What was measured on the output", tuple(blocks))
+
+
+def _rows(rows: int, risk: Risk) -> str:
+    return f"{rows:,}" if risk.people is None else f"{rows:,}, about {counted(risk.people, 'person', 'people')}"
+
+
+def _utility(caption: str, measures: dict[str, str], found: dict[str, float | None]) -> Table:
+    rows = [((text,), (decimals(found[name]),)) for name, text in measures.items() if name in found]
+    return Table((caption,), ("Measure", "Value"), tuple(rows), frozenset({1}))
 
 
 def _sizes(report: Report) -> Table:
@@ -76,15 +91,15 @@ def _sizes(report: Report) -> Table:
         )
         for was, own in zip(before, after, strict=True)
     ]
-    counted_before, counted_after = report.risk_before.counted, report.risk_after.counted
+    members = "Records" if report.counts_people else "Rows"
     return Table(
         ("Classes by size, in the original and in the output",),
         (
-            "Size",
+            "People in the class" if report.counts_people else "Rows in the class",
             "Classes before",
             "Classes after",
-            f"{counted_before.capitalize()} before",
-            f"{counted_after.capitalize()} after",
+            f"{members} before",
+            f"{members} after",
             "",
         ),
         tuple(rows),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kanon_sql.reporting.compose_summary import stands_out
 from kanon_sql.reporting.document import Badge, Heading, Name, Paragraph, Section, Strong, Table
-from kanon_sql.reporting.words import NOTHING, decimals, number, percent
+from kanon_sql.reporting.words import NOTHING, decimals, members, number, percent, verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,19 +42,26 @@ def risk_section(report: Report) -> Section:
 def _attackers(report: Report) -> Table:
     before, after = report.risk_before, report.risk_after
     threshold = after.threshold
+    of_record = " of a record" if report.counts_people else ""
 
     def of(label: Inline, value_before: str, value_after: str) -> tuple[Inline, ...]:
         return (label, (value_before,), (value_after,))
 
     rows = [
         of(("Prosecutor, highest risk",), _risk(before.prosecutor.highest), _risk(after.prosecutor.highest)),
-        of(("Prosecutor, average risk",), _risk(before.prosecutor.average), _risk(after.prosecutor.average)),
         of(
-            (f"Prosecutor, members above a risk of {threshold.risk:.4g}",),
+            (f"Prosecutor, average risk{of_record}",), _risk(before.prosecutor.average), _risk(after.prosecutor.average)
+        ),
+        of(
+            (f"Prosecutor, {after.counted} above a risk of {threshold.risk:.4g}",),
             _part(before, before.prosecutor.above_threshold),
             _part(after, after.prosecutor.above_threshold),
         ),
-        of(("Marketer, share found if all are guessed",), _risk(before.marketer), _risk(after.marketer)),
+        of(
+            (f"Marketer, share{' of records' if report.counts_people else ''} found if all are guessed",),
+            _risk(before.marketer),
+            _risk(after.marketer),
+        ),
     ]
     population = next((found for found in report.requirements if found.model == "k-map"), None)
     if population is not None and population.measured:
@@ -78,20 +86,21 @@ def _journalist(report: Report) -> Inline:
 
 def _singling_out(report: Report) -> list[Block]:
     before, after = report.risk_before, report.risk_after
-    uniques = after.prosecutor.uniques
+    uniques, uniques_before = after.prosecutor.uniques, before.prosecutor.uniques
+    of_smallest = members(after.smallest_class or 0, people=report.counts_people)
     if not after.members:
         verdict: Inline = ("The release has no rows.",)
     elif uniques:
         verdict = (
             Badge("bad", "possible"),
-            f" {_part(after, uniques)} are alone in their class: whoever knows the quasi-identifiers finds them.",
+            f" {_part(after, uniques)} {_are_alone(after, uniques)}: whoever knows the quasi-identifiers finds them.",
         )
     else:
         verdict = (
             Badge("good", "not by the quasi-identifiers"),
             (
-                f" Nobody is alone in a class: the smallest has {number(after.smallest_class)} {after.counted}. In "
-                f"the original, {_part(before, before.prosecutor.uniques)} were alone."
+                f" Nobody is alone in a class: the smallest has {of_smallest}. In the original, "
+                f"{_part(before, uniques_before)} {_were_alone(before, uniques_before)}."
             ),
         )
     blocks: list[Block] = [Paragraph(verdict)]
@@ -109,22 +118,73 @@ def _singling_out(report: Report) -> list[Block]:
         ]
         blocks.append(
             Table(
-                ("Who knows some of the quasi-identifiers only: those that singled out most in the original",),
+                (
+                    (
+                        "Who knows some of the quasi-identifiers only: those that singled out most in the original, "
+                        f"counted in {after.counted}"
+                    ),
+                ),
                 ("Known", "Alone before", "Alone after", "Smallest class after"),
                 tuple(rows),
                 frozenset({1, 2, 3}),
             )
         )
-    return blocks
+    return [*blocks, *_published_as_they_are(report)]
+
+
+def _published_as_they_are(report: Report) -> list[Block]:
+    """Return with how many rows each column stands out that the requirements do not look at."""
+    kept = [attribute for attribute in report.attributes if attribute.rows_alone is not None]
+    if not kept or not report.rows_out:
+        return []
+    rows: list[tuple[Inline, ...]] = [
+        (
+            (Name(attribute.name),),
+            (attribute.role,),
+            (f"{attribute.rows_alone:,}",),
+            (percent((attribute.rows_alone or 0) / report.rows_out),),
+            (Badge("warn", "many") if stands_out(attribute, report) else NOTHING,),
+        )
+        for attribute in kept
+    ]
+    text = (
+        "These columns are not generalized. Who knows the value of one of them besides the quasi-identifiers may find "
+        "a row that no other is like: exact amounts, times or rare values single people out. The requirements do not "
+        "look at them."
+    )
+    return [
+        Heading(("Columns that are published as they are",)),
+        Paragraph((text,)),
+        Table(
+            ("Rows of the release that are like no other in the labels of the quasi-identifiers and this column",),
+            ("Column", "Role", "Rows alone", "Share", "More than a third"),
+            tuple(rows),
+            frozenset({2, 3}),
+        ),
+    ]
+
+
+def _are_alone(risk: Risk, number: int) -> str:
+    return verb(number, "is", "are") + _where(risk)
+
+
+def _were_alone(risk: Risk, number: int) -> str:
+    return verb(number, "was", "were") + _where(risk)
+
+
+def _where(risk: Risk) -> str:
+    return " alone in a class" if risk.people is not None else " alone"
 
 
 def _linkability(report: Report, attacks: Sequence[Attacked]) -> list[Block]:
+    people = report.counts_people
     blocks: list[Block] = [
         Paragraph(
             (
                 (
                     "Can records about a person be linked, in this release, with the original, or with another one? "
                     "The attacker here has every quasi-identifier of every row of the original."
+                    + (" Attacks are counted in rows: the release does not name people." if people else "")
                 ),
             )
         ),
@@ -168,7 +228,7 @@ def _inference(report: Report, attacks: Sequence[Attacked]) -> list[Block]:
         ]
     text = "Can the value of a sensitive attribute be told of a person, without telling which row is hers?"
     if not attacks:
-        return [Paragraph((text,)), Paragraph(("No attack could be tried.",))]
+        return [Paragraph((text,)), Paragraph(("No attack could be tested.",))]
     return [Paragraph((text,)), _attacks("Attacks that infer a sensitive attribute", attacks)]
 
 
@@ -178,24 +238,26 @@ def _attacks(caption: str, attacks: Sequence[Attacked]) -> Table:
         name: list[Part] = [attack.name]
         if attack.about is not None:
             name += [" of ", Name(attack.about)]
-        badge = {
-            True: Badge("bad", "succeeds"),
-            False: Badge("good", "fails"),
-            None: Badge("neutral", "not tried"),
-        }[attack.succeeded]
         stops = f"It would be stopped by {attack.stopped_by}." if attack.succeeded else ""
-        rows.append((tuple(name), (badge,), (f"{attack.found} {stops}".strip(),)))
+        rows.append((tuple(name), _outcome(attack), (f"{attack.found} {stops}".strip(),)))
     return Table((caption,), ("Attack", "Outcome", "What it found"), tuple(rows))
+
+
+def _outcome(attack: Attacked) -> Inline:
+    if attack.meaningless is not None:
+        return (Badge("neutral", "not meaningful"), f" {attack.meaningless}")
+    if attack.succeeded is None:
+        return (Badge("neutral", "not tested"),)
+    return (Badge("bad", "succeeds") if attack.succeeded else Badge("good", "stopped"),)
 
 
 def _risk(value: float | None) -> str:
     return NOTHING if value is None else decimals(float(value))
 
 
-def _part(risk: Risk, members: int) -> str:
-    share = f" ({percent(members / risk.members)})" if risk.members else ""
-    noun = "people" if risk.counted == "people" else "row" if members == 1 else "rows"
-    return f"{members:,} {noun}{share}"
+def _part(risk: Risk, found: int) -> str:
+    share = f" ({percent(found / risk.everybody)})" if risk.everybody else ""
+    return f"{members(found, people=risk.people is not None)}{share}"
 
 
 def _joined(names: Sequence[str]) -> Inline:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.reporting.document import Badge, Facts, Figures, Heading, Name, Paragraph, Section, Strong, Table
-from kanon_sql.reporting.words import NOTHING, counted, decimals, number, percent
+from kanon_sql.reporting.words import NOTHING, counted, decimals, measured, members, number, percent, verb
 
 if TYPE_CHECKING:
     from kanon_sql.reporting.document import Block, Inline, Part
-    from kanon_sql.reporting.figures import Report, Requirement
+    from kanon_sql.reporting.figures import Attribute, Report, Requirement
+
+_MANY = 3
+"""One row in so many is alone: from there on a column is warned of."""
 
 
 def summary_section(report: Report) -> Section:
@@ -20,7 +23,10 @@ def summary_section(report: Report) -> Section:
                 ("rows in", f"{report.rows_in:,}"),
                 ("rows out", f"{report.rows_out:,}"),
                 ("left out", percent(report.rows_suppressed / report.rows_in) if report.rows_in else "0 %"),
-                ("smallest class", "none" if report.smallest_class is None else f"{report.smallest_class:,}"),
+                (
+                    f"{'people' if report.counts_people else 'rows'} in the smallest class",
+                    "none" if report.smallest is None else f"{report.smallest:,}",
+                ),
                 ("information lost", _loss(report)),
             )
         ),
@@ -28,6 +34,7 @@ def summary_section(report: Report) -> Section:
         Heading(("Verdict",)),
         _requirements(report),
         Paragraph(_attack_verdict(report)),
+        *_published_as_they_are(report),
         Facts(
             (
                 ("Asked by", (report.asked_by or "not named",)),
@@ -59,20 +66,25 @@ def _handed_in(report: Report) -> list[Block]:
     removed = [attribute for attribute in report.attributes if attribute.published == "not published"]
     kept = [attribute for attribute in report.attributes if attribute.published == "as it is"]
     came_in: list[Part] = [
-        f"The original has {counted(report.rows_in, 'row')} and {counted(len(report.attributes), 'column')}. "
+        (
+            f"The original has {counted(report.rows_in, 'row')}{_about(report)} and "
+            f"{counted(len(report.attributes), 'column')}. "
+        )
     ]
     if removed:
         came_in += [f"{'One of them is' if len(removed) == 1 else f'{len(removed):,} of them are'} not published. "]
-    came_in += [f"{counted(len(quasi), 'column')} could tell, together, whom a row is about: "]
+    together = ", together," if len(quasi) > 1 else ""
+    came_in += [f"{counted(len(quasi), 'column')} could tell{together} whom a row is about: "]
     came_in += _listed([attribute.name for attribute in quasi])
     came_in += [
         (
-            ". Their values were generalized: replaced by coarser ones, until every row is like enough others in all "
-            "of them. "
+            f". {'Their' if len(quasi) > 1 else 'Its'} values were generalized: replaced by coarser ones, until every "
+            f"row is like enough others{' in all of them' if len(quasi) > 1 else ''}. "
         )
     ]
     if report.rows_suppressed:
-        came_in += [f"{counted(report.rows_suppressed, 'row')} that would still stand out were left out."]
+        left_out = report.rows_suppressed
+        came_in += [f"{counted(left_out, 'row')} that would still stand out {verb(left_out, 'was', 'were')} left out."]
     elif report.rows_in:
         came_in += ["No row was left out."]
     comes_out: list[Part] = [
@@ -81,14 +93,18 @@ def _handed_in(report: Report) -> list[Block]:
             "are alike in these columns (equivalence classes). "
         )
     ]
-    if report.smallest_class == 1:
+    if report.smallest == 1 and report.counts_people:
+        comes_out += ["Some groups are of one person: whoever knows these columns of her finds her rows. "]
+    elif report.smallest == 1:
         comes_out += ["Some rows are like no other: whoever knows these columns of such a person finds her row. "]
-    elif report.smallest_class is not None:
-        smallest = counted(report.smallest_class, "row")
+    elif report.smallest is not None:
+        smallest = members(report.smallest, people=report.counts_people)
+        finds = f"the rows of at least {smallest}" if report.counts_people else f"at least {smallest}"
+        which = "who of them she is" if report.counts_people else "which of them is hers"
         comes_out += [
             (
-                f"The smallest has {smallest}: whoever knows these columns of a person who is in the release finds at "
-                f"least {smallest}, and cannot tell which of them is hers. "
+                f"The smallest has {smallest}: whoever knows these columns of a person who is in the release finds "
+                f"{finds}, and cannot tell {which}. "
             )
         ]
     if kept:
@@ -125,14 +141,13 @@ def _requirements(report: Report) -> Table:
     rows: list[tuple[Inline, ...]] = []
     for requirement in report.requirements:
         badge = Badge("good", "holds") if requirement.holds else Badge("bad", "does not hold")
-        unit = "" if requirement.model != "k-anonymity" else " people" if requirement.entity else " rows"
-        measured = "no rows" if requirement.measured is None else f"{number(requirement.measured)}{unit}"
+        found = measured(requirement.measured, requirement.model, people=requirement.entity is not None)
         rows.append(
             (
                 what_is_asked(requirement),
                 (badge,),
                 (f"{requirement.letter} = {number(requirement.required)}",),
-                (measured,),
+                (found,),
             )
         )
     return Table(
@@ -143,24 +158,69 @@ def _requirements(report: Report) -> Table:
 
 
 def _attack_verdict(report: Report) -> Inline:
-    succeeded = [attack for attack in report.attacks if attack.succeeded]
+    succeeded = report.succeeded
     tried = [attack for attack in report.attacks if attack.succeeded is not None]
     if not tried:
-        return ("No attack could be tried; see the risk of re-identification below.",)
+        return ("No attack could be tested; see the risk of re-identification below.",)
     if not succeeded:
         return (
-            f"{counted(len(tried), 'attack')} were tried on the release with the original in hand; none succeeded.",
+            (
+                f"{counted(len(tried), 'attack')} {verb(len(tried), 'was', 'were')} tested on the release with the "
+                "original in hand; none succeeded."
+            ),
         )
     names: list[Part] = []
     for place, attack in enumerate(succeeded):
         names += [", "] if place else []
         names += [attack.name, *((" of ", Name(attack.about)) if attack.about else ())]
     return (
-        Strong(f"{len(succeeded)} of {counted(len(tried), 'attack')} succeeded"),
+        Badge("warn" if report.holds else "bad", f"{len(succeeded)} of {counted(len(tried), 'attack')} succeeded"),
         " with the original in hand: ",
         *names,
         ". What was asked does not promise to stop them; what would is said under the risk of re-identification.",
     )
+
+
+def _about(report: Report) -> str:
+    people = report.risk_before.people
+    return "" if people is None else f" about {counted(people, 'person', 'people')}"
+
+
+def _published_as_they_are(report: Report) -> list[Block]:
+    """Return a warning of columns with which many rows of the release are like no other."""
+    found = [attribute for attribute in report.attributes if stands_out(attribute, report)]
+    if not found:
+        return []
+    text = (
+        ": with the value of "
+        if len(found) == 1
+        else ": more than a third of the rows of the release are like no other with the value of one of these columns, "
+    )
+    names = _listed([attribute.name for attribute in found])
+    if len(found) == 1:
+        share = percent((found[0].rows_alone or 0) / report.rows_out)
+        rest = f", {share} of the rows of the release are like no other. "
+    else:
+        rest = ". "
+    return [
+        Paragraph(
+            (
+                Badge("warn", f"Nearly unique {'column' if len(found) == 1 else 'columns'} published"),
+                text,
+                *names,
+                rest,
+                (
+                    "The requirements do not look at that: who knows such a value of a person finds her row. "
+                    f"Leave {'it' if len(found) == 1 else 'them'} out, or round or generalize as quasi-identifiers."
+                ),
+            )
+        )
+    ]
+
+
+def stands_out(attribute: Attribute, report: Report) -> bool:
+    """Tell whether more than a third of the rows of the output are like no other with the value of a column."""
+    return attribute.rows_alone is not None and attribute.rows_alone * _MANY > report.rows_out
 
 
 def _listed(names: list[str]) -> list[Part]:

@@ -1,11 +1,9 @@
 """Rows by label, in the output and before, so that no small number of the original's rows can be found.
 
 What the output has is in the output, and is no secret. What the original has more are rows that were left out: few
-people who stand out. How many of them have a label is told if it is k or more, and only if no smaller number can be
-found by subtraction from their total, which is known:
-
-1. where some label has fewer than k of the rows left out, and some, it is hidden, and so is every label without any;
-2. as long as the hidden ones are one alone, or together fewer than k, the smallest that is told is hidden too.
+people who stand out. How many of them have a label is told if in every column every label has none of them, or k or
+more; else of no label of any column. All or nothing: numbers that are hidden one by one can be computed from those that
+are told, from other columns that follow from this one, and from the rule by which they were chosen.
 
 Rows left out whose label is not in the output are counted together, without their label. Labels of fewer than k rows of
 the output, and those beyond the first 20, are counted together too. Where people are counted, k is people.
@@ -53,29 +51,15 @@ class Cell:
         return Cell(self.rows + other.rows, max(self.people, other.people))
 
 
-def hidden_cells(cells: Sequence[Cell], k: int, *, by_people: bool = False) -> list[bool]:
-    """Return which numbers of rows left out are not told.
+def has_few(cells: Sequence[Cell], k: int, *, by_people: bool = False) -> bool:
+    """Tell whether some rows that were left out and have a label in common are few.
 
     Args:
-        cells: all rows that were left out.
-        k: fewer than this are few.
+        cells: all rows that were left out, by label.
+        k: fewer than this are few; none is not.
         by_people: whether people are counted.
     """
-
-    def members(cell: Cell) -> int:
-        return cell.people if by_people else cell.rows
-
-    few = [0 < members(cell) < k for cell in cells]
-    if not any(few):
-        return [False] * len(cells)
-    hidden = [is_few or cell.rows == 0 for is_few, cell in zip(few, cells, strict=True)]
-    smallest_first = sorted(range(len(cells)), key=lambda place: (members(cells[place]), place))
-    for place in smallest_first:
-        together = sum((cell for cell, is_hidden in zip(cells, hidden, strict=True) if is_hidden), Cell())
-        if members(together) >= k and sum(hidden) > 1:
-            break
-        hidden[place] = True
-    return hidden
+    return any(0 < (cell.people if by_people else cell.rows) < k for cell in cells)
 
 
 def distribution_of(
@@ -87,8 +71,8 @@ def distribution_of(
     *,
     by_people: bool,
     complete: bool,
-) -> tuple[tuple[LabelCount, ...], int]:
-    """Return rows by label of a published quasi-identifier, and how many labels it has.
+) -> tuple[tuple[LabelCount, ...], int, bool]:
+    """Return rows by label of a published quasi-identifier, how many labels it has, and whether some were few before.
 
     Args:
         engine: holds the tables.
@@ -111,7 +95,7 @@ def distribution_of(
         counts = [LabelCount("label", label, rows, rows if complete else None) for label, rows in shown]
         if len(shown) < len(found):
             counts.append(LabelCount("others", None, others, others if complete else None))
-        return tuple(counts), len(found)
+        return tuple(counts), len(found), False
     cells = _left_out_cells(engine, released, left_out, column, [label for label, _ in shown], by_people=by_people)
     outs = [*(rows for _, rows in shown), others, 0]
     labels = [*(label for label, _ in shown), None, None]
@@ -119,12 +103,9 @@ def distribution_of(
     kinds += ["others", "left out"]
     # Where no label is counted with others, everybody knows that none was left out there.
     told = [place for place, kind in enumerate(kinds) if kind != "others" or len(shown) < len(found)]
-    hidden = hidden_cells([cells[place] for place in told], k, by_people=by_people)
-    counts = [
-        LabelCount(kinds[place], labels[place], outs[place], None if is_hidden else outs[place] + cells[place].rows)
-        for place, is_hidden in zip(told, hidden, strict=True)
-    ]
-    return tuple(counts if any(cell.rows for cell in cells) else counts[:-1]), len(found)
+    counts = [LabelCount(kinds[place], labels[place], outs[place], outs[place] + cells[place].rows) for place in told]
+    few = has_few([cells[place] for place in told], k, by_people=by_people)
+    return tuple(counts if any(cell.rows for cell in cells) else counts[:-1]), len(found), few
 
 
 def left_out_query(

@@ -21,6 +21,13 @@ class Strong:
 
 
 @dataclass(frozen=True)
+class Small:
+    """What is said beside the point, for who wants to know exactly."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Code:
     """What is typed."""
 
@@ -31,7 +38,7 @@ class Code:
 class Badge:
     """A verdict in a word or two."""
 
-    kind: Literal["good", "bad", "neutral"]
+    kind: Literal["good", "warn", "bad", "neutral"]
     text: str
 
 
@@ -48,7 +55,7 @@ class Bar:
     before: float | None = None
 
 
-Part = str | Name | Strong | Code | Badge | Bar
+Part = str | Name | Strong | Small | Code | Badge | Bar
 Inline = tuple[Part, ...]
 
 
@@ -148,7 +155,15 @@ class Heading:
     text: Inline
 
 
-Block = Paragraph | Listed | Figures | Facts | Table | Curves | Script | Heading
+@dataclass(frozen=True)
+class Folded:
+    """A table that few need, folded away until somebody wants it."""
+
+    summary: str
+    table: Table
+
+
+Block = Paragraph | Listed | Figures | Facts | Table | Curves | Script | Heading | Folded
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ class Attribute:
         loss: what was measured of this column alone, 0 to 1; None where that cannot be.
         distribution: rows by label.
         hidden: whether the original's rows by label are not told, or not all of them.
+        rows_alone: of a column that is published as it is, rows of the output that no other row is like in it and in
+            the labels of all quasi-identifiers; None of other columns.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Attribute:
     loss: float | None = None
     distribution: tuple[LabelCount, ...] = ()
     hidden: bool = False
+    rows_alone: int | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class Attacked:
         found: what it found, in words.
         stopped_by: what would stop it.
         figures: what it found.
+        meaningless: why its outcome says nothing about the release; None where it does.
     """
 
     name: str
@@ -113,6 +117,7 @@ class Attacked:
     found: str
     stopped_by: str
     figures: dict[str, Any]
+    meaningless: str | None = None
 
 
 @dataclass(frozen=True)
@@ -248,6 +253,21 @@ class Report:
     def holds(self) -> bool:
         """Whether the output satisfies everything that was asked."""
         return all(requirement.holds for requirement in self.requirements)
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether the members of classes are people: where the original says who each row is about."""
+        return self.risk_after.people is not None
+
+    @property
+    def smallest(self) -> int | None:
+        """Members of the smallest class: people where they are counted, otherwise rows."""
+        return self.risk_after.smallest_class if self.counts_people else self.smallest_class
+
+    @property
+    def succeeded(self) -> tuple[Attacked, ...]:
+        """The attacks that succeeded."""
+        return tuple(attack for attack in self.attacks if attack.succeeded)
 
     @property
     def quasi_identifiers(self) -> tuple[Attribute, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kanon_sql.assessor import risk_of
 from kanon_sql.attacker import attack_release
+from kanon_sql.attacks.homogeneity import Homogeneity
 from kanon_sql.comparison import compare
 from kanon_sql.engine.sources import Source
 from kanon_sql.errors import UsageError, VerificationError
@@ -17,9 +19,9 @@ from kanon_sql.recoding import Local, Multidimensional
 from kanon_sql.reporting.attributes import attributes_of
 from kanon_sql.reporting.figures import Attacked, CurvePoint, Pseudonymized, Report, Requirement, Search
 from kanon_sql.reporting.outcomes import attacked, not_attacked
-from kanon_sql.reporting.proof import made, require_same_rows
+from kanon_sql.reporting.proof import Made, made, require_same_rows
 from kanon_sql.reporting.provenance import Published, commands_of, fingerprints_of, policy_of, sql_of, versions
-from kanon_sql.risks.assessment import RiskSettings
+from kanon_sql.risks.assessment import RiskSettings, assess
 
 if TYPE_CHECKING:
     from kanon_sql.class_check import Verification
@@ -55,31 +57,34 @@ def report_of(
     source = release.prepared.source
     source.require_rows()
     progress(Progress("Making the release"))
-    with made(release) as (rows, verification):
+    with made(release) as of_release:
         if published is not None and published.source is not None:
             progress(Progress("Comparing with what was published"))
-            require_same_rows(release, rows, published.source)
-        released = Source(source.engine, rows, f"the release of {source.name}")
+            require_same_rows(release, of_release.rows, published.source)
+        released = Source(source.engine, of_release.rows, f"the release of {source.name}")
         handed_out = released if published is None or published.source is None else published.source
-        return _gathered(release, published, verification, released, handed_out, asked_by, progress)
+        return _gathered(release, published, of_release, released, handed_out, asked_by, progress)
 
 
 def _gathered(
     release: Release,
     published: Published | None,
-    verification: Verification,
+    of_release: Made,
     released: Source,
     handed_out: Source,
     asked_by: str | None,
     progress: Listener,
 ) -> Report:
     policy, original, publication = release.policy, release.prepared.source, release.publication
+    verification = of_release.verification
     k = policy.k if policy.k > 1 else _FEW
     measured, unmeasured = _measured(original, handed_out, policy, progress)
-    risks = _risks(original, handed_out, policy, measured)
+    risks = _risks(release, of_release, handed_out, measured)
     attacks = _attacks(original, handed_out, policy, progress)
     progress(Progress("Attributes one by one"))
     attributes = attributes_of(release, released, handed_out, measured, k)
+    if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
+        risks = (_of_several_columns(risks[0]), _of_several_columns(risks[1]))
     rows_in = release.rows_in
     return Report(
         made_at=dt.datetime.now(tz=dt.UTC).date().isoformat(),
@@ -132,10 +137,24 @@ def _measured(
         return None, f"How much of the original the output keeps could not be measured: {error}"
 
 
-def _risks(original: Source, released: Source, policy: Policy, measured: Measured | None) -> tuple[Risk, Risk]:
-    if measured is not None and measured.risk_before is not None:
-        return measured.risk_before, measured.risk
-    return risk_of(original, policy, RiskSettings()), risk_of(released, policy, RiskSettings())
+def _risks(release: Release, of_release: Made, handed_out: Source, measured: Measured | None) -> tuple[Risk, Risk]:
+    """Return the risk of the original and of the release; both of people where people are counted."""
+    original, policy, asked = release.prepared.source, release.policy, RiskSettings()
+    before = None if measured is None else measured.risk_before
+    if before is None:
+        before = risk_of(original, policy, asked)
+    publication, entity = release.publication, release.publication.roles.entity
+    if of_release.people is not None and entity is not None:
+        person = replace(entity, name=publication.entity_name)
+        columns = publication.published_quasi_identifiers
+        return before, assess(original.engine, of_release.people, columns, asked, entity=person)
+    return before, risk_of(handed_out, policy, asked) if measured is None else measured.risk
+
+
+def _of_several_columns(risk: Risk) -> Risk:
+    """Return a risk without what is known of single columns."""
+    found = tuple(subset for subset in risk.subsets.found if len(subset.columns) > 1)
+    return replace(risk, subsets=replace(risk.subsets, found=found))
 
 
 def _attacks(original: Source, released: Source, policy: Policy, progress: Listener) -> tuple[Attacked, ...]:
@@ -143,7 +162,8 @@ def _attacks(original: Source, released: Source, policy: Policy, progress: Liste
         found = attack_release(original, released, [], policy, progress=progress)
     except UsageError as error:
         return (not_attacked(str(error)),)
-    return tuple(attacked(attack) for attack in found.attacks)
+    sensitive = {attack.column for attack in found.attacks if isinstance(attack, Homogeneity)}
+    return tuple(attacked(attack, only_sensitive=len(sensitive) == 1) for attack in found.attacks)
 
 
 def _curve(release: Release, progress: Listener) -> tuple[CurvePoint, ...]:

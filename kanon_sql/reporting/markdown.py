@@ -12,11 +12,13 @@ from kanon_sql.reporting.document import (
     Curves,
     Facts,
     Figures,
+    Folded,
     Heading,
     Listed,
     Name,
     Paragraph,
     Script,
+    Small,
     Strong,
     Table,
 )
@@ -56,6 +58,8 @@ def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind of block
             return _table(block)
         case Curves():
             return ""  # the table below them has the same figures
+        case Folded():
+            return _table(block.table)
         case Script():
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
             lines = "\n".join(shown(line.expandtabs()) for line in block.text.rstrip("\n").split("\n"))
@@ -86,7 +90,7 @@ def _part(part: Part) -> str:
     match part:
         case str():
             return _text(part)
-        case Name():
+        case Name() | Small():
             return _text(part.text)
         case Strong():
             return f"**{_text(part.text.strip())}** "

@@ -10,30 +10,40 @@ from kanon_sql.attacks.joint import Joint
 from kanon_sql.attacks.linkage import Linkage
 from kanon_sql.attacks.order import Order
 from kanon_sql.reporting.figures import Attacked
+from kanon_sql.reporting.remedies import remedy
 from kanon_sql.reporting.words import counted, share
 
 if TYPE_CHECKING:
     from kanon_sql.attacks.base import Attack
 
 
-def attacked(attack: Attack) -> Attacked:
-    """Return the outcome of an attack for a report."""
-    about = None
+def attacked(attack: Attack, *, only_sensitive: bool = True) -> Attacked:
+    """Return the outcome of an attack for a report.
+
+    Args:
+        attack: the attack.
+        only_sensitive: whether no more than one column is called sensitive.
+    """
+    about, meaningless = None, None
     match attack:
         case Linkage():
             found = _linkage(attack)
         case Homogeneity():
             found, about = _homogeneity(attack), attack.column
         case Background():
-            found, about = _background(attack), attack.column
+            found, about, meaningless = _background(attack), attack.column, _meaningless(attack)
+            if meaningless is not None:
+                found = "Who can rule out all values but one knows the last, with or without a release."
         case Order():
             found = _order(attack)
         case Joint():
             found, about = _joint(attack), attack.other
         case _:
             raise TypeError(attack)
-    succeeded = None if isinstance(attack, Order) and attack.reason is not None else attack.succeeded
-    return Attacked(attack.name, about, succeeded, found, attack.stopped_by, _figures(attack))
+    untested = meaningless is not None or (isinstance(attack, Order) and attack.reason is not None)
+    succeeded = None if untested else attack.succeeded
+    stopped_by = remedy(attack, only_sensitive=only_sensitive)
+    return Attacked(attack.name, about, succeeded, found, stopped_by, _figures(attack), meaningless)
 
 
 def _figures(attack: Attack) -> dict[str, Any]:
@@ -51,7 +61,14 @@ def _figures(attack: Attack) -> dict[str, Any]:
 
 def not_attacked(why: str) -> Attacked:
     """Return that labels could not be read, so that nobody was attacked."""
-    return Attacked("all attacks", None, None, f"Could not be tried: {why}", "", {})
+    return Attacked("all attacks", None, None, f"Could not be tested: {why}", "", {})
+
+
+def _meaningless(found: Background) -> str | None:
+    """Return why ruling out values says nothing: the column has no more of them than are left after it."""
+    if found.values > min(found.rows_certain) + 1:
+        return None
+    return f"the column has only {counted(found.values, 'value')}" if found.values else "the column has no values"
 
 
 def _linkage(found: Linkage) -> str:
@@ -80,7 +97,7 @@ def _background(found: Background) -> str:
 
 def _order(found: Order) -> str:
     if found.reason is not None:
-        return f"Not tried: {found.reason}."
+        return f"Not tested: {found.reason}."
     if found.succeeded:
         return f"The rows follow {counted(len(found.followed), 'order')} of the original: {', '.join(found.followed)}."
     return f"The rows follow none of {counted(len(found.orders), 'order')} of the original."

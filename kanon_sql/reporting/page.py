@@ -15,11 +15,13 @@ from kanon_sql.reporting.document import (
     Curves,
     Facts,
     Figures,
+    Folded,
     Heading,
     Listed,
     Name,
     Paragraph,
     Script,
+    Small,
     Strong,
     Table,
 )
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from kanon_sql.reporting.document import Block, Document, Inline, Part, Section
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-_MARKS = {"good": "✓", "bad": "✗", "neutral": "\N{EN DASH}"}
+_MARKS = {"good": "✓", "warn": "!", "bad": "✗", "neutral": "\N{EN DASH}"}
 
 
 def page_of(document: Document) -> str:
@@ -94,6 +96,8 @@ def _block(block: Block, anchor: str) -> str:  # noqa: PLR0911 - one for each ki
         case Curves():
             curves = "".join(curve(found, f"{anchor}-{place}") for place, found in enumerate(block.curves))
             return f'<div class="curves">{curves}</div>'
+        case Folded():
+            return f"<details><summary>{_text(block.summary)}</summary>{_table(block.table, anchor)}</details>"
         case Script():
             name = _text(block.summary)
             text = f'<pre tabindex="0" role="region" aria-label="{name}"><code>{_lines(block.text)}</code></pre>'
@@ -128,7 +132,7 @@ def _inline(text: Inline) -> str:
     return "".join(map(_part, text))
 
 
-def _part(part: Part) -> str:
+def _part(part: Part) -> str:  # noqa: PLR0911 - one for each kind of part
     match part:
         case str():
             return _text(part)
@@ -136,6 +140,8 @@ def _part(part: Part) -> str:
             return f'<bdi class="name">{_text(part.text)}</bdi>'
         case Strong():
             return f"<strong>{_text(part.text)}</strong>"
+        case Small():
+            return f'<span class="small">{_text(part.text)}</span>'
         case Code():
             return f"<code>{_text(part.text)}</code>"
         case Badge():

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.destinations import forget_recoding, recode, verified
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
-from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.publish import generalized_query, readable_lookups, release_query
 from kanon_sql.reporting.same_rows import as_texts, differences, require_like_pseudonyms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlglot import exp
+    from collections.abc import Iterator, Mapping
 
     from kanon_sql.class_check import Verification
     from kanon_sql.engine.sources import Source
@@ -27,15 +28,31 @@ _WHAT_TO_DO = (
 )
 
 
+@dataclass(frozen=True)
+class Made:
+    """The rows of a release, made for its report.
+
+    Attributes:
+        rows: the temporary table of them.
+        verification: what was verified in them.
+        people: a temporary table of their labels with the person of each, which the release does not have; None where
+            nobody is named.
+    """
+
+    rows: exp.Table
+    verification: Verification
+    people: exp.Table | None
+
+
 @contextmanager
-def made(release: Release) -> Iterator[tuple[exp.Table, Verification]]:
+def made(release: Release) -> Iterator[Made]:
     """Hand out the rows of a release in a temporary table, and what was verified in them; it is dropped at the end.
 
     Raises:
         VerificationError: they are not what they should be.
     """
     engine, publication = release.prepared.source.engine, release.publication
-    staging = engine.temporary_name("kanon_reported")
+    staging, people = engine.temporary_name("kanon_reported"), None
     lookups = readable_lookups(publication.hierarchies)
     try:
         with engine.snapshot():
@@ -44,11 +61,28 @@ def made(release: Release) -> Iterator[tuple[exp.Table, Verification]]:
                 query = release_query(publication, lookups)
                 engine.run(sql.create_table(staging, query, temporary=True), "make the release")
                 verification = verified(engine, publication, lookups, staging, release.expected)
+                if publication.roles.entity is not None:
+                    people = engine.temporary_name("kanon_people")
+                    found = _people_query(publication, lookups, staging)
+                    engine.run(
+                        sql.create_table(people, found, temporary=True), "whom the rows of the release are about"
+                    )
             finally:
                 forget_recoding(engine, publication)
-        yield staging, verification
+        yield Made(staging, verification, people)
     finally:
+        if people is not None:
+            engine.run(sql.drop(people), "drop whom the rows are about")
         engine.run(sql.drop(staging), "drop the rows that were reported on")
+
+
+def _people_query(publication: Publication, lookups: Mapping[str, exp.Table], released: exp.Table) -> exp.Select:
+    """Return the query of the labels of rows that are in a release, with the person of each."""
+    generalized, names = generalized_query(publication, lookups), publication.quasi_identifiers
+    same = [sql.same(sql.column(name, "released"), sql.column(name, "generalized")) for name in names]
+    in_release = exp.Exists(this=exp.select("1").from_(sql.aliased(released, "released")).where(*same))
+    selected = [sql.column(name, "generalized") for name in (*names, publication.entity_name)]
+    return exp.select(*selected).from_(generalized.subquery("generalized")).where(in_release)
 
 
 def require_same_rows(release: Release, made_rows: exp.Table, published: Source) -> None:

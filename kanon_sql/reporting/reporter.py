@@ -16,6 +16,7 @@ from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.policy import Policy, read_policy
 from kanon_sql.progress import Listener, silent
 from kanon_sql.reporting.gather import report_of
+from kanon_sql.reporting.original import require_original
 from kanon_sql.reporting.proof import compared_columns
 from kanon_sql.reporting.provenance import POLICY, ROWS, Published, commands_of, policy_fingerprint, policy_of
 
@@ -79,7 +80,11 @@ def report_on(
     """Return the report of an open source; other arguments are those of ``report``.
 
     Without a seed the report takes 0: rows are compared in no order.
+
+    Raises:
+        UsageError: the source looks like the release.
     """
+    require_original(opened, policy, in_file)
     published = published_release(opened, source, in_file, release)
     if policy.seed is None:
         policy = replace(policy, seed=0)

@@ -22,6 +22,29 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
+def verb(number: int, one: str, many: str | None = None) -> str:
+    """Return a verb that fits a number: 1 succeeds, 2 succeed."""
+    return one if number == 1 else many or one.removesuffix("s")
+
+
+def members(number: int, *, people: bool) -> str:
+    """Return a number of members of a class: rows, or people where they are counted."""
+    return counted(number, "person", "people") if people else counted(number, "row")
+
+
+def measured(value: float | None, model: str, *, people: bool) -> str:
+    """Return what a privacy model measured, with its unit where it has one."""
+    if value is None:
+        return "no rows"
+    if model == "k-anonymity":
+        return members(int(value), people=people)
+    if model == "distinct l-diversity":
+        return counted(int(value), "value")
+    if model == "k-map" and not math.isinf(value):
+        return f"{counted(int(value), 'row')} of the population"
+    return number(value)
+
+
 def share(rows: int, of: int) -> str:
     """Return a number of rows with their share of all."""
     return f"{counted(rows, 'row')} ({percent(rows / of if of else 0.0)})"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kanon_sql.errors import UsageError
 from kanon_sql.risks.estimate import Sample
 from kanon_sql.risks.figures import journalist_risk, prosecutor_risk
+from kanon_sql.risks.people import count_people
 from kanon_sql.risks.population import members_by_population_class
 from kanon_sql.risks.subsets import largest_subsets, subset_risks
 from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, Threshold, met_thresholds, threshold_of
@@ -60,8 +61,9 @@ class Risk:
     """What a table lets strangers find out about who is in it.
 
     Attributes:
-        counted: what the members of a class are.
-        members: those of all classes; somebody in two classes is two.
+        counted: whether rows are counted, or people.
+        members: rows; where people are counted, records: what one person has in one class.
+        people: distinct people; None where rows are counted.
         classes: how many there are.
         smallest_class: members of the smallest; None for a table without rows.
         threshold: above which members were counted.
@@ -76,6 +78,7 @@ class Risk:
 
     counted: Literal["rows", "people"]
     members: int
+    people: int | None
     classes: int
     smallest_class: int | None
     threshold: Threshold
@@ -86,6 +89,11 @@ class Risk:
     histogram: tuple[Bin, ...]
     subsets: Subsets
     uniqueness: Uniqueness | None
+
+    @property
+    def everybody(self) -> int:
+        """All who are counted, whose share is unique or above the threshold: rows, or distinct people."""
+        return self.members if self.people is None else self.people
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain values: what ``--format json`` prints."""
@@ -123,20 +131,23 @@ def assess(
     largest = largest_subsets(asked.subsets, len(columns))
     tuples = collect(engine, table, columns, entity)
     sizes = tuples.sizes()
-    found = None if population is None else members_by_population_class(tuples, population)
+    k = asked.threshold.k
+    people = None if entity is None else count_people(tuples, k)
+    found = None if population is None else members_by_population_class(tuples, population, k)
     subsets = subset_risks(tuples, largest)
     tuples.drop()
     size = asked.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
-    prosecutor = prosecutor_risk(sizes, asked.threshold)
+    prosecutor = prosecutor_risk(sizes, asked.threshold, people)
     return Risk(
         counted="rows" if entity is None else "people",
         members=sizes.members,
+        people=None if people is None else people.everybody,
         classes=sizes.classes,
         smallest_class=sizes.smallest,
         threshold=asked.threshold,
         prosecutor=prosecutor,
         marketer=prosecutor.average,
-        journalist=None if found is None else journalist_risk(found, asked.threshold),
+        journalist=None if found is None else journalist_risk(found[0], asked.threshold, found[1]),
         thresholds=met_thresholds(sizes.smallest),
         histogram=sizes.histogram(),
         subsets=subsets,

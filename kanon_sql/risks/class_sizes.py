@@ -19,7 +19,7 @@ class Bin:
     Attributes:
         least, most: sizes from and to; the last bin has no end.
         classes: classes of these sizes.
-        members: rows (or people) in them.
+        members: rows in them; where people are counted, records, somebody in two classes being two.
     """
 
     least: int
@@ -52,7 +52,7 @@ class ClassSizes:
 
     @property
     def members(self) -> int:
-        """Rows (or people) in all classes; somebody in two classes is two."""
+        """Rows in all classes; where people are counted, records: somebody in two classes is two."""
         return sum(size * classes for size, classes in self.classes_of.items())
 
     @property

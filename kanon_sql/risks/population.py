@@ -10,6 +10,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.errors import UsageError
 from kanon_sql.names import folded
+from kanon_sql.risks.people import distinct_people, records_query
 from kanon_sql.risks.tuples import MEMBERS, from_source, people, value_name, values_of
 
 if TYPE_CHECKING:
@@ -36,8 +37,12 @@ class Population:
     entity: Column | None = None
 
 
-def members_by_population_class(tuples: Tuples, population: Population) -> dict[int, int]:
+def members_by_population_class(
+    tuples: Tuples, population: Population, k: int
+) -> tuple[dict[int, int], tuple[int, int] | None]:
     """Return, for each size of a class of the population, how many members of the table are in such classes.
+
+    And, where people are counted, the distinct people of the table, and those with a class of fewer than k there.
 
     Raises:
         UsageError: a class of the table is not in the population, or has fewer members there.
@@ -49,13 +54,17 @@ def members_by_population_class(tuples: Tuples, population: Population) -> dict[
     )
     query = _matched(tuples, classes, alike)
     rows = tuples.engine.rows(query, "classes of the table in the population")
+    found = None
+    if tuples.counts_people:
+        everybody, above = tuples.engine.row(_people_query(tuples, classes, alike, k), "people in the population")
+        found = (int(everybody), int(above))
     tuples.engine.run(sql.drop(classes), "drop the classes of the population")
     if wrong := sum(too_few for *_, too_few in rows):
         raise UsageError(
             f"{population.name} does not contain the table: {wrong:,} classes of the table are not in it, or have "
             "fewer members there. A population has everybody, and its values are written like those of the table."
         )
-    return {int(size): int(members) for size, members, _ in rows}
+    return {int(size): int(members) for size, members, _ in rows}, found
 
 
 def _alike(column: Column, other: Column) -> bool:
@@ -78,10 +87,6 @@ def _population_classes(population: Population, alike: list[bool]) -> exp.Select
 def _matched(tuples: Tuples, classes: exp.Table, alike: list[bool]) -> exp.Select:
     """Return the query: for each size of a class of the population, the members of the table, and classes amiss."""
     here, there = sql.column(MEMBERS, _TABLE), sql.column(MEMBERS, _POPULATION)
-    same_class = sql.all_of(
-        sql.same(_value(place, same_type=same_type), sql.column(value_name(place), _POPULATION))
-        for place, same_type in enumerate(alike)
-    )
     missing = exp.Is(this=there.copy(), expression=exp.null())
     too_few = exp.or_(missing, exp.LT(this=there.copy(), expression=here.copy()))
     return (
@@ -91,8 +96,25 @@ def _matched(tuples: Tuples, classes: exp.Table, alike: list[bool]) -> exp.Selec
             sql.named(sql.where(sql.count_rows(), too_few), "too_few"),
         )
         .from_(tuples.classes(with_values=True).subquery(_TABLE))
-        .join(sql.aliased(classes, _POPULATION), on=same_class, join_type="left")
+        .join(sql.aliased(classes, _POPULATION), on=_same_class(alike), join_type="left")
         .group_by(there.copy())
+    )
+
+
+def _people_query(tuples: Tuples, classes: exp.Table, alike: list[bool], k: int) -> exp.Select:
+    """Return the query of the distinct people of the table, and of those who are among fewer than k there."""
+    few = exp.LT(this=sql.column(MEMBERS, _POPULATION), expression=sql.literal(k))
+    return (
+        exp.select(sql.named(distinct_people(_TABLE), "people"), sql.named(distinct_people(_TABLE, few), "above"))
+        .from_(records_query(tuples).subquery(_TABLE))
+        .join(sql.aliased(classes, _POPULATION), on=_same_class(alike), join_type="left")
+    )
+
+
+def _same_class(alike: list[bool]) -> exp.Expr:
+    return sql.all_of(
+        sql.same(_value(place, same_type=same_type), sql.column(value_name(place), _POPULATION))
+        for place, same_type in enumerate(alike)
     )
 
 

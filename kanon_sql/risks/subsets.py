@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.errors import UsageError
+from kanon_sql.risks.people import all_named, nobody_named, people_alone
 from kanon_sql.risks.tuples import MEMBERS
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class SubsetRisk:
         columns: which.
         classes: how many there are.
         smallest_class: members of the smallest; None for a table without rows.
-        uniques: members that are alone in their class.
-        share_unique: their share of all members; None for a table without rows.
+        uniques: rows that are alone in their class; where people are counted, distinct people who are alone in some.
+        share_unique: their share of all rows, or of all people; None for a table without rows.
     """
 
     columns: tuple[str, ...]
@@ -85,27 +86,36 @@ def subset_risks(tuples: Tuples, largest: int) -> Subsets:
     """Return the classes by each subset of the quasi-identifiers of up to so many columns."""
     width = len(tuples.columns)
     places = [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
-    found = sorted((_of_subset(tuples, chosen) for chosen in places), key=_worst_first)
+    named = all_named(tuples) if tuples.counts_people and places else 0
+    found = sorted((_of_subset(tuples, chosen, named) for chosen in places), key=_worst_first)
     return Subsets(largest, 2**width - 1 - len(found), tuple(found))
 
 
 def subset_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
-    """Return the query for the classes by some quasi-identifiers: how many, the smallest, the uniques, all members."""
+    """Return the query for the classes by some quasi-identifiers: how many, the smallest, who is alone, all members.
+
+    Where people are counted, ``all_members`` are those whom nobody names: a person is in several classes, and how many
+    are named is the same for every subset.
+    """
     members = sql.column(MEMBERS)
-    alone = exp.EQ(this=members, expression=sql.literal(1))
-    return exp.select(
-        sql.named(sql.count_rows(), "classes"),
-        sql.named(exp.Min(this=members.copy()), "smallest_class"),
-        sql.named(sql.where(sql.count_rows(), alone), "uniques"),
-        sql.named(exp.Sum(this=members.copy()), "all_members"),
-    ).from_(tuples.classes(places).subquery("class_sizes"))
+    query = exp.select(
+        sql.named(sql.count_rows(), "classes"), sql.named(exp.Min(this=members.copy()), "smallest_class")
+    ).from_(tuples.classes(places, with_person=tuples.counts_people).subquery("class_sizes"))
+    if not tuples.counts_people:
+        alone = exp.EQ(this=members, expression=sql.literal(1))
+        return query.select(
+            sql.named(sql.where(sql.count_rows(), alone), "uniques"),
+            sql.named(exp.Sum(this=members.copy()), "all_members"),
+        )
+    return query.select(sql.named(people_alone(), "uniques"), sql.named(nobody_named(), "all_members"))
 
 
-def _of_subset(tuples: Tuples, places: Sequence[int]) -> SubsetRisk:
+def _of_subset(tuples: Tuples, places: Sequence[int], named: int) -> SubsetRisk:
     columns = tuple(tuples.columns[place].name for place in places)
     row = tuples.engine.row(subset_query(tuples, places), f"classes by {', '.join(columns)}")
     classes, smallest, uniques, members = (None if number is None else int(number) for number in row)
-    return SubsetRisk(columns, classes or 0, smallest, uniques or 0, (uniques or 0) / members if members else None)
+    everybody = named + (members or 0)
+    return SubsetRisk(columns, classes or 0, smallest, uniques or 0, (uniques or 0) / everybody if everybody else None)
 
 
 def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:

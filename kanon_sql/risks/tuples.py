@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
 
-N, PERSON, MEMBERS = "n", "person", "members"
+N, PERSON, MEMBERS, ONLY = "n", "person", "members", "only_person"
 _SOURCE = "source"
 
 
@@ -41,19 +41,24 @@ class Tuples:
     columns: tuple[Column, ...]
     counts_people: bool
 
-    def classes(self, places: Sequence[int] | None = None, *, with_values: bool = False) -> exp.Select:
+    def classes(
+        self, places: Sequence[int] | None = None, *, with_values: bool = False, with_person: bool = False
+    ) -> exp.Select:
         """Return the query for the members of each class.
 
         Args:
             places: which of the quasi-identifiers make a class; by default all of them.
             with_values: whether the values that make the class are selected too.
+            with_person: whether somebody of the class is selected too, where people are counted: of a class of one
+                the person who it is; NULL if its rows name nobody.
         """
         values = [sql.column(value_name(place)) for place in (range(len(self.columns)) if places is None else places)]
         selected = [value.copy() for value in values] if with_values else []
         if places is None and not self.counts_people:  # they are counted already
             return exp.select(*selected, sql.named(sql.column(N), MEMBERS)).from_(self.relation.copy())
         members = people(sql.column(PERSON)) if self.counts_people else sql.sum_of(sql.column(N))
-        return exp.select(*selected, sql.named(members, MEMBERS)).from_(self.relation.copy()).group_by(*values)
+        query = exp.select(*selected, sql.named(members, MEMBERS)).from_(self.relation.copy()).group_by(*values)
+        return query.select(sql.named(exp.Max(this=sql.column(PERSON)), ONLY)) if with_person else query
 
     def sizes_query(self) -> exp.Select:
         """Return the query for how many classes there are of each size."""

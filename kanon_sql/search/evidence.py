@@ -111,8 +111,10 @@ class Evidence:
         if problem.frequency.rows and hopeless:
             required = problem.k
             members = "different people" if problem.frequency.counts_people else "rows"
+            rows = problem.frequency.rows
+            counted = f"{rows:,} {'row' if rows == 1 else 'rows'}"
             raise NoSolutionError(
-                f"The table has fewer than {required:,} {members} (it has {problem.frequency.rows:,} rows), so that no "
+                f"The table has fewer than {required:,} {members} (it has {counted}), so that no "
                 f"release of it can be {required:,}-anonymous. Lower k, or take a larger table."
             )
 
