@@ -141,4 +141,5 @@ def _loss(original: Source, released: Source, policy: Policy, column: Column) ->
         _, found = quality_against(original, released, alone)
     except UsageError:
         return None
-    return found.values["loss"]
+    loss = found.values["loss"]
+    return None if loss is None else float(f"{loss:.4g}")  # all digits would tell what a row that was left out had
