@@ -169,7 +169,7 @@ def test_tables_too_small_for_k(kanon: Callable[..., Ended], rows: int) -> None:
     ended = kanon("demo", "--rows", rows)
     assert ended.code == (0 if rows == 0 else 4)
     if rows:
-        assert f"(it has {rows} rows)" in ended.err
+        assert f"(it has {rows} {'row' if rows == 1 else 'rows'})" in ended.err
 
 
 def test_its_sql_is_a_script_from_nothing_to_the_release(kanon: Callable[..., Ended]) -> None:

@@ -206,8 +206,8 @@ def test_approved_search_statements(release: kanon.Release, request: pytest.Fixt
 
 def test_approved_statements_of_a_report(release: kanon.Release, request: pytest.FixtureRequest) -> None:
     """Those that only a report runs: rows by label, and whether what was published is what the policy makes."""
-    with made(release) as (rows, _):
-        require_same_rows(release, rows, Source(release.prepared.source.engine, rows, "itself"))
+    with made(release) as found:
+        require_same_rows(release, found.rows, Source(release.prepared.source.engine, found.rows, "itself"))
     release.report()
     only = ("the rows that were left out", "rows by label of ...", "rows left out by label of ...")
     seen = kinds_of_statements(release)

@@ -63,17 +63,10 @@ SELECT
       COUNT(*)
     FROM (
       SELECT
-        age,
-        sex,
-        zip,
-        disease
-      FROM kanon_reported
-      EXCEPT ALL
-      SELECT
-        age,
-        sex,
-        zip,
-        disease
+        ENCODE(CAST(age AS TEXT)),
+        ENCODE(CAST(sex AS TEXT)),
+        ENCODE(CAST(zip AS TEXT)),
+        ENCODE(CAST(disease AS TEXT))
       FROM (
         SELECT
           CAST(age AS TEXT) AS age,
@@ -81,7 +74,21 @@ SELECT
           CAST(zip AS TEXT) AS zip,
           CAST(disease AS TEXT) AS disease
         FROM kanon_reported
-      ) AS published
+      ) AS written
+      EXCEPT ALL
+      SELECT
+        ENCODE(CAST(age AS TEXT)),
+        ENCODE(CAST(sex AS TEXT)),
+        ENCODE(CAST(zip AS TEXT)),
+        ENCODE(CAST(disease AS TEXT))
+      FROM (
+        SELECT
+          CAST(age AS TEXT) AS age,
+          CAST(sex AS TEXT) AS sex,
+          CAST(zip AS TEXT) AS zip,
+          CAST(disease AS TEXT) AS disease
+        FROM kanon_reported
+      ) AS written
     ) AS "only"
   ) AS missing,
   (
@@ -89,10 +96,10 @@ SELECT
       COUNT(*)
     FROM (
       SELECT
-        age,
-        sex,
-        zip,
-        disease
+        ENCODE(CAST(age AS TEXT)),
+        ENCODE(CAST(sex AS TEXT)),
+        ENCODE(CAST(zip AS TEXT)),
+        ENCODE(CAST(disease AS TEXT))
       FROM (
         SELECT
           CAST(age AS TEXT) AS age,
@@ -100,13 +107,20 @@ SELECT
           CAST(zip AS TEXT) AS zip,
           CAST(disease AS TEXT) AS disease
         FROM kanon_reported
-      ) AS published
+      ) AS written
       EXCEPT ALL
       SELECT
-        age,
-        sex,
-        zip,
-        disease
-      FROM kanon_reported
+        ENCODE(CAST(age AS TEXT)),
+        ENCODE(CAST(sex AS TEXT)),
+        ENCODE(CAST(zip AS TEXT)),
+        ENCODE(CAST(disease AS TEXT))
+      FROM (
+        SELECT
+          CAST(age AS TEXT) AS age,
+          CAST(sex AS TEXT) AS sex,
+          CAST(zip AS TEXT) AS zip,
+          CAST(disease AS TEXT) AS disease
+        FROM kanon_reported
+      ) AS written
     ) AS "only"
   ) AS more;
