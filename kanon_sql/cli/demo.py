@@ -125,7 +125,7 @@ def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
             f"      -k {stricter} --max-suppressed 0.05 --out {TABLE}_k{stricter}.parquet",
             "a stricter release, as a file, that generalizes the department too",
         )
-    _say(f"{kanon} anonymize --help", "your own tables")
+    _say(f"{kanon} profile {database} {TABLE}", "the first of four commands for your own table; each tells the next")
     print_text("")
 
 
