@@ -14,7 +14,7 @@ from kanon_sql.measurer import quality_against
 from kanon_sql.names import folded
 from kanon_sql.publish import generalized_query, readable_lookups
 from kanon_sql.recoding import FullDomain
-from kanon_sql.reporting.distribution import distribution_of, left_out_query
+from kanon_sql.reporting.distribution import PEOPLE, distribution_of, original_rows_query
 from kanon_sql.reporting.figures import Attribute
 
 if TYPE_CHECKING:
@@ -114,8 +114,9 @@ def _left_out(release: Release, released: Source) -> exp.Table | None:
         publication, source=release.prepared.source.relation, columns=publication.roles.quasi_identifiers
     )
     generalized = generalized_query(of_source, readable_lookups(publication.hierarchies))
-    entity = None if publication.roles.entity is None else of_source.entity_name
-    query = left_out_query(generalized, released.relation, publication.quasi_identifiers, entity)
+    named = publication.roles.entity is not None
+    person = sql.named(sql.column(of_source.entity_name, "generalized"), PEOPLE) if named else None
+    query = original_rows_query(generalized, released.relation, publication.quasi_identifiers, person, published=False)
     table = released.engine.temporary_name("kanon_left_out")
     released.engine.run(sql.create_table(table, query, temporary=True), "the rows that were left out")
     return table

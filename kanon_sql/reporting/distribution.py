@@ -108,15 +108,29 @@ def distribution_of(
     return tuple(counts if any(cell.rows for cell in cells) else counts[:-1]), len(found), few
 
 
-def left_out_query(
-    generalized: exp.Query, released: exp.Table, quasi_identifiers: Sequence[str], entity: str | None
+def original_rows_query(
+    generalized: exp.Query,
+    released: exp.Table,
+    quasi_identifiers: Sequence[str],
+    person: exp.Expr | None,
+    *,
+    published: bool,
 ) -> exp.Select:
-    """Return the query of the rows of the original whose class is not in the output, with their labels and people."""
+    """Return the query of rows of the original, with their labels, whose class is in the output, or is not.
+
+    Args:
+        generalized: the query of all rows, generalized.
+        released: the output.
+        quasi_identifiers: their names.
+        person: the column of people in ``generalized``, to be selected too; None where nobody is named.
+        published: whether the rows are wanted whose class is in the output, or the others.
+    """
     labels = [sql.column(name, "generalized") for name in quasi_identifiers]
     same = [sql.same(sql.column(name, "released"), sql.column(name, "generalized")) for name in quasi_identifiers]
     in_output = exp.Exists(this=exp.select("1").from_(sql.aliased(released, "released")).where(*same))
-    query = exp.select(*labels).from_("generalized").where(in_output.not_()).with_("generalized", as_=generalized)
-    return query if entity is None else query.select(sql.named(sql.column(entity, "generalized"), PEOPLE))
+    wanted = in_output if published else in_output.not_()
+    query = exp.select(*labels).from_("generalized").where(wanted).with_("generalized", as_=generalized)
+    return query if person is None else query.select(person)
 
 
 def _left_out_cells(

@@ -6,16 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql import sql
 from kanon_sql.destinations import forget_recoding, recode, verified
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.publish import generalized_query, readable_lookups, release_query
+from kanon_sql.reporting.distribution import original_rows_query
 from kanon_sql.reporting.same_rows import as_texts, differences, require_like_pseudonyms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
+
+    from sqlglot import exp
 
     from kanon_sql.class_check import Verification
     from kanon_sql.engine.sources import Source
@@ -63,7 +64,9 @@ def made(release: Release) -> Iterator[Made]:
                 verification = verified(engine, publication, lookups, staging, release.expected)
                 if publication.roles.entity is not None:
                     people = engine.temporary_name("kanon_people")
-                    found = _people_query(publication, lookups, staging)
+                    generalized, names = generalized_query(publication, lookups), publication.quasi_identifiers
+                    person = sql.column(publication.entity_name, "generalized")
+                    found = original_rows_query(generalized, staging, names, person, published=True)
                     engine.run(
                         sql.create_table(people, found, temporary=True), "whom the rows of the release are about"
                     )
@@ -74,15 +77,6 @@ def made(release: Release) -> Iterator[Made]:
         if people is not None:
             engine.run(sql.drop(people), "drop whom the rows are about")
         engine.run(sql.drop(staging), "drop the rows that were reported on")
-
-
-def _people_query(publication: Publication, lookups: Mapping[str, exp.Table], released: exp.Table) -> exp.Select:
-    """Return the query of the labels of rows that are in a release, with the person of each."""
-    generalized, names = generalized_query(publication, lookups), publication.quasi_identifiers
-    same = [sql.same(sql.column(name, "released"), sql.column(name, "generalized")) for name in names]
-    in_release = exp.Exists(this=exp.select("1").from_(sql.aliased(released, "released")).where(*same))
-    selected = [sql.column(name, "generalized") for name in (*names, publication.entity_name)]
-    return exp.select(*selected).from_(generalized.subquery("generalized")).where(in_release)
 
 
 def require_same_rows(release: Release, made_rows: exp.Table, published: Source) -> None:
@@ -100,9 +94,9 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
         VerificationError: it has others.
     """
     engine, publication = release.prepared.source.engine, release.publication
-    not_it = f"{published.name} is not the release that this policy makes of {release.prepared.source.name}: it"
+    not_it = f"{published.name} is not the release that this policy makes of {release.prepared.source.name}:"
     if [column.name for column in published.columns] != [column.name for column in publication.columns]:
-        raise VerificationError(f"{not_it} has other columns. {_WHAT_TO_DO}")
+        raise VerificationError(f"{not_it} it has other columns. {_WHAT_TO_DO}")
     compared = compared_columns(publication)
     try:
         with as_texts(engine, publication, made_rows, published) as (rows, output):
@@ -112,14 +106,13 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
     except NoRoomError:
         raise
     except SourceError:  # a file that is not written as a release is
-        raise VerificationError(f"{not_it} is written in another way. {_WHAT_TO_DO}") from None
+        raise VerificationError(f"{not_it} it is written in another way. {_WHAT_TO_DO}") from None
     except VerificationError as error:
-        raise VerificationError(f"{not_it} {error} {_WHAT_TO_DO}") from None
+        raise VerificationError(f"{not_it} it {error} {_WHAT_TO_DO}") from None
     if missing or more:
         raise VerificationError(
-            f"{published.name} is not the release that this policy makes of {release.prepared.source.name}: "
-            f"{missing:,} of the {release.rows_out:,} rows that the policy makes are not in it, and {more:,} rows that "
-            f"are in it are not what the policy makes. {_WHAT_TO_DO}"
+            f"{not_it} {missing:,} of the {release.rows_out:,} rows that the policy makes are not in it, and {more:,} "
+            f"rows that are in it are not what the policy makes. {_WHAT_TO_DO}"
         )
 
 

@@ -63,10 +63,10 @@ SELECT
       COUNT(*)
     FROM (
       SELECT
-        ENCODE(CAST(age AS TEXT)),
-        ENCODE(CAST(sex AS TEXT)),
-        ENCODE(CAST(zip AS TEXT)),
-        ENCODE(CAST(disease AS TEXT))
+        ENCODE(age),
+        ENCODE(sex),
+        ENCODE(zip),
+        ENCODE(disease)
       FROM (
         SELECT
           CAST(age AS TEXT) AS age,
@@ -77,10 +77,10 @@ SELECT
       ) AS written
       EXCEPT ALL
       SELECT
-        ENCODE(CAST(age AS TEXT)),
-        ENCODE(CAST(sex AS TEXT)),
-        ENCODE(CAST(zip AS TEXT)),
-        ENCODE(CAST(disease AS TEXT))
+        ENCODE(age),
+        ENCODE(sex),
+        ENCODE(zip),
+        ENCODE(disease)
       FROM (
         SELECT
           CAST(age AS TEXT) AS age,
@@ -96,10 +96,10 @@ SELECT
       COUNT(*)
     FROM (
       SELECT
-        ENCODE(CAST(age AS TEXT)),
-        ENCODE(CAST(sex AS TEXT)),
-        ENCODE(CAST(zip AS TEXT)),
-        ENCODE(CAST(disease AS TEXT))
+        ENCODE(age),
+        ENCODE(sex),
+        ENCODE(zip),
+        ENCODE(disease)
       FROM (
         SELECT
           CAST(age AS TEXT) AS age,
@@ -110,10 +110,10 @@ SELECT
       ) AS written
       EXCEPT ALL
       SELECT
-        ENCODE(CAST(age AS TEXT)),
-        ENCODE(CAST(sex AS TEXT)),
-        ENCODE(CAST(zip AS TEXT)),
-        ENCODE(CAST(disease AS TEXT))
+        ENCODE(age),
+        ENCODE(sex),
+        ENCODE(zip),
+        ENCODE(disease)
       FROM (
         SELECT
           CAST(age AS TEXT) AS age,
