@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql import sql
+from kanon_sql.engine.addresses import DatabaseAddress
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.keys import draw_key, read_key, require_apart
@@ -17,7 +18,7 @@ from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, read_policy
+from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, SearchOn, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.pseudonyms import pseudonyms_of, published_columns
@@ -64,6 +65,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     labels: str | None = None,
     numbers: str | None = None,
     pairs: int | None = None,
+    search_on: SearchOn = "workbench",
     seed: int | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
@@ -98,6 +100,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".
         numbers: how it writes numbers and dates: "range" (default), "mean" or "median".
         pairs: how often "mondrian-plus" goes through pairs of parts at the end, to cut them anew together.
+        search_on: where the search runs when the table is in PostgreSQL or Spark: on the "workbench", which fetches its
+            distinct tuples, or on the "warehouse" itself.
         seed: of the order of rows, and of random choices; drawn when not given.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
@@ -130,6 +134,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         labels=labels,
         numbers=numbers,
         pairs=pairs,
+        search_on=search_on,
         seed=seed,
     )
     opened = open_source(source, table, resources=resources)
@@ -191,7 +196,8 @@ def _key_of(policy: Policy, source: Source) -> Key:
     """Return the key of a release's pseudonyms: the one in the file, or one that is drawn for it."""
     if policy.key_file is None:
         return draw_key()
-    require_apart(policy.key_file, [source.database, source.file], "what is anonymized")
+    held = source.address.file if isinstance(source.address, DatabaseAddress) else None
+    require_apart(policy.key_file, [source.database, source.file, held], "what is anonymized")
     return read_key(policy.key_file)
 
 

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.sources import Source, is_database, open_beside, open_source
+from kanon_sql.engine.sources import Source, holds_tables, open_beside, open_source
+from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.errors import UsageError
 from kanon_sql.policy import Policy, read_policy
 from kanon_sql.risks.assessment import Risk, RiskSettings, assess
@@ -101,9 +102,12 @@ def open_population(
         return None
     is_name = isinstance(population, str) and population_table is None
     if is_name and not (Path(population).suffix and Path(population).exists()):
-        in_file = isinstance(source, str | os.PathLike) and is_database(Path(source))
-        if in_file or source is opened.engine.connection:
-            return open_beside(opened, source, population, as_text=True)
+        is_path = isinstance(source, str | os.PathLike) and not is_warehouse(source)
+        # Not looked into where it is open: that would take the locks of the process on it away.
+        known = is_path and (opened.database == Path(source) or opened.engine.has_attached(Path(source)))
+        in_file = known or (is_path and holds_tables(source))
+        if in_file or opened.warehouse is not None or source is opened.engine.connection:
+            return open_beside(opened, opened.warehouse or source, population, as_text=True)
     return open_beside(opened, population, population_table, as_text=True)
 
 
@@ -126,6 +130,7 @@ def risk_of(
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     entity = _person(named.entity, source)
+    source.bring(columns, entity)
     everybody = None
     if population is not None:
         same = resolve_quasi_identifiers([column.name for column in columns], population.columns, population.name)

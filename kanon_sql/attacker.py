@@ -25,6 +25,7 @@ from kanon_sql.attacks.order import not_tested
 from kanon_sql.attacks.order_tests import order_of
 from kanon_sql.attacks.people import make_people
 from kanon_sql.attacks.released import Shared, make_released
+from kanon_sql.engine.addresses import ObjectAddress
 from kanon_sql.engine.sources import Source, open_beside
 from kanon_sql.errors import UsageError
 from kanon_sql.measurer import open_original
@@ -160,7 +161,7 @@ def open_other(
         UsageError: there is no such table.
         SourceError: it cannot be opened.
     """
-    in_database = release.file is None and release.frame_kind is None
+    in_database = not (release.file or release.frame_kind or isinstance(release.address, ObjectAddress))
     if isinstance(other, str) and in_database and not (Path(other).suffix and Path(other).exists()):
         return open_beside(opened, source, other)
     return open_beside(opened, other, as_text=True)
@@ -182,6 +183,7 @@ def attack_release(
     """
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
+    _bring(original, release, policy)
     # 1. What the attacker knows.
     alone = policy.of_rows()
     prepared = prepare_source(original, alone, lambda doing: progress(Progress(doing)))
@@ -237,6 +239,16 @@ def _shared(
     )
 
 
+def _bring(original: Source, release: Source, policy: Policy) -> None:
+    """Fetch what the attack looks at from a warehouse, by one scan of each table: columns that both of them have."""
+    names = policy.columns.quasi_identifiers
+    known = resolve_columns(names, original.columns, original.name)
+    columns = resolve_quasi_identifiers(names, release.columns, release.name)
+    shared = _shared(original, release, known, columns)
+    original.bring([*known, *(both.original for both in shared)])
+    release.bring([*columns, *(both.released for both in shared)])
+
+
 def _sensitive(
     names: Sequence[str],
     original: Source,
@@ -261,6 +273,8 @@ def _sensitive(
 def _no_order(original: Source, release: Source) -> str | None:
     """Return why the order of the two tables means nothing; None if it may mean something."""
     for source, what in ((release, "the release"), (original, "the original")):
+        if source.warehouse is not None:
+            return f"{what} is in {source.warehouse.kind}, where rows have no order of their own"
         if source.file is None and source.frame_kind is None and _is_view(source):
             return f"{what} is a view: its rows have no order of their own"
     return None

@@ -238,11 +238,19 @@ def _asked(source: Source, policy: Policy) -> _Asked:
         )
     entity = None if person is None else person.name
     models, trees = _models_of(source, policy)
+    source.bring([*columns, *_columns_of(source, models, policy)], person)
     everybody = None
     if policy.population is not None:
         population = open_population(source, policy.population_path, columns, as_text=True)
         everybody = exp.select("*").from_(population.relation.copy())
     return _Asked(tuple(columns), models, entity, trees, everybody)
+
+
+def _columns_of(source: Source, models: tuple[PrivacyModel, ...], policy: Policy) -> list[Column]:
+    """Return the columns besides the quasi-identifiers that a check asks for."""
+    wanted = [model.sensitive for model in models if isinstance(model, SensitiveModel) and model.sensitive]
+    found = [find_column(name, source.columns) for name in (*wanted, *policy.columns.pseudonymize)]
+    return [column for column in found if column is not None]
 
 
 def _models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], dict[str, Hierarchy]]:
@@ -258,8 +266,11 @@ def _models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...]
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     """Return the text of the statement of a check, after what makes the source if a script needs that."""
     asked = _asked(source, policy)
-    trees = [lookup_statement(source.engine, tree) for tree in asked.trees.values() if tree.stored is None]
-    statements = [*source.setup, *trees, asked.query(source)]
+    foreign = dialect != source.engine.dialect
+    needed = [tree for tree in asked.trees.values() if tree.stored is None]
+    trees = [lookup_statement(source.engine, tree, literal=foreign) for tree in needed]
+    # Elsewhere the source is expected to be there.
+    statements = [*(() if foreign else source.setup), *trees, asked.query(source)]
     return script(statements, dialect) + "\n"
 
 

@@ -10,7 +10,7 @@ from kanon_sql.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-Kind = Literal["table", "view"]
+Kind = Literal["table", "view", "materialized-view"]
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,17 @@ anything fails on the way, whatever was made is gone.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from kanon_sql import sql
+from kanon_sql.engine.addresses import DatabaseAddress
 from kanon_sql.engine.files import is_among
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
-from kanon_sql.names import folded, unused_name
+from kanon_sql.names import unused_name
 from kanon_sql.private import private_directory, unwritable
 from kanon_sql.pseudonyms import forget_pseudonyms, make_pseudonyms
 from kanon_sql.publish import readable_lookups, release_query
@@ -28,6 +26,7 @@ from kanon_sql.publish_local import recoding_statements
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements, without_dots
 from kanon_sql.published import Published
 from kanon_sql.recoding import Local
+from kanon_sql.targets import check_target, kind_of
 from kanon_sql.timing import timed
 from kanon_sql.verify import Expected, verify
 from kanon_sql.written_files import copy_statement, reading_back, require_json, require_types
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from kanon_sql.publication import Publication
     from kanon_sql.published import Watch
 
-_WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
-_WORD = re.compile(r"[^\W\d]\w*")
 DATABASE = "duckdb"
 """The format of files that are databases."""
 _FORMATS = {
@@ -59,55 +56,6 @@ _FORMATS = {
 }
 
 
-def target_table(engine: Engine, name: str) -> exp.Table:
-    """Return the table of a name, in its schema where the name begins with that of one and a dot.
-
-    Raises:
-        UsageError: the name is empty, is one that is kept for what is made here, or names a schema that is not there.
-    """
-    if not name.strip():
-        raise UsageError("The name of the release is empty.")
-    ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
-    schemas = {folded(row[0]) for row in engine.rows(sql.statement("schemas"), "schemas of the database")}
-    parts = name.split(".")
-    if len(parts) == _WITH_CATALOG and folded(parts[0]) == folded(catalog):
-        parts = parts[1:]
-    if len(parts) == _WITH_SCHEMA and folded(parts[0]) in schemas and parts[1]:
-        target = sql.relation(parts[1], parts[0])
-    elif len(parts) > 1 and all(_WORD.fullmatch(part) for part in parts):
-        raise UsageError(f"{name!r} names a schema that is not there. There: {', '.join(sorted(schemas))}.")
-    else:
-        target = sql.relation(name)
-    if folded(target.db) == SCHEMA or folded(target.name).startswith("kanon_"):
-        raise UsageError(
-            f"{name!r}: names in schema kanon, and names that begin with kanon_, are kept for kanon's own."
-        )
-    return target
-
-
-def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.Table:
-    """Return the table or view that a release will be called, before any work is done for it.
-
-    Raises:
-        UsageError: the source is in no database, or something of that name is there and may not be replaced.
-    """
-    if source.setup or source.frame_kind is not None:
-        raise UsageError(f"{source.name} is not in a database, where a {kind} could be made: give --out FILE.")
-    target = target_table(source.engine, name)
-    existing = kind_of(source.engine, target)
-    ((schema,),) = source.engine.rows(exp.select(exp.Anonymous(this="current_schema")), "the schema we are in")
-    behind = _relations_behind(source.engine, source.relation)
-    if any(_same_relation(target, read, schema) for read in behind):
-        raise UsageError(
-            f"{name!r} is the table that is to be anonymized, or one behind it: give the release another name."
-        )
-    if existing is not None and not replace:
-        raise UsageError(
-            f"There is a {existing.lower()} {name!r} already: give another name, or replace it (--replace)."
-        )
-    return target
-
-
 def check_file(source: Source, path: Path, *, replace: bool) -> str:
     """Return the format of a file that a release will be written to, before any work is done for it.
 
@@ -120,8 +68,12 @@ def check_file(source: Source, path: Path, *, replace: bool) -> str:
         raise SourceError(f"The directory {path.parent} does not exist.")
     if not os.access(path.parent, os.W_OK | os.X_OK):  # known before the work is done, not after it
         raise unwritable(path.parent, "no permission")
-    itself = source.database is not None and path.exists() and path.samefile(source.database)
-    if itself or (source.file is not None and is_among(source.file, path)):
+    database = source.database or (source.address.file if isinstance(source.address, DatabaseAddress) else None)
+    itself = database is not None and path.exists() and path.samefile(database)
+    among = source.file is not None and is_among(source.file, path)
+    if among and not path.exists():
+        raise UsageError(f"{path} would be a part of what is to be anonymized: write the release elsewhere.")
+    if itself or among:
         raise UsageError(f"{path} is what is to be anonymized: write the release to another file, or give --in-place.")
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
@@ -220,17 +172,42 @@ def publish_file(
     format_name = check_file(source, path, replace=replace)
 
     def take_name(partial: Path, verification: Verification) -> None:
-        recording = ledger is not None and ledger.unwritable is None
-        with engine.transaction() if recording else nullcontext():
-            if ledger is not None:
-                ledger.remember("file", path, verification.rows, written=partial)
-            try:
-                partial.replace(path)
-            except OSError as error:
-                raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+        finish_file(engine, partial, path, verification, ledger)
 
     verification, seconds = write_file(source, publication, path, format_name, expected, take_name, ledger)
     return Published(str(path), verification, seconds, None if ledger is None else ledger.unwritable)
+
+
+def finish_file(
+    engine: DuckDBEngine, partial: Path, path: Path, verification: Verification, ledger: Watch | None
+) -> None:
+    """Give a verified file its name, and remember it in the ledger; both or none.
+
+    Raises:
+        SourceError: the file cannot be written.
+    """
+    recording = ledger is not None and ledger.unwritable is None
+    with engine.transaction() if recording else nullcontext():
+        if ledger is not None:
+            ledger.remember("file", path, verification.rows, written=partial)
+        try:
+            partial.replace(path)
+        except OSError as error:
+            raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def verify_file(
+    engine: Engine, publication: Publication, partial: Path, format_name: str, expected: Expected
+) -> Verification:
+    """Return what is found in a file that was written and has not its name yet.
+
+    Raises:
+        VerificationError: it is not what it should be.
+    """
+    if format_name in {"json", "jsonl"}:
+        require_json(engine, publication, partial)
+    output = reading_back(publication, partial, format_name)
+    return verified(engine, publication, readable_lookups(publication.hierarchies), output, expected)
 
 
 def write_file(
@@ -268,12 +245,9 @@ def write_file(
                 query = release_query(publication, lookups)
                 engine.run(copy_statement(query, partial, format_name), "write the release")
             with timed(seconds, "verify"):
-                if format_name in {"json", "jsonl"}:
-                    require_json(engine, publication, partial)
-                output = reading_back(publication, partial, format_name)
-                verification = verified(engine, publication, lookups, output, expected)
+                verification = verify_file(engine, publication, partial, format_name, expected)
             if ledger is not None:
-                ledger.check(output, seconds)
+                ledger.check(reading_back(publication, partial, format_name), seconds)
             finish(partial, verification)
         finally:
             forget_recoding(engine, publication)
@@ -333,36 +307,6 @@ def verified(
     """
     found = [column.name for column in engine.columns(output)]
     return verify(engine, publication, lookups, output, expected=expected, columns_found=found)
-
-
-def kind_of(engine: Engine, target: exp.Table) -> str | None:
-    """Return TABLE or VIEW if there is something of that name, else None."""
-    kinds = engine.rows(
-        sql.statement("kind_of_relation", values={"name": target.name, "schema": target.db or None}),
-        "is the name taken?",
-    )
-    return kinds[0][0] if kinds else None
-
-
-def _same_relation(one: exp.Table, other: exp.Table, schema: str) -> bool:
-    """Tell whether two names are of the same relation of the current database, in whose ``schema`` bare names are."""
-    names = [(folded(table.db or schema), folded(table.name)) for table in (one, other)]
-    return names[0] == names[1]
-
-
-def _relations_behind(engine: Engine, relation: exp.Table) -> list[exp.Table]:
-    """Return a relation and, where it is a view, all that it reads from, at any depth."""
-    found, waiting = [relation], [relation]
-    while waiting:
-        view = waiting.pop()
-        values = {"name": view.name, "schema": view.db or None}
-        for (definition,) in engine.rows(sql.statement("definition_of_view", values=values), "what a view reads"):
-            with suppress(SqlglotError):  # it does not read all that DuckDB does
-                read = sqlglot.parse_one(definition, read=engine.dialect).find_all(exp.Table)
-                new = [table for table in read if table not in found]
-                found += new
-                waiting += new
-    return found
 
 
 def _drop_lookups(engine: Engine, view: exp.Table) -> None:

@@ -7,6 +7,7 @@
     ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
     │   ├── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
     │   ├── ComputationError ... 3  a statement met a value that it cannot compute with
+    │   ├── NoRightError ....... 3  the user of a database may not do what is needed; nothing was kept
     │   └── NoRoomError ........ 3  the memory limit, or a disk, is too small for the work; nothing was kept
     ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
     ├── JointReleaseError ...... 1  a release and an earlier one say too much together; nothing was kept
@@ -54,6 +55,10 @@ class HierarchyError(SourceError):
 
 class ComputationError(SourceError):
     """A statement met a value that it cannot compute with, such as a number that has too many digits."""
+
+
+class NoRightError(SourceError):
+    """The user of a database may not do what is needed."""
 
 
 class NoRoomError(SourceError):

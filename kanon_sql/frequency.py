@@ -41,6 +41,7 @@ PERSONS = "persons"
 """Column of the frequency set: entities all of whose rows have this tuple."""
 ENTITY = "entity"
 """Column of the frequency set: an entity whose rows have several tuples, as a number; else NULL."""
+_WEIGHT = "weight"
 
 
 @dataclass(frozen=True)
@@ -134,10 +135,11 @@ def frequency_query(
     placements: Sequence[Placement],
     entity: Column | None,
     sensitive: Sequence[Column] = (),
+    weight: exp.Column | None = None,
 ) -> exp.Query:
     """Return the query that makes the frequency set: all joins to hierarchies, one scan, one grouping.
 
-    Sensitive columns have their values in it.
+    Sensitive columns have their values in it. The rows of the source may be tuples, with their number in ``weight``.
     """
     keys = [sql.named(key, key_name(number)) for number, key in enumerate(_keys(placements))]
     values = [sql.named(sql.column(own.name, "source"), code_column(number)) for number, own in enumerate(sensitive)]
@@ -148,11 +150,14 @@ def frequency_query(
         value = sql.column(hierarchy.column.name, "source")
         condition = sql.same(value, sql.column(VALUE, alias))
         coded = coded.join(sql.aliased(hierarchy.relation, alias), on=condition, join_type="left")
+    rows = sql.count_rows() if weight is None else sql.sum_of(sql.column(_WEIGHT))
+    if weight is not None:
+        coded = coded.select(sql.named(sql.column(weight.name, "source"), _WEIGHT))
     if entity is None:
-        counted = sql.named(sql.count_rows(), N)
+        counted = sql.named(rows, N)
         return exp.select(*key_columns, counted).from_("coded").group_by(*key_columns).with_("coded", as_=coded)
     coded = coded.select(sql.named(sql.column(entity.name, "source"), ENTITY))
-    return _with_people(coded, key_columns)
+    return _with_people(coded, key_columns, rows)
 
 
 def build_frequency(
@@ -161,6 +166,8 @@ def build_frequency(
     hierarchies: Sequence[Hierarchy],
     entity: Column | None,
     sensitive: Sequence[Column] = (),
+    *,
+    weight: exp.Column | None = None,
 ) -> FrequencySet:
     """Return the frequency set of a table.
 
@@ -170,6 +177,7 @@ def build_frequency(
         hierarchies: of the quasi-identifiers.
         entity: the column that names the person, where people are counted.
         sensitive: columns that privacy models are about.
+        weight: the column that says how many rows a row of the table stands for; None if each is one.
 
     Raises:
         HierarchyError: a column has values that its hierarchy lacks.
@@ -177,7 +185,7 @@ def build_frequency(
     placements = place_codes(hierarchies)
     keys = max(placement.key for placement in placements) + 1
     relation = engine.temporary_name("kanon_frequency")
-    query = frequency_query(source, hierarchies, placements, entity, sensitive)
+    query = frequency_query(source, hierarchies, placements, entity, sensitive, weight)
     coded: tuple[SensitiveColumn, ...] = ()
     if sensitive:
         staged = engine.temporary_name("kanon_staged")
@@ -232,11 +240,11 @@ def _keys(placements: Sequence[Placement]) -> list[exp.Expr]:
     return [sql.combined(parts[key]) for key in sorted(parts)]
 
 
-def _with_people(coded: exp.Select, keys: list[exp.Column]) -> exp.Query:
-    """Return the frequency set that can count people, from a query of keys and entity."""
+def _with_people(coded: exp.Select, keys: list[exp.Column], rows: exp.Expr) -> exp.Query:
+    """Return the frequency set that can count people, from a query of keys and entity; ``rows`` counts its rows."""
     names = [key.name for key in keys]
     # 1. Rows of each person in each tuple: the one grouping of the source.
-    pairs = exp.select(*names, ENTITY, sql.named(sql.count_rows(), N)).from_("coded").group_by(*names, ENTITY)
+    pairs = exp.select(*names, ENTITY, sql.named(rows.copy(), N)).from_("coded").group_by(*names, ENTITY)
     # 2. People whose rows have several tuples, numbered: no identifier goes further than this statement.
     several = exp.GT(this=sql.count_rows(), expression=sql.literal(1))
     order = exp.Order(expressions=[exp.Ordered(this=sql.column(ENTITY), nulls_first=True)])

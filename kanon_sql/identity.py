@@ -45,6 +45,22 @@ def published(value: exp.Expr, column: Column) -> exp.Expr:
     return value if kind == column.type else sql.cast(value, kind)
 
 
+def comparable(column: Column) -> str:
+    """Return what ``sql.same`` is told of a column that is compared with itself."""
+    return sql.TWINS if column.family == "other" or column.type.startswith("ENUM") else column.family
+
+
+def looked_up(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a value of the table as hierarchies have it: those of an ENUM are texts there."""
+    return sql.cast(value, "VARCHAR") if column.type.startswith("ENUM") else value
+
+
+def as_text(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a published value as the text that stands beside labels."""
+    text = published(value, column)
+    return sql.float_as_text(text) if column.family == "float" else sql.cast(text, "VARCHAR")
+
+
 def published_type(column: Column) -> str:
     """Return the type of a column that is published as it is: its own, with text in the place of any ENUM.
 
@@ -95,7 +111,7 @@ def require_identity(engine: Engine, source: exp.Table, columns: Iterable[Column
 
 def _collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str]:
     """Return the names of text columns that are compared otherwise than by their characters."""
-    if not texts:
+    if not texts or not engine.has_collations:
         return []
     (everywhere,) = engine.row(sql.statement("default_collation"), "how text is compared")
     if everywhere.lower() not in {"", "binary"}:

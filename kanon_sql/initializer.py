@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql import sql
+from kanon_sql.engine.addresses import DatabaseAddress
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.names import unused_name
 from kanon_sql.policy import DEFAULT_K, policy_in
@@ -86,6 +87,9 @@ def _where(source: Source) -> tuple[str, ...]:
     """Return how a table is named on the command line."""
     if source.database is not None:
         return (str(source.database), source.name)
+    if source.address is not None:
+        table = (source.name,) if isinstance(source.address, DatabaseAddress) else ()
+        return (source.address.shown, *table)
     return ("SOURCE",) if source.file is None else (str(source.file),)
 
 
@@ -94,10 +98,11 @@ def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:
     if source.database is not None:
         taken = (row[2] for row in source.engine.rows(sql.statement("tables"), "names that are taken"))
         return {"into": unused_name(f"{source.name}_k{k}", taken)}
-    if source.file is not None:
-        kind = source.file.suffix.lower()
+    if source.file is not None or source.address is not None:
+        name = Path(source.name) if source.file is None else source.file
+        kind = name.suffix.lower()
         suffix = kind if kind in _SUFFIXES else ".csv"
-        plain = "".join(character for character in source.file.stem if character not in "*?[]") or "released"
+        plain = "".join(character for character in name.stem if character not in "*?[]") or "released"
         taken = (path.name.removesuffix(suffix) for path in directory.iterdir() if path.name.endswith(suffix))
         return {"out": unused_name(f"{plain}_k{k}", taken) + suffix}
     return {}

@@ -273,7 +273,7 @@ class _Steps:
 
     def _same_value(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
         """Return the condition that two sensitive values are the same; codes are never NULL."""
-        return sql.same(one, other) if self.members.null_safe else exp.EQ(this=one, expression=other)
+        return sql.same(one, other, sql.TWINS) if self.members.null_safe else exp.EQ(this=one, expression=other)
 
     def _distance(self, weighed: str, number: int, model: TCloseness, of_rows: Mapping[int, RowModel] | None) -> _Part:
         """Add the classes with their distance from the table, by features; and with their rows, if asked to."""
@@ -339,7 +339,7 @@ class _Steps:
         for part in others:
             pairs = zip(self.classes(first.step), self.classes(part.step), strict=True)
             same = [
-                sql.same(one, other) if self.members.null_safe else exp.EQ(this=one, expression=other)
+                sql.same(one, other, sql.TWINS) if self.members.null_safe else exp.EQ(this=one, expression=other)
                 for one, other in pairs
             ]
             in_population = any(isinstance(compared.get(name), PopulationModel) for name in part.columns)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.anonymizer import make_policy
 from kanon_sql.assessor import open_population, require_entity, risk_of
 from kanon_sql.class_check import class_check_query, read_verification
-from kanon_sql.engine.sources import Source, is_database, open_beside, open_source
+from kanon_sql.engine.sources import Source, holds_tables, open_beside, open_source
+from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
 from kanon_sql.measures.cells import CELL_MEASURES
@@ -169,7 +170,7 @@ def open_original(
     """
     is_name = isinstance(original, str) and original_table is None
     if is_name and not (Path(original).suffix and Path(original).exists()):
-        in_file = isinstance(source, str | os.PathLike) and is_database(Path(source))
+        in_file = isinstance(source, str | os.PathLike) and (is_warehouse(source) or holds_tables(source))
         if in_file or not isinstance(source, str | os.PathLike):
             return open_source(source, original, resources=resources)
     return open_source(original, original_table, resources=resources)
@@ -188,6 +189,7 @@ def measure_alone(
     """
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     models = (KAnonymity(policy.k),)
+    source.bring(columns, find_column(policy.columns.entity or "", source.columns))
     query = class_check_query(source.relation, columns, models)
     found = read_verification(source.engine.row(query, "sizes of the classes"), models)
     of_classes = {
@@ -253,6 +255,10 @@ def quality_against(
         UsageError: a column is not there, or labels of the release cannot be read.
     """
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
+    # All that is asked of either side in one scan of it; its risk is that of people, where they are named.
+    for side in (original, release):
+        named = resolve_quasi_identifiers(policy.columns.quasi_identifiers, side.columns, side.name)
+        side.bring(named, find_column(policy.columns.entity or "", side.columns))
     # Only quasi-identifiers are looked at, and rows are what measures count.
     prepared = prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
     progress(Progress("Measuring"))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.dialect import begin, clean_up, rendered
 from kanon_sql.dialect import script as as_script
+from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.pseudonyms import TITLE
@@ -17,7 +19,7 @@ from kanon_sql.publish_local import recoding_statements
 from kanon_sql.verify import checks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.engine.sources import Source
@@ -48,21 +50,56 @@ class Plan:
         return next((step.statements for step in self.steps if step.name == name), ())
 
     def script(self, dialect: str = "duckdb") -> str:
-        """Return the statements in a dialect, each step under its title."""
+        """Return the statements in a dialect, each step under its title.
+
+        Raises:
+            UsageError: a step has a statement that the dialect cannot say.
+        """
         parts = []
-        for number, step in enumerate(self.steps, start=1):
-            lines = [f"-- {number}. {one_line(step.title)}"]
-            lines += [as_script([statement], dialect) for statement in step.statements]
-            parts.append("\n\n".join([lines[0] + "\n" + lines[1], *lines[2:]]))
+        steps = [(title, list(texts)) for title, texts in self._texts(dialect)]
+        for number, (title, texts) in enumerate(steps, start=1):
+            parts.append(f"-- {number}. {title}\n" + "\n\n".join(f"{text};" for text in texts))
         return "\n\n".join(parts) + "\n"
+
+    def statements_for(self, dialect: str) -> list[tuple[str, str]]:
+        """Return the texts that are run in a dialect, one by one and in this order, each with the title of its step.
+
+        Raises:
+            UsageError: a step has a statement that the dialect cannot say.
+        """
+        return [(title, text) for title, texts in self._texts(dialect) for text in texts]
+
+    def _texts(self, dialect: str) -> Iterator[tuple[str, list[str]]]:
+        if first := begin(dialect):
+            yield "What the script needs", first
+        for step in self.steps:
+            try:
+                texts = [text for statement in step.statements for text in rendered(statement, dialect, pretty=True)]
+            except UsageError as error:
+                raise UsageError(f"Step {one_line(step.title)!r} cannot be said: {error}") from None
+            yield one_line(step.title), texts
+        if left := clean_up((statement for step in self.steps for statement in step.statements), dialect):
+            yield "Remove the tables that were made on the way", left
 
 
 def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
-    """Return statements that were run, each under what it was for, with the values of its placeholders in place."""
+    """Return statements that were run, each under what it was for, with the values of its placeholders in place.
+
+    Those that a warehouse ran are in its own dialect, and all say which side they were run on. What cannot be said in
+    the dialect is left out, and a comment says what and why.
+    """
+    logs = list(statements)
+    two_sides = any(logged.dialect is not None for logged in logs)
     parts = []
-    for logged in statements:
+    for logged in logs:
         bound = logged.statement.transform(_with_value, logged.parameters)
-        parts.append(f"-- {one_line(logged.title)}\n{as_script([bound], dialect)}")
+        side = "" if not two_sides else " (workbench)" if logged.dialect is None else f" (warehouse, {logged.dialect})"
+        try:
+            text = as_script([bound], logged.dialect or dialect)
+        except UsageError as error:
+            parts.append(f"-- {one_line(logged.title)}{side}: left out. {one_line(str(error))}")
+            continue
+        parts.append(f"-- {one_line(logged.title)}{side}\n{text}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -75,6 +112,7 @@ def release_plan(
     *,
     title: str = "The release: generalize, leave out classes that are too small, mix the rows",
     stands_alone: bool = False,
+    foreign: bool = False,
 ) -> Plan:
     """Return the plan of a release.
 
@@ -86,13 +124,15 @@ def release_plan(
         lookups: for each quasi-identifier, the relation that the statements that verify it join.
         title: of the step that makes the release.
         stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
+        foreign: whether it is for another engine than that of the source: rules that made hierarchies may mean
+            something else there, and their rows are written out.
     """
     steps = []
     if source.setup and not stands_alone:
         steps.append(Step("source", "The source", source.setup))
     needed = [h for h in joined_hierarchies(publication) if h.stored is None or stands_alone]
     if needed:
-        made = tuple(lookup_statement(source.engine, hierarchy) for hierarchy in needed)
+        made = tuple(lookup_statement(source.engine, hierarchy, literal=foreign) for hierarchy in needed)
         steps.append(Step("hierarchies", "Hierarchies: each value with its label at every level", made))
     if publication.pseudonyms is not None:
         steps.append(Step("pseudonyms", TITLE, publication.pseudonyms.statements()))
@@ -118,9 +158,16 @@ def joined_hierarchies(publication: Publication) -> list[Hierarchy]:
     return [*generalizing, *publication.trees_compared]
 
 
-def lookup_statement(engine: Engine, hierarchy: Hierarchy) -> exp.Create:
-    """Return the statement that makes a lookup relation: its rule over the source, or the rows of its file."""
-    query = hierarchy.definition or _literal_rows(engine, hierarchy)
+def lookup_statement(engine: Engine, hierarchy: Hierarchy, *, literal: bool = False) -> exp.Create:
+    """Return the statement that makes a lookup relation: its rule over the source, or its rows.
+
+    Args:
+        engine: holds the rows.
+        hierarchy: what is looked up.
+        literal: whether rows are written out even if a rule made them.
+    """
+    rule = None if literal else hierarchy.definition
+    query = rule or _literal_rows(engine, hierarchy)
     return sql.create_table(hierarchy.relation.copy(), query.copy(), temporary=True)
 
 

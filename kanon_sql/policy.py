@@ -45,7 +45,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.cutting import OPTIONS, Cutting, cutting_of
-from kanon_sql.destination import Destination
+from kanon_sql.destination import Destination, Kind
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.inline import rule_text
 from kanon_sql.hierarchy.ready import READY
@@ -55,6 +55,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.requirements import REQUIREMENTS, from_settings, to_settings
 from kanon_sql.names import folded
+from kanon_sql.policy_values import checked, column_names, limit, number, one_of, require_place, threshold
 from kanon_sql.roles import NamedColumns
 from kanon_sql.whole_files import write_whole
 
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 Algorithm = Literal[
     "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg", "mondrian", "mondrian-plus"
 ]
+SearchOn = Literal["workbench", "warehouse"]
 Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
 DEFAULT_K = 5
 DEFAULT_MAX_SUPPRESSED = 0.02
@@ -93,6 +95,7 @@ class Policy:
         seed: of the order of rows, and of random choices; None draws one.
         population: the table, or the file, that k-map and delta-presence compare with.
         key_file: the file with the key of pseudonyms; None draws a key for each release.
+        search_on: where the search runs when the table is in a warehouse: on the workbench, or on the warehouse itself.
         directory: where relative paths of hierarchies start from.
     """
 
@@ -113,6 +116,7 @@ class Policy:
     seed: int | None = None
     population: str | None = None
     key_file: Path | None = None
+    search_on: SearchOn = "workbench"
     directory: Path = field(default_factory=Path)
 
     def __post_init__(self) -> None:
@@ -129,6 +133,7 @@ class Policy:
             raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
         if self.sample_rate is not None and self.algorithm != "spolg":
             raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
+        require_place(self.search_on)
         _ = self.cutting  # complains of what is not for this algorithm
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
@@ -206,7 +211,7 @@ def suppression_limit(given: float | str) -> float | str:
 _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "distance", "population", *REQUIREMENTS},
-    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", *OPTIONS},
+    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
     "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file"},
 }
 
@@ -264,6 +269,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, directory)
     search = {name: getattr(policy, name) for name in sorted(_SECTIONS["search"])}
+    search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
     release = {
         "into": destination.into,
         "as": destination.kind if destination.into else None,
@@ -297,39 +303,40 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
     search, release = document.get("search", {}), document.get("release", {})
     hierarchies, files = _hierarchies(document.get("hierarchies", {}))
     named = NamedColumns(
-        **{role: _names(columns.get(role, []), role) for role in _ROLES},
-        rest=_one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
-        entity=_checked(columns.get("entity"), str, "columns.entity"),
+        **{role: column_names(columns.get(role, []), role) for role in _ROLES},
+        rest=one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
+        entity=checked(columns.get("entity"), str, "columns.entity"),
     )
-    key_file = _checked(release.get("key_file"), str, "release.key_file")
+    key_file = checked(release.get("key_file"), str, "release.key_file")
     privacy = document.get("privacy", {})
-    k = _checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
-    population = _checked(privacy.get("population"), str, "privacy.population")
+    k = checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
+    population = checked(privacy.get("population"), str, "privacy.population")
     policy = Policy(
         columns=named,
-        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, _threshold)),
+        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, threshold)),
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
-        max_suppressed=_limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
+        max_suppressed=limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),
-        time_limit=_number(search.get("time_limit"), "search.time_limit"),
-        sample_rate=_number(search.get("sample_rate"), "search.sample_rate"),
-        **{name: _checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
-        seed=_checked(release.get("seed"), int, "release.seed"),
+        time_limit=number(search.get("time_limit"), "search.time_limit"),
+        sample_rate=number(search.get("sample_rate"), "search.sample_rate"),
+        search_on=search.get("search_on", "workbench"),
+        **{name: checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
+        seed=checked(release.get("seed"), int, "release.seed"),
         key_file=directory / key_file if key_file else None,
         directory=directory,
     )
-    out = _checked(release.get("out"), str, "release.out")
-    backup = _checked(release.get("backup"), str, "release.backup")
+    out = checked(release.get("out"), str, "release.out")
+    backup = checked(release.get("backup"), str, "release.backup")
     destination = Destination(
-        into=_checked(release.get("into"), str, "release.into"),
-        kind=_one_of(release.get("as", "table"), ("table", "view"), "release.as"),
+        into=checked(release.get("into"), str, "release.into"),
+        kind=one_of(release.get("as", "table"), get_args(Kind), "release.as"),
         out=directory / out if out else None,
-        in_place=_checked(release.get("in_place", False), bool, "release.in_place"),
+        in_place=checked(release.get("in_place", False), bool, "release.in_place"),
         backup=directory / backup if backup else None,
-        replace=_checked(release.get("replace", False), bool, "release.replace"),
+        replace=checked(release.get("replace", False), bool, "release.replace"),
     )
     return policy, destination
 
@@ -337,7 +344,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
 def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
     """Return the rules of columns and the directory of files; any column may have its rule in a table ``columns``."""
     settings = dict(section)
-    files = _checked(settings.pop("directory", None), str, "hierarchies.directory")
+    files = checked(settings.pop("directory", None), str, "hierarchies.directory")
     apart = settings.pop("columns") if isinstance(settings.get("columns"), dict) else {}
     if twice := sorted(settings.keys() & apart.keys()):
         raise PolicyError(f"[hierarchies] and [hierarchies.columns] both give a hierarchy for column {twice[0]!r}.")
@@ -345,42 +352,6 @@ def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
 
 
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
-
-
-def _names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise PolicyError(f'columns.{where} is a list of column names, as in ["age", "sex"].')
-    return tuple(value)
-
-
-def _checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
-        kinds = {str: "a text", int: "a whole number", bool: "true or false"}
-        raise PolicyError(f"{where} must be {kinds[kind]}.")
-    return value
-
-
-def _number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
-        raise PolicyError(f"{where} must be a number.")
-    return value
-
-
-def _threshold(value: Any, where: str) -> float:  # noqa: ANN401 - what a TOML file may hold
-    number = _number(value, where)
-    if number is None:
-        raise PolicyError(f"{where} must be a number.")
-    return float(number)
-
-
-def _limit(value: Any) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    return value if isinstance(value, str) else _number(value, "search.max_suppressed")
-
-
-def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    if value is not None and value not in allowed:
-        raise PolicyError(f"{where} must be {' or '.join(allowed)}.")
-    return value
 
 
 def _moved(rule: str, old: Path, new: Path) -> str:

@@ -34,12 +34,14 @@ def open_population(source: Source, given: str, columns: Sequence[Column], *, as
     path = Path(given)
     if path.suffix and path.exists():
         population = open_beside(source, path, as_text=as_text)
-    elif source.file is not None or source.frame_kind is not None:
+    elif source.warehouse is None and (source.file is not None or source.frame_kind is not None):
         raise UsageError(
             f"There is no file {given}, and {source.name} is in no database that could have it as a table."
         )
+    elif source.address is not None:
+        population = open_beside(source, source.address.given, given)
     else:
-        population = open_beside(source, source.database or source.engine.connection, given)
+        population = open_beside(source, source.warehouse or source.database or source.engine.connection, given)
     found = resolve_columns([column.name for column in columns], population.columns, population.name)
     for own, other in zip(columns, found, strict=True):
         if own.type != other.type:
@@ -57,7 +59,7 @@ def population_frequency(population: Source, hierarchies: Sequence[Hierarchy]) -
         HierarchyError: it has values that the hierarchies lack.
     """
     try:
-        return build_frequency(population.engine, population.relation, hierarchies, None)
+        return build_frequency(population.engine, population.tuples, hierarchies, None, weight=population.weight)
     except HierarchyError as error:
         raise HierarchyError(
             f"In the population: {error} A hierarchy that is built from values knows those of the table alone: give "

@@ -21,9 +21,11 @@ from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.measures.objective import CLASS_MEASURES, Objective
 from kanon_sql.measures.places import Places, make_places
 from kanon_sql.model_columns import coded_models, resolve_models, sensitive_columns
+from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.names import folded
 from kanon_sql.population import open_population, population_frequency
+from kanon_sql.preparation_there import frequency_there, require_there, values_there
 from kanon_sql.progress import Tell, silent
 from kanon_sql.roles import Roles, assign_roles, find_column
 from kanon_sql.timing import timed
@@ -125,21 +127,47 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     everybody = None
     if policy.population is not None:
         everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
+        everybody.bring(roles.quasi_identifiers)
     seconds: dict[str, float] = {}
+    there = policy.search_on == "warehouse"
+    known = source
+    if there:
+        require_there(source, policy)
+        tell("Fetching values")
+        with timed(seconds, "fetch"):
+            known = values_there(source, roles.quasi_identifiers)
+    elif source.warehouse is not None:
+        tell("Fetching distinct tuples")
+        with timed(seconds, "fetch"):
+            source.bring((*roles.quasi_identifiers, *_columns_of_models(policy, roles)), roles.entity)
     tell("Preparing hierarchies")
     with timed(seconds, "hierarchies"):
-        hierarchies = make_hierarchies(source, roles.quasi_identifiers, policy)
+        hierarchies = make_hierarchies(known, roles.quasi_identifiers, policy)
         own = make_hierarchies(source, columns_with_hierarchy(source, in_trees, policy), policy)
         of_sensitive = {hierarchy.column.name: hierarchy for hierarchy in own}
     models = resolve_models(policy.models, roles.sensitive, source.name, list(of_sensitive))
     sensitive = sensitive_columns(models, source.columns)
     tell("Counting distinct tuples")
     with timed(seconds, "frequency_set"):
-        frequency = build_frequency(source.engine, source.relation, hierarchies, roles.entity, sensitive)
-        labels = make_labels(frequency, hierarchies)
+        if there:
+            frequency, labels = frequency_there(source, hierarchies, roles, sensitive)
+        else:
+            frequency = build_frequency(
+                source.engine, source.tuples, hierarchies, roles.entity, sensitive, weight=source.weight
+            )
+            labels = make_labels(frequency, hierarchies)
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
     population = None if everybody is None else (everybody, population_frequency(everybody, hierarchies))
     return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population)
+
+
+def _columns_of_models(policy: Policy, roles: Roles) -> list[Column]:
+    """Return the sensitive columns that models are about."""
+    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    if any(model.sensitive is None for model in about):
+        return list(roles.sensitive)
+    found = [find_column(model.sensitive or "", roles.sensitive) for model in about]
+    return list(dict.fromkeys(column for column in found if column is not None))
 
 
 def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:
@@ -176,14 +204,14 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) 
         if not isinstance(given.get(column.name), FileRule | PrefixRule)
         and (column.name in given or folded(column.name) not in stored)
     ]
-    facts = column_facts(engine, source.relation, [(column, _built(given.get(column.name))) for column in built])
+    facts = column_facts(engine, source.tuples, [(column, _built(given.get(column.name))) for column in built])
 
     def make(column: Column) -> Hierarchy:
         rule = given.get(column.name)
         if isinstance(rule, FileRule):
-            return load_hierarchy(engine, source.relation, column, rule)
+            return load_hierarchy(engine, source.tuples, column, rule)
         if isinstance(rule, PrefixRule):
-            return load_prefixed(engine, source.relation, column, rule)
+            return load_prefixed(engine, source.tuples, column, rule)
         if rule is None and (kept := stored.get(folded(column.name))) is not None:
             return use_stored(engine, column, kept)
         own = facts[column.name]

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql import sql
 from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.engine.warehouse import carried_type
+from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.profiling.alone import who_is_alone
 from kanon_sql.profiling.dependencies import candidate_pairs, find_dependencies
-from kanon_sql.profiling.figures import Figures, table_figures
+from kanon_sql.profiling.figures import Figures, counts_query, table_figures
 from kanon_sql.profiling.hierarchies import hierarchies_for
 from kanon_sql.profiling.hints import hints_for
 from kanon_sql.profiling.people import proposed_entity
@@ -81,7 +83,12 @@ def profile_of(
 def _profile(source: Source, named: Sequence[Column], person: Column | None, most: int) -> Profile:
     engine, columns = source.engine, source.columns
     looked_at, sampled = _looked_at(source, person, most)
-    figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year)
+    counts = None
+    if sampled and source.warehouse is not None:  # counted there: only the sample has moved
+        title = "rows, NULLs and distinct values of every column"
+        (counts,) = source.warehouse.rows(counts_query(source.relation, columns), title)
+        source = replace(source, relation=looked_at, warehouse=None)
+    figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year, counts)
     proposals = {column.name: propose(column, figures[column.name]) for column in columns}
     entity = person or proposed_entity(columns, proposals, figures)
     if entity is not None:
@@ -120,13 +127,22 @@ def _profile(source: Source, named: Sequence[Column], person: Column | None, mos
 
 def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:
     """Return the table, or a sample of it where it has more rows than are to be looked at."""
-    engine = source.engine
+    engine, warehouse = source.engine, source.warehouse
     if most == 0:
         return source.relation, False
-    (rows,) = engine.row(sql.select_count(source.relation), "rows of the table")
+    counting = sql.select_count(source.relation)
+    ((rows,),) = (engine if warehouse is None else warehouse).rows(counting, "rows of the table")
     if int(rows) <= most:
         return source.relation, False
     relation = engine.temporary_name("kanon_sample")
+    if warehouse is not None:
+        values = [sql.named(warehouse.read(column), column.name) for column in source.columns]
+        query = sample_query(source.relation, source.columns, most / int(rows), entity, values)
+        types = {column.name: carried_type(column) for column in source.columns}
+        bench = engine if isinstance(engine, Workbench) else None
+        if bench is not None:
+            warehouse.fetch(query, types, bench, relation, "a sample of the rows, by their hash")
+        return relation, True
     query = sample_query(source.relation, source.columns, most / int(rows), entity)
     engine.run(sql.create_table(relation, query, temporary=True), "a sample of the rows, by their hash")
     return relation, True

@@ -114,10 +114,15 @@ def pseudonyms_of(source: Source, roles: Roles, key: Key) -> Pseudonyms | None:
     """Return how the columns of a source are pseudonymized; None if none is to be.
 
     Raises:
-        UsageError: a column has a type whose values have no text of their own.
+        UsageError: a column has a type whose values have no text of their own, or the source is in a warehouse.
     """
     if not roles.pseudonymized:
         return None
+    if source.warehouse is not None:
+        raise UsageError(
+            f"{source.name} is in {source.warehouse.kind}, where no pseudonyms are made: leave --pseudonymize out, or "
+            "export the table to Parquet first."
+        )
     require_canonical(roles)
     seen = {
         column.name for column in (*published_columns(source.columns, roles), *([roles.entity] if roles.entity else []))

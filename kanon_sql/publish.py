@@ -19,6 +19,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.dialect import shuffled
 from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.identity import comparable, looked_up
 from kanon_sql.measured import Columns, Members, measured_steps
 from kanon_sql.models.base import RowModel
 from kanon_sql.names import unused_name
@@ -43,17 +44,25 @@ def readable_lookups(hierarchies: Sequence[Hierarchy], *, stored: bool = True) -
     return {hierarchy.column.name: hierarchy.readable if stored else hierarchy.relation for hierarchy in hierarchies}
 
 
-def release_query(publication: Publication, lookups: Mapping[str, exp.Table], *, live: bool = False) -> exp.Select:
+def release_query(
+    publication: Publication,
+    lookups: Mapping[str, exp.Table],
+    *,
+    live: bool = False,
+    left_out: exp.Table | None = None,
+) -> exp.Select:
     """Return the query whose rows are the release.
 
     Args:
         publication: what is published.
         lookups: for each quasi-identifier, the relation that holds its hierarchy.
         live: whether the source may change behind the query: then it counts its classes by itself in any case.
+        left_out: a table of the classes that do not satisfy the models (see ``too_small_query``), where they were
+            counted elsewhere; the source is then read once.
     """
     names = [column.name for column in publication.columns]
     published = [sql.column(name, GENERALIZED) for name in names]
-    order = shuffled([column.copy() for column in published], publication.seed)
+    order = _order(publication, published)
     if isinstance(publication.recoding, Local):
         rows = local_query(publication, with_entity=False)
         return exp.select(*published).from_(GENERALIZED).order_by(order).with_(GENERALIZED, as_=rows)
@@ -66,13 +75,18 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table], *,
         .from_(TOO_SMALL)
         .where(
             *(
-                sql.same(sql.column(name, TOO_SMALL), sql.column(name, GENERALIZED))
-                for name in publication.quasi_identifiers
+                sql.same(sql.column(column.name, TOO_SMALL), sql.column(column.name, GENERALIZED), comparable(column))
+                for column in publication.published_quasi_identifiers
             )
         )
     )
-    references, measured, too_small = _too_small(publication, lookups)
     generalized = generalized_query(publication, lookups)
+    if left_out is not None:
+        released = exp.select(*published).from_(GENERALIZED).where(in_small_class.not_()).order_by(order)
+        return released.with_(GENERALIZED, as_=generalized).with_(
+            TOO_SMALL, as_=exp.select(*map(sql.column, publication.quasi_identifiers)).from_(left_out)
+        )
+    references, measured, too_small = _too_small(publication, lookups)
     # Inlined, because the engine reads a few columns twice faster than it keeps all of them in between.
     released = (
         exp.select(*published)
@@ -86,6 +100,29 @@ def release_query(publication: Publication, lookups: Mapping[str, exp.Table], *,
     return with_steps(released, references.steps, measured, [(TOO_SMALL, too_small)])
 
 
+def generalized_release(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
+    """Return the query of a release that leaves nothing out."""
+    published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
+    query = exp.select(*published).from_(GENERALIZED).order_by(_order(publication, published))
+    return query.with_(GENERALIZED, as_=generalized_query(publication, lookups))
+
+
+def _order(publication: Publication, published: Sequence[exp.Column]) -> exp.Expr:
+    plain = all(column.family != "other" for column in publication.columns)
+    return shuffled([column.copy() for column in published], publication.seed, plain=plain)
+
+
+def too_small_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Query:
+    """Return the query of the classes of a full-domain recoding that do not satisfy the models, by their labels."""
+    # Other columns are not read: each would be fetched from a warehouse.
+    read = {*publication.quasi_identifiers, *(model.sensitive for model in publication.models)}
+    publication = replace(publication, columns=tuple(column for column in publication.columns if column.name in read))
+    references, measured, too_small = _too_small(publication, lookups)
+    query = exp.select("*").from_(TOO_SMALL)
+    generalized = [(GENERALIZED, generalized_query(publication, lookups))]
+    return with_steps(query, generalized, references.steps, measured, [(TOO_SMALL, too_small)])
+
+
 def _with_known_values(rows: exp.Select, publication: Publication) -> exp.Select:
     """Return a query of rows without those whose sensitive value has no place in the tree that values are compared in.
 
@@ -93,7 +130,8 @@ def _with_known_values(rows: exp.Select, publication: Publication) -> exp.Select
     and one that has no others would not be judged at all.
     """
     for tree in publication.trees_compared:
-        value = sql.same(sql.column(VALUE, "tree"), sql.column(tree.column.name, "source"))
+        own = looked_up(sql.column(tree.column.name, "source"), tree.column)
+        value = sql.same(sql.column(VALUE, "tree"), own, tree.column.family)
         known = exp.select("1").from_(sql.aliased(tree.readable, "tree")).where(value)
         rows = rows.where(exp.Exists(this=known))
     return rows
@@ -118,7 +156,10 @@ def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]
             lookup = lookups[column.name]
             label = sql.column(level_name(level), lookup.name)
             query = query.select(sql.named(label, column.name)).join(
-                lookup.copy(), on=sql.same(sql.column(column.name, "source"), sql.column(VALUE, lookup.name))
+                lookup.copy(),
+                on=sql.same(
+                    looked_up(sql.column(column.name, "source"), column), sql.column(VALUE, lookup.name), column.family
+                ),
             )
     entity = publication.roles.entity
     return (

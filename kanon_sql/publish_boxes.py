@@ -21,9 +21,10 @@ from kanon_sql.boxes import BoxColumns
 from kanon_sql.dialect import shuffled
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.identity import looked_up
 from kanon_sql.names import unused_name
 from kanon_sql.publish_local import as_published
-from kanon_sql.recoding import Multidimensional
+from kanon_sql.recoding import Led, Multidimensional
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
@@ -88,8 +89,8 @@ def _with_orders(query: exp.Select, publication: Publication, recoding: Multidim
     """Join the places of texts to the rows of the source."""
     for number, hierarchy in enumerate(publication.hierarchies):
         if (table := recoding.orders[number]) is not None:
-            value = sql.column(hierarchy.column.name, "source")
-            same = sql.same(value, sql.column(VALUE, _order(number)))
+            value = looked_up(sql.column(hierarchy.column.name, "source"), hierarchy.column)
+            same = sql.same(value, sql.column(VALUE, _order(number)), hierarchy.column.family)
             query = query.join(sql.aliased(table, _order(number)), on=same)
     return query
 
@@ -108,6 +109,8 @@ def _kept(publication: Publication, recoding: Multidimensional, names: BoxColumn
 
 def boxed_query(publication: Publication, recoding: Multidimensional, *, with_entity: bool = True) -> exp.Select:
     """Return the query of all rows with the labels of their boxes, over the steps of ``with_walk``."""
+    if isinstance(recoding, Led):
+        return _led_query(publication, recoding)
     names = BoxColumns(publication.hierarchies)
     relaxed = recoding.cutting.cut == "relaxed"
     arrived = step_name(publication, "arrived")
@@ -125,9 +128,17 @@ def boxed_query(publication: Publication, recoding: Multidimensional, *, with_en
         query = query.select(sql.named(sql.column(entity.name, rows), publication.entity_name))
     if relaxed:
         return query.from_(sql.relation(arrived))
+    return _with_arrived(query, publication, recoding, names)
+
+
+def _with_arrived(
+    query: exp.Select, publication: Publication, recoding: Multidimensional, names: BoxColumns
+) -> exp.Select:
+    """Return a query over the rows of the source with what has arrived of their combination."""
+    arrived = step_name(publication, "arrived")
     keys = _keys(publication, recoding, names)
     same = [
-        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived))
+        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.TWINS)
         if recoding.orders[number] is None
         else exp.EQ(this=key.unalias(), expression=sql.column(key.alias_or_name, arrived))
         for number, key in enumerate(keys)
@@ -141,6 +152,14 @@ def with_walk(query: exp.Select, publication: Publication, recoding: Multidimens
 
     What has arrived is kept in between: else the engine may join the source to every step of the walk.
     """
+    if isinstance(recoding, Led):
+        return query
+    return _walked(query, publication, recoding)
+
+
+def _walked(
+    query: exp.Select, publication: Publication, recoding: Multidimensional, *, with_position: bool = False
+) -> exp.Select:
     walk, names = step_name(publication, "walk"), BoxColumns(publication.hierarchies)
     labels = [
         sql.named(sql.column(names.labels[number], _BOXES), names.published[number])
@@ -149,7 +168,7 @@ def with_walk(query: exp.Select, publication: Publication, recoding: Multidimens
     ]
     box = sql.column(names.box, walk)
     in_box = exp.EQ(this=sql.column(names.box, _BOXES), expression=box)
-    kept = [name for name in _kept(publication, recoding, names) if name != names.position]
+    kept = [name for name in _kept(publication, recoding, names) if with_position or name != names.position]
     arrived = exp.select(*(sql.column(name, walk) for name in kept), *labels).from_(sql.relation(walk))
     arrived = arrived.join(
         sql.aliased(recoding.boxes_table, _BOXES), on=sql.all_of([in_box, *_within(publication, recoding, names)])
@@ -158,6 +177,70 @@ def with_walk(query: exp.Select, publication: Publication, recoding: Multidimens
     arrived = arrived.where(exp.GT(this=box.copy(), expression=sql.literal(recoding.cuts)))
     query = query.with_(walk, as_=walk_query(publication, recoding), recursive=True)
     return query.with_(step_name(publication, "arrived"), as_=arrived, materialized=True, recursive=True)
+
+
+def labels_query(publication: Publication, led: Led) -> exp.Select:
+    """Return the query of each combination of quasi-identifiers with the labels of its box, as ``Led`` has them.
+
+    Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box, those
+    after them to the next. Boxes get the same numbers of them whoever counts.
+    """
+    own = publication.quasi_identifiers
+    only = replace(publication, columns=publication.roles.quasi_identifiers)
+    names, arrived = BoxColumns(publication.hierarchies), step_name(publication, "arrived")
+    label_of = {number: sql.column(names.published[number], arrived) for number, kind in enumerate(led.types) if kind}
+    labels = [sql.named(label_of[number], str(led.labels[number])) for number in label_of]
+    if led.ranks is None:
+        values = [sql.column(name, "source") for name in own]
+        query = _with_arrived(exp.select(*values, *labels).distinct(), only, led, names)
+        return _walked(query, only, led)
+    values = [sql.column(name, arrived) for name in own]
+    groups = [*values, *label_of.values()]
+    rows = sql.named(sql.count_rows(), "parted_rows")
+    first = sql.named(exp.Min(this=sql.column(names.position, arrived)), "parted_first")
+    parted = exp.select(*values, *labels, rows, first).from_(arrived).group_by(*(group.copy() for group in groups))
+    window = exp.Window(
+        this=exp.Sum(this=sql.column("parted_rows")),
+        partition_by=[sql.column(name) for name in own],
+        order=exp.Order(expressions=[exp.Ordered(this=sql.column("parted_first"))]),
+    )
+    last = sql.cast(window, "BIGINT")
+    low = exp.Add(this=exp.Sub(this=last, expression=sql.column("parted_rows")), expression=sql.literal(1))
+    ranked = exp.select(
+        *(sql.column(name) for name in own),
+        *(sql.column(str(label)) for label in led.labels if label is not None),
+        sql.named(low, led.ranks[0]),
+        sql.named(last.copy(), led.ranks[1]),
+    )
+    return _walked(ranked.from_(parted.subquery("parted")), only, led, with_position=True)
+
+
+def _led_query(publication: Publication, led: Led) -> exp.Select:
+    """Return the query of all rows with the labels that their combination has: no cuts are followed."""
+    numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
+    columns = []
+    for column in publication.columns:
+        label = led.labels[numbers[column.name]] if column.name in numbers else None
+        value = as_published(column) if label is None else sql.named(sql.column(label, "led"), column.name)
+        columns.append(value)
+    own = publication.quasi_identifiers
+    same = [sql.same(sql.column(name, "source"), sql.column(name, "led")) for name in own]
+    source: exp.Expr = sql.aliased(publication.source, "source")
+    if led.ranks is not None:
+        rank = unused_name("kanon_rank", [column.name for column in publication.columns])
+        order = shuffled([sql.column(column.name, "source") for column in publication.columns], publication.seed)
+        window = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[sql.column(name, "source") for name in own],
+            order=exp.Order(expressions=[exp.Ordered(this=order)]),
+        )
+        names = [column.name for column in publication.columns]
+        ranked = exp.select(*(sql.column(name, "source") for name in names), sql.named(window, rank))
+        source, place = ranked.from_(source).subquery("source"), sql.column(rank, "source")
+        low, high = (sql.column(name, "led") for name in led.ranks)
+        same.append(exp.Between(this=place, low=low, high=high))
+    joined = sql.aliased(led.labels_table, "led")
+    return exp.select(*columns).from_(source).join(joined, on=sql.all_of(same))
 
 
 def box_statements(engine: Engine, publication: Publication) -> tuple[exp.Expr, ...]:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.identity import published
+from kanon_sql.identity import as_text, comparable, looked_up, published
 from kanon_sql.measured import Columns, Members, measured_steps
 from kanon_sql.models.base import RowModel
 from kanon_sql.names import unused_name
@@ -55,6 +55,12 @@ class CombinationColumns:
             if column is not None
         }
 
+    def all(self, publication: Publication) -> list[str]:
+        """Return the names of all columns, in their order."""
+        entity = [self.entity] if publication.roles.entity is not None else []
+        own = [*publication.quasi_identifiers, *self.labels.values(), self.n, *entity, *self.sensitive.values()]
+        return [*own, self.step]
+
 
 def recoding_statements(publication: Publication, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
     """Return the statements that make the table of combinations and go through the steps; none for a full-domain node.
@@ -87,14 +93,16 @@ def local_query(publication: Publication, *, with_entity: bool = True) -> exp.Se
             query = query.select(sql.named(_label(publication, names, numbers[column.name]), column.name))
         else:
             query = query.select(as_published(column))
-    pairs = [(column.name, column.name) for column in publication.roles.quasi_identifiers]
-    pairs += names.sensitive.items()
+    pairs = [(column.name, column.name, comparable(column)) for column in publication.roles.quasi_identifiers]
+    pairs += [(own, there, sql.TWINS) for own, there in names.sensitive.items()]
     entity = publication.roles.entity
     if entity is not None:
-        pairs.append((entity.name, names.entity))
+        pairs.append((entity.name, names.entity, comparable(entity)))
         if with_entity:
             query = query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
-    same = sql.all_of(sql.same(sql.column(own, "source"), sql.column(there, place)) for own, there in pairs)
+    same = sql.all_of(
+        sql.same(sql.column(own, "source"), sql.column(there, place), family) for own, there, family in pairs
+    )
     published_rows = sql.column(names.step, place).is_(exp.null()).not_()
     return query.join(publication.combinations.copy(), on=same).where(published_rows)
 
@@ -135,7 +143,11 @@ def _combinations_query(
         query = query.select(sql.named(sql.column(level_name(level), lookup.name), name))
         if number not in joined:
             joined.add(number)
-            condition = sql.same(sql.column(column, "combined"), sql.column(VALUE, lookup.name))
+            condition = sql.same(
+                looked_up(sql.column(column, "combined"), publication.hierarchies[number].column),
+                sql.column(VALUE, lookup.name),
+                publication.hierarchies[number].column.family,
+            )
             query = query.join(lookup.copy(), on=condition)
     others = [names.n, *([names.entity] if entity is not None else []), *names.sensitive.values()]
     nothing = sql.named(sql.cast(exp.null(), "INTEGER"), names.step)
@@ -163,12 +175,17 @@ def _step_statement(publication: Publication, names: CombinationColumns, number:
         large = large.having(sql.all_of(met), copy=False)
     else:
         large = _allowed_classes(publication, names, labels)
-    same = [sql.same(sql.column(label, "large"), sql.column(label, place)) for label in labels]
+    families = {hierarchy.column.name: comparable(hierarchy.column) for hierarchy in publication.hierarchies}
+    same = [
+        sql.same(sql.column(label, "large"), sql.column(label, place), families.get(label, "text")) for label in labels
+    ]
     found = exp.select(sql.literal(1), copy=False).from_(large.subquery("large", copy=False), copy=False)
     in_large = exp.Exists(this=found.where(*same, copy=False) if same else found)
     assigned = exp.EQ(this=sql.column(names.step), expression=sql.literal(number))
     condition = exp.Where(this=exp.and_(left.copy(), in_large, copy=False))
-    return exp.Update(this=publication.combinations.copy(), expressions=[assigned], where=condition)
+    update = exp.Update(this=publication.combinations.copy(), expressions=[assigned], where=condition)
+    update.meta["columns"] = names.all(publication)  # where tables cannot be changed, the next one is made of them
+    return update
 
 
 def _measure(model: RowModel, names: CombinationColumns) -> exp.Expr:
@@ -215,7 +232,7 @@ def _label(publication: Publication, names: CombinationColumns, column: int) -> 
 
     def at(level: int) -> exp.Expr:
         if level == 0:
-            return value if levels == (0,) else sql.cast(value, "VARCHAR")
+            return value if levels == (0,) else as_text(sql.column(hierarchy.column.name, "source"), hierarchy.column)
         if level == hierarchy.height:
             return sql.literal(hierarchy.root)
         return sql.column(names.labels[column, level], place)

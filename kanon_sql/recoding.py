@@ -104,6 +104,21 @@ class Multidimensional:
         return self.types[column]
 
 
+@dataclass(frozen=True)
+class Led(Multidimensional):
+    """The same, where the labels of each combination of values are at hand and no cuts need to be followed.
+
+    Attributes:
+        labels_table: each combination of quasi-identifiers, under their own names, with its labels.
+        labels: for each quasi-identifier, the column with its labels; None where it keeps its values.
+        ranks: where rows that are alike are parted, the columns with the first and the last of them, counted from 1.
+    """
+
+    labels_table: exp.Table
+    labels: tuple[str | None, ...]
+    ranks: tuple[str, str] | None
+
+
 Recoding = FullDomain | Local | Multidimensional
 """Any recoding."""
 

@@ -65,7 +65,7 @@ class References:
                 query: exp.Query = ordered_features(shares, "value")
             else:
                 tree = (trees or {})[name]
-                query = hierarchical_features(shares, "value", "value", tree.readable, tree.height)
+                query = hierarchical_features(shares, "value", "value", tree.readable, tree.height, tree.column.family)
             self._features[name, distance] = self._add("features", query)
 
     def _add(self, wanted: str, query: exp.Query) -> str:

@@ -7,23 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kanon_sql.bookkeeping.ledger import Ledger
-from kanon_sql.class_check import ModelResult, Verification
 from kanon_sql.destination import Destination
-from kanon_sql.destinations import DATABASE, check_file, publish_file, publish_frame, publish_table, publish_view
+from kanon_sql.destinations import check_file
+from kanon_sql.dialect import require_views
 from kanon_sql.errors import UsageError
 from kanon_sql.in_place.publish import HowInPlace, check_in_place, publish_in_place
 from kanon_sql.keys import require_apart
-from kanon_sql.new_database import publish_database
 from kanon_sql.plan import Plan, logged_script
-from kanon_sql.recoding import Local, Multidimensional, by_name
+from kanon_sql.publishing import FETCHES, to_file, to_frame, to_relation
+from kanon_sql.recoding import Local, by_name
 from kanon_sql.release_sql import plan_of
-from kanon_sql.release_summary import summary_of
+from kanon_sql.release_summary import cutting_of, searched_models, summary_of
 from kanon_sql.verify import Expected
+from kanon_sql.warehouse_publish import spark_frame
 from kanon_sql.written_files import require_frame
 
 if TYPE_CHECKING:
     import os
 
+    from kanon_sql.class_check import ModelResult, Verification
+    from kanon_sql.destination import Kind
     from kanon_sql.measures.objective import Objective
     from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.policy import Policy
@@ -83,17 +86,7 @@ class Release:
     @property
     def cutting(self) -> dict[str, Any] | None:
         """How Mondrian cut the table, in how many rounds, and how the parts are written; None for other algorithms."""
-        recoding = self.publication.recoding
-        if not isinstance(recoding, Multidimensional):
-            return None
-        how = recoding.cutting
-        written = {
-            hierarchy.column.name: "value" if kind is None else how.labels if order is not None else how.numbers
-            for hierarchy, kind, order in zip(
-                self.publication.hierarchies, recoding.types, recoding.orders, strict=True
-            )
-        }
-        return {"choose": how.choose, "cut": how.cut, "pairs": how.pairs, "rounds": recoding.rounds, "written": written}
+        return cutting_of(self.publication)
 
     @property
     def path_share(self) -> float | None:
@@ -159,11 +152,8 @@ class Release:
 
     @property
     def models_before(self) -> tuple[ModelResult, ...]:
-        """What the search measured of each model in the worst published class."""
-        return tuple(
-            ModelResult(model.name, model.required, worst, holds=True, letter=model.letter, sensitive=model.sensitive)
-            for model, worst in zip(self.publication.models, self.counts.worst, strict=True)
-        )
+        """What the search measured of each model in the worst class."""
+        return searched_models(self.publication.models, self.counts.worst)
 
     # Publishing
 
@@ -180,23 +170,26 @@ class Release:
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
-        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
-        source.make_writable()
-        return self._noted(publish_table(source, self.publication, name, self.expected, replace=replace, ledger=ledger))
+        return self._as_relation(name, "table", replace=replace, ignore_ledger=ignore_ledger)
 
-    def to_view(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> Published:
+    def to_view(
+        self, name: str, *, replace: bool = False, ignore_ledger: bool = False, materialized: bool = False
+    ) -> Published:
         """Make the release a view over its source; convenient, but the raw table stays behind it (see the docs).
 
-        Arguments are those of ``to_table``.
+        Args:
+            name: of the view.
+            replace: as for ``to_table``.
+            ignore_ledger: as for ``to_table``.
+            materialized: whether it keeps its rows until it is refreshed, which PostgreSQL has.
 
         Raises:
             UsageError: the source is in no database, or the name is taken.
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
-        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
-        source.make_writable()
-        return self._noted(publish_view(source, self.publication, name, self.expected, replace=replace, ledger=ledger))
+        kind: Kind = "materialized-view" if materialized else "view"
+        return self._as_relation(name, kind, replace=replace, ignore_ledger=ignore_ledger)
 
     def to_file(self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False) -> Published:
         """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
@@ -213,10 +206,8 @@ class Release:
         source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
         format_name = check_file(source, Path(path), replace=replace)
         require_apart(self.policy.key_file, [Path(path)], "the release")
-        if ledger is not None:
-            ledger.open()
-        publish = publish_database if format_name == DATABASE else publish_file
-        return self._noted(publish(source, self.publication, Path(path), self.expected, replace=replace, ledger=ledger))
+        how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
+        return self._noted(to_file(source, self.publication, Path(path), self.expected, **how))
 
     def in_place(
         self,
@@ -265,7 +256,22 @@ class Release:
 
     def to_frame(self) -> Any:  # noqa: ANN401 - the kind of data frame that came in
         """Return the release as the kind of data frame that was handed in; pandas if none was."""
-        return self._frame(self.prepared.source.frame_kind or "pandas")
+        kind = self.prepared.source.frame_kind or "pandas"
+        return self.to_spark() if kind == "spark" else self._frame(kind)
+
+    def to_spark(self) -> Any:  # noqa: ANN401 - a DataFrame of pyspark, which may not be installed
+        """Return the release as a data frame of the session of Spark that has its source.
+
+        Its rows are made once and kept by Spark (as by ``localCheckpoint``): it knows nothing of where they came from.
+
+        Raises:
+            UsageError: the source is not in Spark.
+            VerificationError: the output is not what it should be.
+        """
+        self.prepared.source.require_rows()
+        frame, published = spark_frame(self.prepared.source, self.publication, self.expected)
+        self._noted(published)
+        return frame
 
     def verify(self) -> Verification:
         """Make the release in a temporary table, check it there, and drop it; return what was found.
@@ -273,9 +279,8 @@ class Release:
         Raises:
             VerificationError: the output is not what it should be.
         """
-        self.prepared.source.require_rows()
-        _, published = publish_frame(self.prepared.source.engine, self.publication, self.expected, lambda _: None)
-        return published.verification
+        _, published = to_frame(self.prepared.source, self.publication, self.expected, lambda _: None)
+        return self._noted(published).verification
 
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
         """Put the release where a destination says."""
@@ -288,20 +293,27 @@ class Release:
             )
         if destination.into is None:
             raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
-        if destination.kind == "view":
-            return self.to_view(destination.into, replace=replace, ignore_ledger=ignore_ledger)
+        if destination.kind != "table":
+            materialized = destination.kind == "materialized-view"
+            return self.to_view(
+                destination.into, replace=replace, ignore_ledger=ignore_ledger, materialized=materialized
+            )
         return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger)
 
     # SQL, and in short
 
-    def plan(self, destination: Destination | None = None, *, stands_alone: bool = False) -> Plan:
+    def plan(
+        self, destination: Destination | None = None, *, stands_alone: bool = False, foreign: bool = False
+    ) -> Plan:
         """Return the statements from source to release: hierarchies, the release, its verification.
 
         Args:
             destination: where the release goes; without one, the statement returns its rows.
             stands_alone: whether hierarchies that are stored in the database are written out too.
+            foreign: whether it is for another engine than that of the source.
         """
-        return plan_of(self.prepared.source, self.publication, destination or Destination(), stands_alone=stands_alone)
+        where = destination or Destination()
+        return plan_of(self.prepared.source, self.publication, where, stands_alone=stands_alone, foreign=foreign)
 
     def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
         """Return the script that makes the release: what is run, as text that can be run again elsewhere.
@@ -310,22 +322,15 @@ class Release:
         is expected to be there, and a file is not written.
         """
         source = self.prepared.source
-        if dialect == "spark" and isinstance(self.publication.recoding, Multidimensional):
-            raise UsageError(
-                "Rows walk from cut to cut in a recursive query, which Spark 4.0 does not have: use --algorithm "
-                "optimal, or another dialect."
-            )
         if dialect != source.engine.dialect and self.publication.pseudonyms is not None:
             raise UsageError(
                 "Pseudonyms are made by functions that other dialects have under other names and with other types: "
                 "leave --dialect out, or --pseudonymize."
             )
-        if dialect == "spark" and isinstance(self.publication.recoding, Local):
-            raise UsageError(
-                "The steps of a local recoding are UPDATE statements on a temporary table, which Spark does not have: "
-                "use --algorithm optimal, or another dialect."
-            )
-        return self.plan(destination, stands_alone=dialect != source.engine.dialect).script(dialect)
+        elsewhere = dialect != source.engine.dialect
+        if elsewhere and destination is not None and destination.kind == "view":
+            require_views(dialect)
+        return self.plan(destination, stands_alone=elsewhere, foreign=elsewhere).script(dialect)
 
     def statements_run(self, dialect: str = "duckdb") -> str:
         """Return every statement that was run so far, node tests included, each under what it was for."""
@@ -380,17 +385,18 @@ class Release:
     def _ledger(self, *, ignore: bool) -> Ledger | None:
         """Return the ledger of the database that was opened for the source; None where there is none to write to."""
         self.prepared.source.require_rows()
-        if self.prepared.source.database is None:
+        if self.prepared.source.database is None and self.prepared.source.warehouse is None:
             return None
         return Ledger(self.policy, self.prepared, self.publication, ignore=ignore)
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
-        def fetch(relation: Any) -> Any:  # noqa: ANN401 - a relation of DuckDB
-            return {"pandas": relation.df, "polars": relation.pl, "arrow": relation.to_arrow_table}[kind]()
-
-        engine = self.prepared.source.engine
-        require_frame(engine, self.publication, kind)
-        self.prepared.source.require_rows()
-        frame, published = publish_frame(engine, self.publication, self.expected, fetch)
+        source = self.prepared.source
+        require_frame(source.engine, self.publication, kind)
+        frame, published = to_frame(source, self.publication, self.expected, FETCHES[kind])
         self._noted(published)
         return frame
+
+    def _as_relation(self, name: str, kind: Kind, *, replace: bool, ignore_ledger: bool) -> Published:
+        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
+        how: dict[str, Any] = {"kind": kind, "replace": replace, "ledger": ledger}
+        return self._noted(to_relation(source, self.publication, name, self.expected, **how))

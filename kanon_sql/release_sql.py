@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kanon_sql import sql
-from kanon_sql.destinations import DATABASE, check_file, check_target, kind_of
+from kanon_sql.destinations import DATABASE, check_file
 from kanon_sql.in_place.publish import in_place_statements
 from kanon_sql.new_database import database_statements
 from kanon_sql.plan import Plan, release_plan
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
+from kanon_sql.targets import check_target, kind_of
 from kanon_sql.written_files import copy_statement, reading_back
 
 if TYPE_CHECKING:
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
 _IN_PLACE = "A new database with the release and all else; verified, its file takes the name of the old one"
 
 
-def plan_of(source: Source, publication: Publication, destination: Destination, *, stands_alone: bool = False) -> Plan:
+def plan_of(
+    source: Source,
+    publication: Publication,
+    destination: Destination,
+    *,
+    stands_alone: bool = False,
+    foreign: bool = False,
+) -> Plan:
     """Return the statements from source to release.
 
     Args:
@@ -32,6 +40,7 @@ def plan_of(source: Source, publication: Publication, destination: Destination, 
         publication: what is published.
         destination: where the release goes; where it does not say, the statement returns its rows.
         stands_alone: whether hierarchies that are stored in the database are written out too.
+        foreign: whether it is for another engine than that of the source.
     """
     if stands_alone:
         trees = {name: replace(tree, stored=None) for name, tree in publication.trees.items()}
@@ -60,4 +69,4 @@ def plan_of(source: Source, publication: Publication, destination: Destination, 
             lookups = view_lookups(publication, destination.into)
         if destination.replace and (existing := kind_of(source.engine, output)):
             make = (sql.drop(output, existing), *make)
-    return release_plan(source, publication, make, output, lookups, **title, stands_alone=stands_alone)
+    return release_plan(source, publication, make, output, lookups, **title, stands_alone=stands_alone, foreign=foreign)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.class_check import k_of
+from kanon_sql.class_check import ModelResult, k_of
+from kanon_sql.recoding import Multidimensional
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.publication import Publication
     from kanon_sql.published import Published
     from kanon_sql.release import Release
 
@@ -70,3 +75,24 @@ def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any]
         "key": pseudonyms.key.origin,
         "verified": [tied.stated() for tied in verified],
     }
+
+
+def cutting_of(publication: Publication) -> dict[str, Any] | None:
+    """Return how Mondrian cut a table, in how many rounds, and how the parts are written; None for other algorithms."""
+    recoding = publication.recoding
+    if not isinstance(recoding, Multidimensional):
+        return None
+    how = recoding.cutting
+    written = {
+        hierarchy.column.name: "value" if kind is None else how.labels if order is not None else how.numbers
+        for hierarchy, kind, order in zip(publication.hierarchies, recoding.types, recoding.orders, strict=True)
+    }
+    return {"choose": how.choose, "cut": how.cut, "pairs": how.pairs, "rounds": recoding.rounds, "written": written}
+
+
+def searched_models(models: Sequence[PrivacyModel], worst: Sequence[int | float | None]) -> tuple[ModelResult, ...]:
+    """Return what a search measured of each model in the worst published class."""
+    return tuple(
+        ModelResult(model.name, model.required, measured, holds=True, letter=model.letter, sensitive=model.sensitive)
+        for model, measured in zip(models, worst, strict=True)
+    )

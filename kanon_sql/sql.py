@@ -115,9 +115,29 @@ def cast(expression: exp.Expr, data_type: str) -> exp.Cast:
     return exp.Cast(this=expression, to=exp.DataType.build(data_type, dialect="duckdb"))
 
 
-def same(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """Return ``left IS NOT DISTINCT FROM right``: equality for which NULL is a value like any other."""
-    return exp.NullSafeEQ(this=left, expression=right)
+TWINS = "twins"
+"""In the place of a family: both sides have the same type, whatever it is."""
+
+
+def same(left: exp.Expr, right: exp.Expr, family: str | None = None) -> exp.Expr:
+    """Return ``left IS NOT DISTINCT FROM right``: equality for which NULL is a value like any other.
+
+    Args:
+        left: one side.
+        right: the other.
+        family: of the types of both sides, or ``TWINS``, where it is known: some engines need it to do it fast.
+    """
+    equal = exp.NullSafeEQ(this=left, expression=right)
+    if family is not None:
+        equal.meta["family"] = family
+    return equal
+
+
+def float_as_text(number: exp.Expr) -> exp.Cast:
+    """Return a floating-point number as text; every dialect writes it as DuckDB does."""
+    text = cast(number, "VARCHAR")
+    text.meta["family"] = "float"
+    return text
 
 
 def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr:

@@ -18,9 +18,10 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.class_check import Verification, class_check_query, read_verification, summary_of
+from kanon_sql.engine.base import Column
 from kanon_sql.errors import VerificationError
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.identity import published, written
+from kanon_sql.identity import as_text, comparable, written
 from kanon_sql.models.base import RowModel
 from kanon_sql.names import unused_name
 from kanon_sql.publish import (
@@ -84,7 +85,7 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
     )
     found = [sql.column(name, source_classes) for name in measured]
     same_class = sql.all_of(
-        sql.same(sql.column(name, source_classes), sql.column(name, output_classes)) for name in names
+        sql.same(sql.column(name, source_classes), sql.column(name, output_classes), sql.TWINS) for name in names
     )
     classes = (
         exp.select(sql.column(n, output_classes), sql.named(sql.column(n, source_classes), n_in_source), *found)
@@ -114,7 +115,8 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
         label = sql.column("label", "published")
         if isinstance(recoding, Multidimensional):
             known = exp.select("1").from_(labels_of(publication, number, recoding).subquery("known"))
-            known = known.where(sql.same(sql.column("label", "known"), label))
+            kind = comparable(Column(name, recoding.label_type(number) or hierarchy.column.type))
+            known = known.where(sql.same(sql.column("label", "known"), label, kind))
         else:
             known = _known_labels(hierarchy, lookups[name], recoding.levels_of(number), label)
         unknown = sql.where(sql.count_rows(), exp.Exists(this=known).not_())
@@ -131,21 +133,21 @@ def _known_labels(hierarchy: Hierarchy, lookup: exp.Table, levels: Sequence[int]
     """Return the query of rows of a hierarchy that have a label at one of some levels."""
     if len(levels) == 1:
         reading = _as_label(levels[0], hierarchy, lookup.name)
-        return exp.select("1").from_(lookup.copy()).where(sql.same(reading, label))
+        return exp.select("1").from_(lookup.copy()).where(sql.same(reading, label, "text"))
     # One column to compare with, so that the engine can look a label up instead of comparing it with every row.
     readings = [
         exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy())
         for level in levels
     ]
     known = exp.select("1").from_(sql.union_all(readings).subquery("known"))
-    return known.where(sql.same(sql.column("label", "known"), label))
+    return known.where(sql.same(sql.column("label", "known"), label, "text"))
 
 
 def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:
     """Return the label of a row of a hierarchy at a level, as it is published beside labels of other levels."""
     if level > 0:
         return sql.column(level_name(level), lookup)
-    return sql.cast(published(sql.column(VALUE, lookup), hierarchy.column), "VARCHAR")
+    return as_text(sql.column(VALUE, lookup), hierarchy.column)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.engine.text_reader import text_reader
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
@@ -80,27 +81,10 @@ def reading_back(publication: Publication, path: Path, format_name: str) -> exp.
 
 def _as_text(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Anonymous:
     """Return the function that reads a file of text, all columns as they are written: a text of JSON has its quotes."""
-    kept = "JSON" if format_name != "csv" else ""
-    text = exp.Struct(
-        expressions=[
-            exp.PropertyEQ(this=sql.literal(name), expression=sql.literal("JSON" if kind == kept else "VARCHAR"))
-            for name, kind in types.items()
-        ]
-    )
-    settings: dict[str, exp.Expr] = {"columns": text}
     if format_name == "csv":
-        settings |= {
-            "header": exp.true(),
-            "auto_detect": exp.false(),
-            "delim": sql.literal(","),
-            "quote": sql.literal('"'),
-            "escape": sql.literal('"'),
-            "allow_quoted_nulls": exp.false(),
-            "new_line": sql.literal("\\n"),  # else another end of a line in a name could be taken for that of lines
-        }
-    named = [exp.EQ(this=exp.var(name), expression=value) for name, value in settings.items()]
-    reader = "read_csv" if format_name == "csv" else "read_json"
-    return exp.Anonymous(this=reader, expressions=[sql.literal(str(path)), *named])
+        return text_reader(path, dict.fromkeys(types, "VARCHAR"), csv=True)
+    kinds = {name: "JSON" if kind == "JSON" else "VARCHAR" for name, kind in types.items()}
+    return text_reader(path, kinds, csv=False)
 
 
 def as_written(path: Path, format_name: str, names: Sequence[str]) -> exp.Table:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from hypothesis import HealthCheck, settings
+from servers import java, postgres_programs, postgres_server, spark_session
 
 from kanon_sql.cli.main import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # A run of the whole tool takes a tenth of a second; how many examples each property is given is said where it stands.
 settings.register_profile("kanon", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -46,6 +47,28 @@ def adult() -> Path:
     if not ADULT.is_dir():
         pytest.skip("needs the Adult data in ../shared/data/adult, which are not part of this repository")
     return ADULT
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The connection string of an empty PostgreSQL database on a server of this worker's own."""
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'kanon-sql[postgres]'")
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("needs the programs of a PostgreSQL server (Debian: apt install postgresql)")
+    with postgres_server(programs) as connection_string:
+        yield connection_string
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session of Spark in local mode, of this worker's own."""
+    pytest.importorskip("pyspark", reason="needs pyspark: pip install 'kanon-sql[spark]'")
+    if java() is None:
+        pytest.skip("needs Java 17 (Debian: apt install openjdk-17-jre-headless)")
+    session = spark_session(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
 
 
 @pytest.fixture

@@ -501,3 +501,24 @@ def test_nohup_is_respected(ward: Path) -> None:
     process.communicate()
     assert process.returncode == 0
     assert "out.csv" in files_in(ward.parent)
+
+
+def test_a_directory_of_files_that_are_larger_than_the_memory(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "parts").mkdir()
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        for part in range(4):
+            rows = connection.sql(
+                "SELECT uuid()::TEXT AS note, uuid()::TEXT AS name, i % 90 AS age, i % 7 AS ward FROM range($n) r(i)",
+                params={"n": 300_000},
+            )
+            rows.write_parquet(f"parts/{part}.parquet")
+    size = sum(file.stat().st_size for file in (in_tmp / "parts").iterdir())
+    limit = 55_000_000
+    assert size > 1.5 * limit
+    asked = ("--id", "name", "--qi", "age,ward", "--sensitive", "note", "-k", "5", "--seed", "1", "--temp-dir", ".")
+    ended = kanon("anonymize", "parts", *asked, "--out", "out.parquet", "--memory-limit", "55MB")
+    assert ended.code == 0, ended.err
+    found = duckdb.sql("SELECT count(*), count(DISTINCT note) FROM 'out.parquet'").fetchall()
+    assert found == [(1_200_000, 1_200_000)]
+    assert files_in(in_tmp) == {"parts", "out.parquet"}

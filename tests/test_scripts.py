@@ -148,7 +148,7 @@ def test_the_library_shows_what_it_runs() -> None:
     frame = pd.DataFrame({"a": [1, 1, 2, 2], "b": list("xxyy")})
     with kanon.anonymize(frame, quasi_identifiers=["a", "b"], models=[kanon.KAnonymity(2)]) as release:
         assert "HAVING\n    COUNT(*) < 2" in release.sql()
-        assert "HASHTEXTEXTENDED" in release.sql("postgres")
+        assert "HASH_RECORD_EXTENDED" in release.sql("postgres")
         assert "-- test node (" in release.statements_run()
         with pytest.raises(kanon.UsageError, match="no dialect 'oracle'"):
             release.sql("oracle")

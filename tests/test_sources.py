@@ -108,8 +108,8 @@ def test_a_connection_with_temporary_tables_views_and_attached_databases(clinic:
         (("none.csv",), "none.csv does not exist"),
         (("notes.md",), "neither a DuckDB database nor a data file"),
         (("junk.duckdb",), "is not a DuckDB database"),
-        (("lite.db",), "is an SQLite database"),
-        (("postgresql://host/db",), "postgresql sources are not supported by this version"),
+        (("lite.db",), "lite.db needs DuckDB's extension sqlite_scanner, which is not installed here"),
+        (("oracle://host/db",), "oracle sources are not supported by this version"),
         (("clinic.duckdb", "nobody"), "has no table or view 'nobody'. There: patients"),
         (("empty.duckdb",), "has 0 tables"),
         (("broken.parquet",), "cannot be read|DuckDB stopped"),
@@ -155,3 +155,99 @@ def test_something_that_is_no_table() -> None:
         kanon.anonymize({"a": [1]}, quasi_identifiers=["a"])
     with pytest.raises(kanon.UsageError, match="A data frame has no tables"):
         kanon.anonymize(pd.DataFrame(ROWS), "t", quasi_identifiers=["age"])
+
+
+# Several files
+
+
+def parts(directory: Path) -> Path:
+    """Write three Parquet files of two rows, by year; each later one has a column more."""
+    for year in (2022, 2023, 2024):
+        place = directory / f"year={year}"
+        place.mkdir(parents=True)
+        rows = {"city": ["A", "B"], **{f"new_{later}": [later, later] for later in range(2023, year + 1)}}
+        pl.DataFrame(rows).write_parquet(place / "part-0.parquet")
+        (place / "_SUCCESS").touch()
+    return directory
+
+
+@pytest.mark.parametrize("what", ["parts", "parts/", "parts/**/*.parquet", "parts/year=*/*.parquet", "p?rts/*/*.par*t"])
+def test_a_directory_and_patterns_name_all_columns_of_all_files(in_tmp: Path, what: str) -> None:
+    parts(in_tmp / "parts")
+    if what.startswith("p?"):
+        what = "p?rts/*/*.parquet"
+    asked: dict[str, Any] = {"quasi_identifiers": ["year"], "insensitive": ["city"], "rest": "drop"}
+    with kanon.anonymize(what, **asked, models=[kanon.KAnonymity(2)]) as release:
+        columns = {column.name: column.type for column in release.prepared.source.columns}
+        assert columns == {"city": "VARCHAR", "new_2023": "BIGINT", "new_2024": "BIGINT", "year": "BIGINT"}
+        assert release.rows_out == 6
+        release.to_file("out.parquet")
+    assert sorted(pl.read_parquet("out.parquet")["city"].to_list()) == ["A", "A", "A", "B", "B", "B"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_columns_that_only_some_text_files_have(in_tmp: Path, suffix: str) -> None:
+    for number, rows in enumerate(({"b": [1, 2], "a": ["x", "y"]}, {"a": ["z"], "c": [3], "b": [7]})):
+        frame = pl.DataFrame(rows)
+        frame.write_csv(f"{number}.csv") if suffix == "csv" else frame.write_ndjson(f"{number}.jsonl")
+    asked: dict[str, Any] = {"quasi_identifiers": ["c"], "insensitive": ["a", "b"], "models": [kanon.KAnonymity(2)]}
+    with kanon.anonymize(f"*.{suffix}", **asked, max_suppressed=1) as release:
+        assert {column.name for column in release.prepared.source.columns} == {"a", "b", "c"}
+        engine = release.prepared.source.engine
+        found = engine.connection.table(release.prepared.source.relation.name).select("a, b, c").fetchall()
+    assert sorted(found) == [("x", 1, None), ("y", 2, None), ("z", 7, 3)]
+    assert in_tmp.is_dir()
+
+
+def test_a_directory_that_is_no_table(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    (in_tmp / "empty").mkdir()
+    mixed = parts(in_tmp / "mixed")
+    (mixed / "notes.csv").write_text("a\n1\n")
+    delta = parts(in_tmp / "delta")
+    (delta / "_delta_log").mkdir()
+    iceberg = parts(in_tmp / "iceberg")
+    (iceberg / "metadata").mkdir()
+    (iceberg / "metadata" / "v1.metadata.json").write_text("{}")
+    for name, says in (
+        ("empty", "no data file that is known here"),
+        ("mixed", "several kinds (.csv, .parquet): write which are meant, such as mixed/**/*.parquet"),
+        ("delta", "rows that were deleted too"),
+        ("iceberg", "rows that were deleted too"),
+        ("nobody/**/*.parquet", "does not exist"),
+    ):
+        ended = kanon("profile", name)
+        assert ended.code in {2, 3}
+        assert says in ended.err
+    assert kanon("profile", "mixed/**/*.parquet", "--format", "json").json["rows"] == 6
+
+
+def test_a_release_does_not_become_a_part_of_its_source(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    parts(in_tmp / "parts")
+    asked = ("--qi", "city", "--rest", "drop", "-k", "2", "--seed", "1")
+    for source, out in (
+        ("parts", "parts/out.parquet"),
+        ("parts/**/*.parquet", "parts/year=2022/new.parquet"),
+        ("**/*.parquet", "out.parquet"),
+        ("parts/year=*/*.parquet", "parts/year=2023/out.parquet"),
+    ):
+        ended = kanon("anonymize", source, *asked, "--out", out)
+        assert (ended.code, ended.err.count("\n")) == (2, 1)
+        assert "would be a part of what is to be anonymized" in ended.err
+    for source, out in (
+        ("parts", "out.parquet"),
+        ("parts", "parts/out.csv"),
+        ("parts/*/*.parquet", "parts/out.parquet"),
+    ):
+        assert kanon("anonymize", source, *asked, "--out", out).code == 0, out
+    assert kanon("anonymize", "parts/year=*", *asked, "--out", "x.csv").code == 2
+    assert kanon("anonymize", "parts", *asked, "--in-place").code == 2
+
+
+def test_a_file_that_comes_into_a_directory_meanwhile_is_seen(in_tmp: Path) -> None:
+    parts(in_tmp / "parts")
+    k2 = [kanon.KAnonymity(2)]
+    with kanon.anonymize("parts", quasi_identifiers=["city"], rest="drop", models=k2) as release:
+        (in_tmp / "parts" / ".later").mkdir()
+        pl.DataFrame({"city": ["A"]}).write_parquet(in_tmp / "parts" / ".later" / "x.parquet")
+        with pytest.raises(kanon.VerificationError, match=r"x\.parquet was changed"):
+            release.to_file("out.csv")

@@ -97,7 +97,8 @@ def _steps_query(copy: exp.Table, labels: int, found: Sequence[Shown], left: Seq
         odd = exp.and_(exp.NEQ(this=text.copy(), expression=sql.literal("")), number.copy().is_(exp.null()))
         counts.append(sql.where(sql.count_rows(), odd))
     next_row = exp.EQ(this=position("now"), expression=exp.Add(this=position("before"), expression=sql.literal(1)))
-    alike = [sql.same(*(sql.column(copied_name(own.number), alias) for alias in ("now", "before"))) for own in found]
+    names = [copied_name(own.number) for own in found]
+    alike = [sql.same(sql.column(name, "now"), sql.column(name, "before"), sql.TWINS) for name in names]
     query = exp.select(*counts).from_(sql.aliased(copy, "now"))
     return query.join(sql.aliased(copy, "before"), on=sql.all_of([next_row, *alike]))
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from kanon_sql import sql
 from kanon_sql.bookkeeping import fingerprint
-from kanon_sql.destinations import kind_of
 from kanon_sql.engine.sources import open_beside
 from kanon_sql.errors import KanonError
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
@@ -26,6 +25,7 @@ from kanon_sql.publication import Publication
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.recoding import FullDomain
 from kanon_sql.roles import NamedColumns, assign_roles, find_column
+from kanon_sql.targets import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources import Source
     from kanon_sql.hierarchy.lookup import Hierarchy
+
+
+_KINDS = {"TABLE": "table", "VIEW": "view", "MATERIALIZED VIEW": "table"}
+"""What an entry calls a relation: the rows of a materialized view stand in it, as those of a table do."""
 
 
 class CannotBeCheckedError(Exception):
@@ -58,7 +62,7 @@ def is_as_it_was(engine: Engine, entry: Entry) -> bool | None:
             return None
     target = target_of(entry)
     kind = kind_of(engine, target)
-    if kind is None or kind.lower() != entry.kind:
+    if kind is None or _KINDS.get(kind) != entry.kind:
         return None
     if entry.kind == "view":
         return fingerprint.of_view(engine, target) == entry.fingerprint

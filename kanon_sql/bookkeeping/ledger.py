@@ -15,6 +15,7 @@ from kanon_sql.bookkeeping.earlier import CannotBeCheckedError
 from kanon_sql.bookkeeping.entry import Entry, KeptHierarchy, remembered_policy
 from kanon_sql.bookkeeping.joint import Joiner
 from kanon_sql.bookkeeping.store import entries_of, remember
+from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import JointReleaseError, SourceError
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from kanon_sql.policy import Policy
     from kanon_sql.preparation import Prepared
     from kanon_sql.publication import Publication
+
+_NOT_TAKEN = "not taken: the tuples stayed in their warehouse"
 
 _WAYS_OUT = (
     "Generalize both alike, publish one of them only, forget the earlier one if nobody was given it ({forget}), "
@@ -83,6 +86,7 @@ class Ledger:
         with timed(seconds, "ledger"):
             own = self._hierarchies()
             if doubtful := [entry for entry in earlier if not self._nested(entry, own)]:
+                self._require_tuples(doubtful[-1])
                 self._check(output, doubtful)
 
     def remember(
@@ -127,6 +131,16 @@ class Ledger:
         if not any(each.is_of(entry.source) and each.says_the_same(entry) for each in known):
             remember(engine, entry)
 
+    def _require_tuples(self, entry: Entry) -> None:
+        """Raise where people cannot be looked up, since the tuples of the table stay in their warehouse."""
+        engine = self._engine
+        if isinstance(engine, Workbench) and engine.is_sealed(self.prepared.source.relation):
+            raise JointReleaseError(
+                f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
+                "can be checked on the workbench only: it was not published. Leave --search-on warehouse out, or "
+                "publish all the same (--ignore-ledger)."
+            )
+
     def _check(self, output: exp.Expr, earlier: list[Entry]) -> None:
         relation = self._as_table(output)
         joiner = Joiner(self.prepared, self.publication, relation, self.policy.k)
@@ -166,7 +180,7 @@ class Ledger:
 
     def _forget(self, entry: Entry) -> str:
         """Return the command that forgets an entry."""
-        return f"kanon ledger {shlex.quote(str(self.prepared.source.database))} --forget {shlex.quote(entry.name)}"
+        return f"kanon ledger {shlex.quote(self.prepared.source.place)} --forget {shlex.quote(entry.name)}"
 
     def _nested(self, entry: Entry, own: tuple[KeptHierarchy, ...]) -> bool:
         """Tell whether both are full-domain releases of the same rows, one of them on the way up from the other.
@@ -232,5 +246,7 @@ class Ledger:
 
 
 def source_fingerprint(engine: Engine, source: exp.Table, quasi_identifiers: list[str]) -> str:
-    """Return the fingerprint of the quasi-identifiers of a table."""
+    """Return the fingerprint of the quasi-identifiers of a table; none of one whose tuples stay in their warehouse."""
+    if isinstance(engine, Workbench) and engine.is_sealed(source):
+        return _NOT_TAKEN
     return fingerprint.quick(engine, source, quasi_identifiers, "fingerprint of the quasi-identifiers")

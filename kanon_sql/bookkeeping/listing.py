@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql import sql
 from kanon_sql.bookkeeping.earlier import is_as_it_was
 from kanon_sql.bookkeeping.ledger import source_fingerprint
-from kanon_sql.bookkeeping.store import entries_of, forgotten
-from kanon_sql.engine.sources import is_database, open_database
+from kanon_sql.bookkeeping.store import entries_of, forget_entries, forgotten
+from kanon_sql.engine.sources import is_database, open_beside_warehouse, open_database
+from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.errors import KanonError, UsageError
+from kanon_sql.targets import kind_of
 
 if TYPE_CHECKING:
     import os
-
-    from sqlglot import exp
 
     from kanon_sql.bookkeeping.entry import Entry
     from kanon_sql.engine.base import Engine
@@ -58,10 +58,10 @@ class Remembered:
 
 
 def ledger(source: str | os.PathLike[str]) -> list[Remembered]:
-    """Return the releases that a DuckDB file remembers, in the order in which they were made.
+    """Return the releases that a database remembers, in the order in which they were made.
 
     Args:
-        source: path of the database.
+        source: path of a DuckDB file, or the URL of a warehouse.
 
     Raises:
         SourceError: it cannot be opened.
@@ -75,7 +75,7 @@ def forget(source: str | os.PathLike[str], which: str | int) -> list[Entry]:
     """Let a database forget a release that nobody was given; return what was forgotten.
 
     Args:
-        source: path of the database.
+        source: as for ``ledger``.
         which: the number of the release, or its name or path; with a name, all that had it.
 
     Raises:
@@ -93,6 +93,8 @@ def open_ledger(source: str | os.PathLike[str], *, writable: bool) -> DuckDBEngi
         SourceError: it cannot be opened.
         UsageError: it is no database.
     """
+    if is_warehouse(source):
+        return open_beside_warehouse(source)
     path = Path(source)
     if path.is_file() and not is_database(path):
         raise UsageError(f"{path} is not a DuckDB database, and only a database has a ledger.")
@@ -104,11 +106,6 @@ def remembered_in(engine: Engine) -> list[Remembered]:
     return [Remembered(entry, is_as_it_was(engine, entry), _source_is(engine, entry)) for entry in entries_of(engine)]
 
 
-def forget_statements(entries: list[Entry]) -> list[exp.Expr]:
-    """Return the statements that forget releases."""
-    return [sql.statement("ledger_forget", values={"id": entry.number}) for entry in entries]
-
-
 def forget_in(engine: Engine, which: str) -> list[Entry]:
     """Forget a release; return what was forgotten.
 
@@ -116,17 +113,18 @@ def forget_in(engine: Engine, which: str) -> list[Entry]:
         UsageError: there is no such release.
     """
     entries = forgotten(entries_of(engine), which)
-    with engine.transaction():
-        for statement in forget_statements(entries):
-            engine.run(statement, "forget a release")
+    forget_entries(engine, entries)
     return entries
 
 
 def _source_is(engine: Engine, entry: Entry) -> bool | None:
     """Tell whether the quasi-identifiers of the table are what they were."""
     schema, name = entry.source
+    source = sql.relation(name, schema)
     try:
-        now = source_fingerprint(engine, sql.relation(name, schema), entry.quasi_identifiers)
+        if kind_of(engine, source) is None:
+            return None
+        now = source_fingerprint(engine, source, entry.quasi_identifiers)
     except KanonError:
         return None
     return now == entry.source_fingerprint

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from kanon_sql import sql
 from kanon_sql.bookkeeping.entry import Entry, entry_of
-from kanon_sql.destinations import kind_of
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.engine.workbench import Workbench
+from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded
+from kanon_sql.targets import kind_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.warehouse import Warehouse
 
 RELEASES = "releases"
 
@@ -32,6 +35,11 @@ def entries_of(engine: Engine) -> list[Entry]:
     """
     if kind_of(engine, ledger_table()) is None:
         return []
+    if isinstance(engine, Workbench) and not engine.may_read(ledger_table()):
+        raise NoRightError(
+            f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that, so that a new "
+            "release can be checked against earlier ones."
+        )
     try:
         return [entry_of(row) for row in engine.rows(sql.statement("ledger_entries"), "earlier releases")]
     except (SourceError, ValueError, KeyError, TypeError):
@@ -42,9 +50,28 @@ def entries_of(engine: Engine) -> list[Entry]:
 
 def remember(engine: Engine, entry: Entry) -> None:
     """Write an entry into the ledger, which is made if there is none; its number is the next one."""
-    engine.run(sql.statement("ledger_schema"), "the schema of the ledger")
-    engine.run(sql.statement("ledger_create"), "the ledger")
-    engine.run(sql.statement("ledger_record", values=entry.values()), "remember the release")
+    for place in _both(engine):
+        place.run(sql.statement("ledger_schema"), "the schema of the ledger")
+        place.run(sql.statement("ledger_create"), "the ledger")
+        place.run(sql.statement("ledger_record", values=entry.values()), "remember the release")
+
+
+def forget_statements(entries: list[Entry]) -> list[exp.Expr]:
+    """Return the statements that forget releases."""
+    return [sql.statement("ledger_forget", values={"id": entry.number}) for entry in entries]
+
+
+def forget_entries(engine: Engine, entries: list[Entry]) -> None:
+    """Take entries out of the ledger, all or none."""
+    with engine.warehouse.transaction() if isinstance(engine, Workbench) else nullcontext(), engine.transaction():
+        for place in _both(engine):
+            for statement in forget_statements(entries):
+                place.run(statement, "forget a release")
+
+
+def _both(engine: Engine) -> list[Engine | Warehouse]:
+    """Return where the ledger is: in the engine, and where that is a workbench, in the warehouse."""
+    return [engine, engine.warehouse] if isinstance(engine, Workbench) else [engine]
 
 
 def forgotten(entries: list[Entry], which: str) -> list[Entry]:

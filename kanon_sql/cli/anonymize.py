@@ -38,6 +38,7 @@ from kanon_sql.cli.policy_options import AskedPolicy
 from kanon_sql.cli.release_tables import print_release
 from kanon_sql.cli.report_option import AskedByOption, ReportAsked
 from kanon_sql.destination import Destination
+from kanon_sql.engine.addresses import shown_source
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.progress import Progress
@@ -132,7 +133,9 @@ def anonymize_command(
         release = make_release(opened, policy, talk)
         _say_what_was_chosen(release, destination, talk)
         if sql is not None:
-            print_sql(release_script(release, destination, sql, dialect))
+            # That of where the table is, unless another one was asked for.
+            own = opened.dialect if "dialect" not in given_options(context) else dialect
+            print_sql(release_script(release, destination, sql, own))
             return
         draft = reported.before(release, destination, talk)
         talk(Progress("Publishing"))
@@ -146,7 +149,7 @@ def anonymize_command(
                 talk.note(f"The ledger does not know of this release: {published.not_remembered}")
             _print_published(summary_of(release, published), output_format)
             if output_format == "table" and published.in_place is None:
-                _say_what_next(context, talk)
+                _say_what_next(context, shown_source(source), talk)
 
 
 def summary_of(release: Release, published: Published) -> dict[str, Any]:
@@ -180,11 +183,11 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         )
 
 
-def _say_what_next(context: typer.Context, talk: Talk) -> None:
+def _say_what_next(context: typer.Context, source: str, talk: Talk) -> None:
     """Say how the report of this release is made, where the policy file says all that there is to say."""
     given = given_options(context)
     if set(given) <= {"source", "table", "policy_file", "replace_existing", "verbose"} and "policy_file" in given:
-        source, table, policy = (context.params[name] for name in ("source", "table", "policy_file"))
+        table, policy = (context.params[name] for name in ("table", "policy_file"))
         command = shlex.join(["kanon", "report", source, *([table] if table else []), "--policy", str(policy)])
         talk.note(f"The evidence for it, as one file to sign:\n  {command} --out report.html")
 
@@ -204,7 +207,9 @@ def release_script(release: Release, destination: Destination, which: str, diale
     script = release.sql(dialect, destination)
     if which == "release":
         return script
-    return f"{release.statements_run(dialect)}\n-- The script of the release\n\n{script}"
+    source = release.prepared.source
+    run_in = source.engine.dialect if source.warehouse is not None and dialect == source.dialect else dialect
+    return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script}"
 
 
 def _print_published(summary: dict[str, Any], output_format: str) -> None:

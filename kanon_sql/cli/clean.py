@@ -12,6 +12,7 @@ from kanon_sql.cli.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.options import DialectOption, FormatOption, QuietOption, ReplaceOption, SqlOption, VerboseOption
 from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, visible
 from kanon_sql.dialect import script
+from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.errors import UsageError
 from kanon_sql.in_place.clean import Cleaned, clean, clean_statements
 
@@ -32,6 +33,11 @@ def clean_command(
     verbose: VerboseOption = False,
 ) -> None:
     """Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes."""
+    if is_warehouse(source):
+        raise UsageError(
+            "What a warehouse keeps on its disks is its own: kanon clean rewrites DuckDB files. Drop the table there, "
+            "and ask who runs the warehouse about its logs and backups."
+        )
     check_options(context, {("sql", "backup"): "--sql changes nothing"})
     if sql and dialect != "duckdb":
         raise UsageError("What is rewritten is a DuckDB file: leave --dialect out.")

@@ -10,6 +10,7 @@ from pathlib import Path
 import typer  # noqa: TC002 - typer reads the annotations of these functions when it runs
 
 from kanon_sql import sql
+from kanon_sql.engine.addresses import is_remote
 from kanon_sql.engine.sources import is_database, open_database, open_source
 from kanon_sql.errors import KanonError
 
@@ -17,7 +18,7 @@ from kanon_sql.errors import KanonError
 def tables(context: typer.Context, incomplete: str) -> list[str]:
     """Return the tables of SOURCE that begin like what was typed."""
     source = context.params.get("source")
-    if source is None:
+    if source is None or is_remote(source):
         return []
     try:
         if not is_database(Path(source)):
@@ -45,7 +46,7 @@ def _columns(context: typer.Context) -> list[str]:
     # Behind an option that waits for its value, what was typed before stays unread: it is in args.
     unread = [*context.args, None, None]
     source = context.params.get("source") or unread[0]
-    if source is None:
+    if source is None or is_remote(source):
         return []
     try:
         opened = open_source(source, context.params.get("table") or unread[1])

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kanon_sql.destination import Destination, Kind
-from kanon_sql.destinations import check_file, check_target
+from kanon_sql.destinations import check_file
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.in_place.publish import HowInPlace, check_in_place
 from kanon_sql.policy import write_policy
+from kanon_sql.targets import check_target
 
 if TYPE_CHECKING:
     from kanon_sql.engine.sources import Source

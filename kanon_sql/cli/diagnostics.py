@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from kanon_sql.cli import colour
 from kanon_sql.cli.output import visible
+from kanon_sql.engine.passwords import without_address_passwords
 from kanon_sql.errors import SearchInterruptedError
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def note(text: str) -> None:
 
 
 def _shown(text: str) -> str:
-    """Return a message in which the names of columns and files cannot move the cursor."""
-    return "\n".join(visible(line.expandtabs()) for line in text.split("\n"))
+    """Return a message in which the names of columns and files cannot move the cursor, nor addresses tell passwords."""
+    return "\n".join(visible(line.expandtabs()) for line in without_address_passwords(text).split("\n"))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from kanon_sql.cli.options import (
     HierarchyOption,
     QiOption,
     QuietOption,
+    SourceArgument,
     SqlOption,
     VerboseOption,
     assignments,
@@ -25,7 +26,8 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.dialect import script
-from kanon_sql.engine.sources import Source, is_database, open_database, open_source
+from kanon_sql.engine.sources import Source, is_database, open_beside_warehouse, open_database, open_source
+from kanon_sql.engine.warehouses import is_warehouse, shown
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.lookup import StoredHierarchy
 from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.duckdb import DuckDBEngine
     from kanon_sql.hierarchy.ready import ReadyMade
 
 _FIRST_ROWS = 20
@@ -64,7 +67,8 @@ def list_command(
         str | None,
         typer.Argument(
             metavar="SOURCE",
-            help="A DuckDB file, or a directory of hierarchy files; without it, what comes with kanon.",
+            help="A DuckDB file, the URL of a warehouse, or a directory of hierarchy files; without it, what comes "
+            "with kanon.",
         ),
     ] = None,
     sql: SqlOption = False,
@@ -90,7 +94,8 @@ def list_command(
         if path is None:
             shapes = [ready_shape(ready_made(name)) for name in ready_made_names()]
         else:
-            shapes = _in_directory(path, talk) if in_files else _in_database(path, talk)
+            opened = _open_database(source, path) if not in_files else None
+            shapes = _in_directory(path, talk) if opened is None else _in_database(opened, talk)
     if output_format == "table" and not shapes:
         print_prose("There are none. kanon hierarchy load and kanon hierarchy build put them there.")
         return
@@ -108,10 +113,17 @@ def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
     return shapes
 
 
-def _in_database(path: Path, talk: Talk) -> list[Shape]:
+def _open_database(source: str | None, path: Path) -> DuckDBEngine:
+    """Return an engine on a DuckDB file, or the workbench beside a warehouse."""
+    if source is not None and is_warehouse(source):
+        return open_beside_warehouse(source)
+    return open_database(path, writable=False)
+
+
+def _in_database(opened: DuckDBEngine, talk: Talk) -> list[Shape]:
     """Return the shapes of the hierarchies in a database; say which tables are none."""
     shapes = []
-    with open_database(path, writable=False) as engine:
+    with opened as engine:
         talk.follow(engine)
         for kept in stored_hierarchies(engine).values():
             try:
@@ -126,11 +138,15 @@ def _in_database(path: Path, talk: Talk) -> list[Shape]:
 def show_command(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="A hierarchy file, ready:NAME, or a DuckDB file.", show_default=False),
+        typer.Argument(
+            metavar="SOURCE",
+            help="A hierarchy file, ready:NAME, a DuckDB file, or the URL of a warehouse.",
+            show_default=False,
+        ),
     ],
     column: Annotated[
         str | None,
-        typer.Argument(metavar="COLUMN", help="In a DuckDB file: the column.", show_default=False),
+        typer.Argument(metavar="COLUMN", help="In a database: the column.", show_default=False),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many values to show.")] = _FIRST_ROWS,
     sql: SqlOption = False,
@@ -144,7 +160,7 @@ def show_command(
     ready = ready_made(source.removeprefix(READY)) if source.startswith(READY) else None
     rule = file_rule(source)
     path = rule.path
-    if ready is not None or not is_database(path):
+    if ready is not None or not (is_warehouse(source) or is_database(path)):
         if column is not None:
             raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
         if sql:
@@ -154,9 +170,9 @@ def show_command(
         else:
             _show_ready(ready, limit, output_format)
         return
-    with open_database(path, writable=False) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
+    with _open_database(source, path) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(engine)
-        kept = _stored(engine, column, source)
+        kept = _stored(engine, column, shown(source))
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
             print_sql(script(queries, dialect))
@@ -167,7 +183,7 @@ def show_command(
 
 
 def check_command(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
+    source: SourceArgument,
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
     quasi_identifiers: QiOption = None,
     hierarchy: HierarchyOption = None,
@@ -195,6 +211,7 @@ def check_command(
         )
         origins = _origins(opened, policy)
         columns = _columns_to_check(opened, policy, origins)
+        opened.bring(columns)
         if sql:
             print_sql(_check_script(opened, columns, policy, dialect))
             return
@@ -239,12 +256,13 @@ def _columns_to_check(opened: Source, policy: Policy, origins: dict[str, str]) -
 
 def _check_script(opened: Source, columns: list[Column], policy: Policy, dialect: str) -> str:
     """Return the statements that list, for each column, the values that its hierarchy has no row for."""
-    parts = [script([statement], dialect) for statement in opened.setup]
+    foreign = dialect != opened.engine.dialect
+    parts = [] if foreign else [script([statement], dialect) for statement in opened.setup]
     for column in columns:
         hierarchy = make_hierarchy(opened, column, policy)
         query = missing_values_query(opened.relation, hierarchy.readable, column)
         if hierarchy.stored is None:
-            parts.append(script([lookup_statement(opened.engine, hierarchy)], dialect))
+            parts.append(script([lookup_statement(opened.engine, hierarchy, literal=foreign)], dialect))
         title = f"-- Values of {one_line(column.name)} without a row in the hierarchy"
         parts.append(f"{title}\n{script([query], dialect)}")
     return "\n\n".join(parts)

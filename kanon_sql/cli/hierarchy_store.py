@@ -26,11 +26,12 @@ from kanon_sql.cli.options import (
 from kanon_sql.cli.output import print_sql
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
-from kanon_sql.hierarchy.store import store_statements, stored_hierarchies
+from kanon_sql.hierarchy.store import keep_in_warehouse, store_statements, stored_hierarchies
 from kanon_sql.names import folded
 from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import Policy
@@ -53,7 +54,9 @@ TableAndAssignments = Annotated[
 
 
 def load_command(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file.", show_default=False)],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or the URL of a warehouse.", show_default=False)
+    ],
     arguments: TableAndAssignments,
     replace: ReplaceOption = False,
     sql: SqlOption = False,
@@ -79,7 +82,12 @@ def load_command(
 
 
 def build_command(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="A DuckDB file, a data file, or the URL of a warehouse.", show_default=False
+        ),
+    ],
     arguments: TableAndAssignments,
     out: Annotated[
         Path | None,
@@ -128,13 +136,16 @@ def _opened(source: str, arguments: list[str], *, writable: bool) -> Iterator[tu
     with opened.engine:
         rules = assignments(texts, "The hierarchy", opened.columns)
         columns = resolve_columns(rules, opened.columns, opened.name)
+        opened.bring(columns)
         yield opened, {column.name: rule for column, rule in zip(columns, rules.values(), strict=True)}
 
 
 def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, dialect: str) -> list[Shape]:
     """Put hierarchies into the schema ``kanon``, all or none; or print the statements."""
-    if opened.database is None:
-        raise UsageError(f"{opened.name} is not in a database: write the hierarchy to a file with --out.")
+    bench = opened.engine if isinstance(opened.engine, Workbench) else None
+    if opened.database is None and bench is None:
+        where = "in no DuckDB file, where it could be kept"
+        raise UsageError(f"{opened.name} is {where}: write the hierarchy to a file with kanon hierarchy build --out.")
     engine = opened.engine
     stored = stored_hierarchies(engine)
     taken = [column for column in rules if folded(column) in stored]
@@ -146,6 +157,11 @@ def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, d
             statements = [lookup_statement(engine, hierarchy), *store_statements(hierarchy, replace=replace)]
             print_sql(script(statements, dialect) + "\n\n")
         return []
+    if bench is not None:
+        with bench.warehouse.transaction():
+            for hierarchy in made:
+                keep_in_warehouse(bench, opened.relation, hierarchy, replace=replace)
+        return [shape_of_hierarchy(engine, hierarchy) for hierarchy in made]
     with engine.transaction():
         for hierarchy in made:
             for statement in store_statements(hierarchy, replace=replace):

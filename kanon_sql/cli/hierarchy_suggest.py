@@ -20,6 +20,7 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, print_text, visible
 from kanon_sql.dialect import script
+from kanon_sql.engine.addresses import shown_source
 from kanon_sql.engine.sources import open_source
 from kanon_sql.hierarchy.suggest import columns_to_suggest, suggestion_statements, suggestions_for
 from kanon_sql.policy import Policy
@@ -60,7 +61,7 @@ def suggest_command(
     if output_format == "json":
         print_json({name: [suggestion.summary() for suggestion in listed] for name, listed in found.items()})
     else:
-        _print_suggestions(found, shlex.join([source, *([table] if table else [])]))
+        _print_suggestions(found, shlex.join([shown_source(source), *([table] if table else [])]))
 
 
 def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], where: str) -> None:

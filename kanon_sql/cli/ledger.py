@@ -8,21 +8,23 @@ import typer
 
 from kanon_sql import sql as sql_of
 from kanon_sql.bookkeeping.entry import Entry
-from kanon_sql.bookkeeping.listing import forget_in, forget_statements, open_ledger, remembered_in
-from kanon_sql.bookkeeping.store import entries_of, forgotten
+from kanon_sql.bookkeeping.listing import forget_in, open_ledger, remembered_in
+from kanon_sql.bookkeeping.store import entries_of, forget_statements, forgotten
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import DialectOption, FormatOption, QuietOption, SqlOption, VerboseOption
 from kanon_sql.cli.output import counted, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.dialect import script
-from kanon_sql.errors import UsageError
+from kanon_sql.engine.warehouses import shown
 
 _STATES = {True: "as it was", False: "changed", None: "gone"}
 
 
 def ledger_command(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file.", show_default=False)],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or the URL of a warehouse.", show_default=False)
+    ],
     forget: Annotated[
         str | None,
         typer.Option(
@@ -39,8 +41,6 @@ def ledger_command(
 ) -> None:
     """List the releases that a database remembers; a new release is checked against those of its table."""
     check_options(context)
-    if sql and dialect != "duckdb":
-        raise UsageError("The ledger is in a DuckDB file: leave --dialect out.")
     with (
         open_ledger(source, writable=forget is not None and not sql) as engine,
         Talk(quiet=quiet, verbose=verbose) as talk,
@@ -57,9 +57,9 @@ def ledger_command(
             return
         remembered = [each.summary() for each in remembered_in(engine)]
     if output_format == "json":
-        print_json({"database": source, "releases": remembered})
+        print_json({"database": shown(source), "releases": remembered})
     else:
-        _print_releases(source, remembered)
+        _print_releases(shown(source), remembered)
 
 
 def _print_forgotten(entries: list[Entry], output_format: str) -> None:

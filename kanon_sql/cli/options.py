@@ -31,11 +31,28 @@ if TYPE_CHECKING:
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
 
 Format = Literal["table", "json"]
-DialectName = Literal["duckdb", "postgres", "spark"]
+DialectName = Literal[
+    "duckdb",
+    "postgres",
+    "spark",
+    "bigquery",
+    "snowflake",
+    "databricks",
+    "trino",
+    "clickhouse",
+    "tsql",
+    "sqlserver",
+]
 
 SourceArgument = Annotated[
     str,
-    typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file (CSV, Parquet, JSON).", show_default=False),
+    typer.Argument(
+        metavar="SOURCE",
+        help="A DuckDB file; a data file (CSV, Parquet, JSON), or a directory or pattern of several; an SQLite file; "
+        "a warehouse: postgresql://, spark:, sc://; or another address: mysql://, duckdb+postgresql://, s3://, gs://, "
+        "r2://, az://, abfss://, hf://, https://.",
+        show_default=False,
+    ),
 ]
 TableArgument = Annotated[
     str | None,
@@ -50,7 +67,10 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How results are 
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing on stderr but errors.")]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say on stderr which statement is run.")]
 SqlOption = Annotated[bool, typer.Option("--sql", help="Print the SQL and change nothing.")]
-DialectOption = Annotated[DialectName, typer.Option("--dialect", help="The dialect of the SQL that is printed.")]
+DialectOption = Annotated[
+    DialectName,
+    typer.Option("--dialect", help="The dialect of the SQL that is printed; tsql and sqlserver are the same."),
+]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace what has that name already.")]
 IdOption = Annotated[
     list[str] | None,

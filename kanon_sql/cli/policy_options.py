@@ -33,7 +33,7 @@ from kanon_sql.cli.options import (
     overridden,
 )
 from kanon_sql.destination import Destination
-from kanon_sql.policy import Algorithm, Policy, read_policy
+from kanon_sql.policy import Algorithm, Policy, SearchOn, read_policy
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
@@ -70,6 +70,14 @@ _OPTIONS: dict[str, Any] = {
     "labels": LabelsOption,
     "numbers": NumbersOption,
     "pairs": PairsOption,
+    "search_on": Annotated[
+        SearchOn | None,
+        typer.Option(
+            "--search-on",
+            help="Where the search runs when the table is in PostgreSQL or Spark: on the workbench, which fetches "
+            "distinct tuples, or on the warehouse itself (default: workbench).",
+        ),
+    ],
     "seed": Annotated[int | None, typer.Option("--seed", help="Of the order of rows, and of random choices.")],
     "hierarchy": HierarchyOption,
     "hierarchies": HierarchiesOption,
@@ -78,7 +86,7 @@ _OPTIONS: dict[str, Any] = {
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "pseudonymize")
 _SETTINGS = (
     *("max_suppressed", "algorithm", "measure", "time_limit", "sample_rate"),
-    *("choose", "cut", "labels", "numbers", "pairs", "seed"),
+    *("choose", "cut", "labels", "numbers", "pairs", "search_on", "seed"),
 )
 
 

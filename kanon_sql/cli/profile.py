@@ -21,6 +21,7 @@ from kanon_sql.cli.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output import Share, counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.engine.addresses import shown_source
 from kanon_sql.engine.sources import open_source
 from kanon_sql.initializer import POLICY_FILE, write_init
 from kanon_sql.plan import logged_script
@@ -191,7 +192,7 @@ def _print_what_is_next(found: Profile, source: str, table: str | None, out: Pat
 
 
 def _print_command(verb: str, source: str, table: str | None, *options: str) -> None:
-    words = ["kanon", verb, source, *([] if table is None else [table]), *options]
+    words = ["kanon", verb, shown_source(source), *([] if table is None else [table]), *options]
     print_prose(f"  {shlex.join(words)}")
 
 

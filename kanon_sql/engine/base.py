@@ -68,11 +68,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Logged:
-    """A statement that was run, what it was run for, and the values of its placeholders but for secret ones."""
+    """A statement that was run, what it was run for, and the values of its placeholders but for secret ones.
+
+    It was run in a dialect of its own where a warehouse ran it.
+    """
 
     title: str
     statement: exp.Expr
     parameters: Mapping[str, Any]
+    dialect: str | None = None
 
 
 class DeadlineReachedError(Exception):
@@ -85,6 +89,7 @@ class Engine(Protocol):
     dialect: str
     statements: list[Logged]
     listener: Callable[[Logged], None] | None
+    has_collations: bool
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 import zlib
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -17,29 +15,40 @@ from kanon_sql.errors import NoRoomError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from kanon_sql.engine.base import Engine
 
 _LEADING_ZERO = r"^\s*[+-]?0[0-9]"
 
 
-def read_csv(engine: Engine, path: Path, pattern: str, relation: exp.Table, *, as_text: bool) -> exp.Create:
+def read_csv(
+    engine: Engine,
+    path: Path,
+    pattern: str,
+    found: Sequence[Path],
+    relation: exp.Table,
+    settings: Mapping[str, exp.Expr],
+    *,
+    as_text: bool,
+) -> exp.Create:
     """Make a CSV file a table, and return the statement that did.
 
     Args:
         engine: reads it.
         path: the file, as a person named it.
         pattern: the same as DuckDB takes it; it may stand for several files.
+        found: these files.
         relation: what the table is to be called.
+        settings: how it is read, whatever is found in it.
         as_text: whether values are to be taken as they are written.
 
     Raises:
         SourceError: it cannot be read; or it has no line; or a line has other fields than the first one.
     """
-    # What is no plain file, such as a pipe, cannot be looked at twice.
-    files = [file for name in sorted(glob.glob(pattern)) if (file := Path(name)).is_file()]  # noqa: PTH207 - a pattern of a full path
+    files = [file for file in found if file.is_file()]  # what is none, such as a pipe, cannot be looked at twice
     try:
-        create, settings, sample = _by_first_rows(engine, path, pattern, relation, as_text=as_text)
+        create, settings, sample = _by_first_rows(engine, path, pattern, relation, settings, as_text=as_text)
     except NoRoomError:  # which says nothing of the file
         raise
     except SourceError:
@@ -67,12 +76,18 @@ def read_csv(engine: Engine, path: Path, pattern: str, relation: exp.Table, *, a
 
 
 def _by_first_rows(
-    engine: Engine, path: Path, pattern: str, relation: exp.Table, *, as_text: bool
+    engine: Engine,
+    path: Path,
+    pattern: str,
+    relation: exp.Table,
+    given: Mapping[str, exp.Expr],
+    *,
+    as_text: bool,
 ) -> tuple[exp.Create, dict[str, exp.Expr], int]:
     """Read a file by what DuckDB makes of it; return the statement, its settings, and how many rows it looked at."""
-    settings: dict[str, exp.Expr] = {}
+    settings = dict(given)
     if as_text:  # an empty text in quotes is written otherwise than nothing at all
-        settings = {"all_varchar": exp.true(), "allow_quoted_nulls": exp.false()}
+        settings |= {"all_varchar": exp.true(), "allow_quoted_nulls": exp.false()}
     create = reading("read_csv", pattern, relation, settings)
     try:
         engine.run(create, f"read {path.name}")
@@ -84,7 +99,7 @@ def _by_first_rows(
     else:
         return create, settings, SAMPLE
     # The first rows misled about a type: look at all of them.
-    settings = {"sample_size": sql.literal(-1)}
+    settings = {**given, "sample_size": sql.literal(-1)}
     create = reading("read_csv", pattern, relation, settings)
     engine.run(create, f"read {path.name}")
     return create, settings, -1

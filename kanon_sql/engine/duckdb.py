@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -13,7 +12,7 @@ from kanon_sql import sql
 from kanon_sql.dialect import render
 from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.failures import why_not_opened
-from kanon_sql.engine.opening import catalog_of, connect
+from kanon_sql.engine.opening import catalog_of, connect, storage_options
 from kanon_sql.engine.resources import Resources, in_force
 from kanon_sql.engine.stamps import require_same_database, stamps_of, stamps_of_database
 from kanon_sql.engine.worker import Worker
@@ -37,6 +36,7 @@ class DuckDBEngine:
     """A DuckDB connection."""
 
     dialect = "duckdb"
+    has_collations = True
 
     def __init__(
         self,
@@ -62,13 +62,14 @@ class DuckDBEngine:
         self._attached: dict[Path, str] = {}
         self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements that are run often, by identity
         self._names: set[str] | None = None  # that temporary tables must not take; asked for once
-        self._watched: list[tuple[Callable[[], Iterable[Path]], Stamps]] = []
+        self._watched: list[tuple[Callable[[], Stamps], Stamps]] = []
+        self._elsewhere = False  # whether rows are on another machine
         self._spill = spill
         self._file = None if file is None else (file, catalog_of(file))
         self._worker = Worker(connection, None if spill is None else spill.path)
 
     @classmethod
-    def in_memory(cls, resources: Resources | None = None) -> DuckDBEngine:
+    def in_memory(cls, resources: Resources | None = None) -> Self:
         """Return an engine on an empty database; what does not fit in memory spills to a private directory.
 
         Args:
@@ -163,17 +164,10 @@ class DuckDBEngine:
             raise UsageError("The connection has a transaction open; commit it or roll it back, then publish.")
         taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
         name = unused_name("kanon_new", taken)
-        self._attach_file(path, sql.identifier(name), writable=True, options=self._storage() if like_this else ())
+        written = self.row(sql.statement("storage_of_database"), "how the file is written") if like_this else None
+        options = () if written is None else storage_options(*written)
+        self._attach_file(path, sql.identifier(name), writable=True, options=options)
         return name
-
-    def _storage(self) -> list[exp.Expr]:
-        """Return how the file of the current database is written, as options of ATTACH."""
-        version, block_size = self.row(sql.statement("storage_of_database"), "how the file is written")
-        found = re.match(r"v\d+\.\d+\.\d+", version or "")
-        options: list[exp.Expr] = [exp.AttachOption(this=exp.var("BLOCK_SIZE"), expression=sql.literal(block_size))]
-        if found is not None:
-            options.append(exp.AttachOption(this=exp.var("STORAGE_VERSION"), expression=sql.literal(found[0])))
-        return options
 
     def detach(self, name: str) -> None:
         """Let go of a database that ``attach_new`` made, all of it written to its file."""
@@ -225,6 +219,10 @@ class DuckDBEngine:
         """
         text = render(statement, self.dialect)
         self._worker.call(lambda: self.connection.execute(text), title, told=bool(title))
+
+    def run_unlogged(self, statement: exp.Expr) -> None:
+        """Run a statement that no script shows; an error is DuckDB's own."""
+        self._execute(statement)
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""
@@ -318,8 +316,8 @@ class DuckDBEngine:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the connection belongs to somebody else, who may change its tables between two statements."""
-        return not self._owned
+        """Whether others may change what is read between two statements: the connection, or the rows, are theirs."""
+        return not self._owned or self._elsewhere
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -335,11 +333,16 @@ class DuckDBEngine:
 
     def watch(self, files: Callable[[], Iterable[Path]]) -> None:
         """Take note of files that are read where they lie, each time that they are needed."""
-        self._watched.append((files, stamps_of(files())))
+        self._watched.append((lambda: stamps_of(files()), stamps_of(files())))
+
+    def watch_elsewhere(self, stamps: Callable[[], Stamps]) -> None:
+        """Take note of what is read from another machine, each time that it is needed."""
+        self._elsewhere = True
+        self._watched.append((stamps, stamps()))
 
     def changed_files(self) -> list[str]:
         """Return those files that are not what they were when they were noted, or were not there then."""
-        return [name for files, before in self._watched for name, *_ in set(stamps_of(files())) ^ set(before)]
+        return [name for stamps, before in self._watched for name, *_ in set(stamps()) ^ set(before)]
 
     def in_transaction(self) -> bool:
         """Tell whether a transaction is open, which only the owner of the connection can have begun."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
+from kanon_sql.engine.passwords import without_passwords
 from kanon_sql.errors import ComputationError, NoRoomError, SourceError
 from kanon_sql.private import is_private
 
@@ -36,6 +37,7 @@ _OF_VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.Inv
 # What a disk says that takes no more: full, over a quota, over the size of a file.
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _FILE = re.compile(r'file \\?"(?P<path>[^"]+?)\\?": (?P<why>[^"]+)')
+_EXTENSION = re.compile(r"require[sd]* (?:the )?extension '?(?P<name>\w+)")
 _SPILL_LIMIT = "max_temp_directory_size"
 _OTHER_ROOM = "Make room there, name a directory on another disk (--temp-dir), or give more memory (--memory-limit)"
 _LESS_MEMORY = "Give it more memory (--memory-limit) or fewer threads (--threads)"
@@ -81,8 +83,10 @@ def _error_of(error: duckdb.Error, doing: str, spills_to: Path | None) -> Source
         return NoRoomError(
             f"{_place(path)} took no more{doing} ({why}). Make room there, or write the release elsewhere."
         )
-    if isinstance(error, _WITHOUT_CELLS):
-        return SourceError(f"DuckDB stopped{doing}. {first_line(error)}")
+    needed = _EXTENSION.search(text)
+    if needed is not None or isinstance(error, _WITHOUT_CELLS):
+        stopped = f"DuckDB stopped{doing}. {first_line(error)}"
+        return SourceError(stopped if needed is None else not_installed(needed["name"], "What is read"))
     kind = type(error).__name__.removesuffix("Exception")
     return (ComputationError if isinstance(error, _OF_VALUES) else SourceError)(
         f"DuckDB stopped with an error of type {kind}{doing}. Its text may quote data and is not shown; "
@@ -99,8 +103,17 @@ def _place(path: Path) -> str:
 
 
 def first_line(error: duckdb.Error) -> str:
-    """Return the first line of what DuckDB says."""
-    return str(error).strip().splitlines()[0]
+    """Return the first line of what DuckDB says, without the passwords in it."""
+    return without_passwords(str(error).strip().splitlines()[0])
+
+
+def not_installed(extension: str, what: str) -> str:
+    """Return what to say when an extension of DuckDB is needed and not there."""
+    return (
+        f"{what} needs DuckDB's extension {extension}, which is not installed here. Install it once, which downloads "
+        f"it: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\". Or let kanon do that: set "
+        "KANON_INSTALL_EXTENSIONS=1."
+    )
 
 
 def why_not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import glob
 import re
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.engine.csv_files import read_csv
@@ -18,8 +21,6 @@ from kanon_sql.roles import named_once
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlglot import exp
-
     from kanon_sql.engine.base import Column, Engine
 
 READERS = {
@@ -31,10 +32,11 @@ READERS = {
     ".jsonl": "read_json",
     ".ndjson": "read_json",
 }
+_ANY_DEPTH = "**"
 _RENAMED = re.compile(r"(.*)_\d+")
 
 
-def reader_of(path: Path) -> str:
+def reader_of(path: PurePath) -> str:
     """Return the table function that reads a file, by its suffix.
 
     Raises:
@@ -58,64 +60,98 @@ def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool 
 
     Args:
         engine: reads it.
-        path: the file; where there is none of that name, ``*``, ``?`` and ``[...]`` in it stand for several.
+        path: the file, or a directory of files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and
+            ``[...]`` in it stand for several. Columns of several are matched by their names.
         relation: what it is to be called.
         as_text: whether the values of a CSV file are to be taken as they are written.
 
     Raises:
         SourceError: there is no such file, or it cannot be read.
     """
-    reader = reader_of(path)
     pattern = _pattern(path)
-    if not glob.glob(pattern):  # noqa: PTH207 - a pattern of a full path, which Path.glob refuses
+    reader = reader_of(Path(pattern) if path.is_dir() else path)
+    files = matching(pattern)
+    if not files:
         raise SourceError(f"{path} does not exist.")
+    # DuckDB would take the columns of one of several files, and leave out what only others have.
+    settings: dict[str, exp.Expr] = {"union_by_name": exp.true()} if len(files) > 1 else {}
     if reader == "read_csv":
-        create = read_csv(engine, path, pattern, relation, as_text=as_text)
+        create = read_csv(engine, path, pattern, files, relation, settings, as_text=as_text)
     else:
-        create = reading(reader, pattern, relation, {})
+        create = reading(reader, pattern, relation, settings)
         try:
             engine.run(create, f"read {path.name}")
         except NoRoomError:  # which says nothing of the file
             raise
         except SourceError:
             raise unreadable(path) from None
-    _require_own_names(engine, reader, path, engine.columns(relation))
+    first = glob.escape(str(files[0]))
+    named_once(raw_names(engine, reader, sql.literal(first), engine.columns(relation)), path.name)
     if reader == "read_parquet":
-        engine.watch(lambda: sorted(Path(name) for name in glob.glob(pattern)))  # noqa: PTH207 - as above
+        engine.watch(lambda: matching(pattern))
     return create
 
 
 def is_among(path: Path, file: Path) -> bool:
-    """Tell whether a file is one of those that a path, or the pattern in it, stands for."""
-    return file.exists() and any(file.samefile(name) for name in glob.glob(_pattern(path)))  # noqa: PTH207 - as above
+    """Tell whether a file is one of those that a path, or the pattern in it, stands for; or would be, were it there."""
+    pattern = _pattern(path)
+    if file.exists() and any(file.samefile(other) for other in matching(pattern)):
+        return True
+    if not fnmatch(file.name, Path(pattern).name):
+        return False
+    if _ANY_DEPTH in pattern:
+        base = path if path.is_dir() else Path(re.split(r"[*?[]", pattern, maxsplit=1)[0].rpartition("/")[0] or ".")
+        return base.resolve() in file.resolve().parents
+    return file.resolve().parent in {other.resolve().parent for other in matching(pattern)}
+
+
+def matching(pattern: str) -> list[Path]:
+    """Return the files that a pattern stands for, as DuckDB finds them: hidden directories are looked into as well."""
+    found = glob.glob(pattern, recursive=True, include_hidden=_ANY_DEPTH in pattern)  # noqa: PTH207 - a pattern of a full path, which Path.glob refuses
+    return sorted(path for name in found if not (path := Path(name)).is_dir())
 
 
 def _pattern(path: Path) -> str:
-    """Return a path as DuckDB takes it: the name of a file that is there means that file and no other."""
-    return glob.escape(str(path)) if path.exists() else str(path)
-
-
-def _require_own_names(engine: Engine, reader: str, path: Path, columns: Sequence[Column]) -> None:
-    """Raise if DuckDB gave a column another name because two are the same to SQL.
+    """Return a path as DuckDB takes it: the name of a file that is there means that file and no other.
 
     Raises:
-        UsageError: a role that is given to the one could fall to the other.
+        UsageError: it is a directory without data files, or with several kinds of them, or of a table format.
+    """
+    if not path.is_dir():
+        return glob.escape(str(path)) if path.exists() else str(path)
+    if (path / "_delta_log").is_dir() or any((path / "metadata").glob("*.metadata.json")):
+        raise UsageError(
+            f"{path} is a table of Delta Lake or Iceberg, whose files hold rows that were deleted too: write its rows "
+            "to a DuckDB or Parquet file first."
+        )
+    kinds = {file.suffix.lower() for file in path.rglob("*") if file.suffix.lower() in READERS and file.is_file()}
+    if len(kinds) != 1:
+        what = (
+            f"data files of several kinds ({', '.join(sorted(kinds))})" if kinds else "no data file that is known here"
+        )
+        raise UsageError(f"{path} is a directory with {what}: write which are meant, such as {path}/**/*.parquet.")
+    return f"{glob.escape(str(path))}/{_ANY_DEPTH}/*{kinds.pop()}"
+
+
+def raw_names(engine: Engine, reader: str, place: exp.Expr, columns: Sequence[Column]) -> list[str]:
+    """Return the names of columns as a file has them, if DuckDB seems to have given one another name; else none.
+
+    It does so where two are the same to SQL; a role that is given to the one could fall to the other.
+
+    Args:
+        engine: has read the file.
+        reader: the table function that did.
+        place: the file.
+        columns: as they are called now.
     """
     names = {folded(column.name) for column in columns}
     if not any((match := _RENAMED.fullmatch(name)) and match[1] in names for name in names):
-        return
-    pattern = _pattern(path)
-    first = min(glob.glob(pattern))  # noqa: PTH207 - as above
-    values: dict[str, sql.Value | exp.Expr] = {"path": glob.escape(first), "sample": SAMPLE}
+        return []
+    values: dict[str, sql.Value | exp.Expr] = {"path": place, "sample": SAMPLE}
     if reader == "read_csv":
         delimiter, skip, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")
         values |= {"delimiter": delimiter, "skip": skip}
         lines = engine.rows(sql.statement("raw_names_of_csv", values=values), "names in the file") if header else []
-        raw = [str(name) for line in lines for name in line]
-    elif reader == "read_parquet":
-        raw = [
-            name for (name,) in engine.rows(sql.statement("raw_names_of_parquet", values=values), "names in the file")
-        ]
-    else:
-        raw = [name for (name,) in engine.rows(sql.statement("raw_names_of_json", values=values), "names in the file")]
-    named_once(raw, path.name)
+        return [str(name) for line in lines for name in line]
+    statement = "raw_names_of_parquet" if reader == "read_parquet" else "raw_names_of_json"
+    return [name for (name,) in engine.rows(sql.statement(statement, values=values), "names in the file")]

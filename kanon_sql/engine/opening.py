@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
+from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.engine.failures import first_line
@@ -15,11 +17,12 @@ from kanon_sql.errors import NoRoomError, SourceError
 from kanon_sql.private import PrivateDirectory
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from kanon_sql.engine.resources import Resources
 
-_TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
+TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
+
+# Nothing is downloaded unasked (see extensions.py).
+_SETTINGS: dict[str, str | int] = {"autoinstall_known_extensions": "false"}
 
 
 def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyConnection, PrivateDirectory]:
@@ -35,7 +38,7 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
     """
     spill = spill_directory(resources.directory, beside)
     try:
-        connection = duckdb.connect(config={"temp_directory": str(spill.path), **resources.settings})
+        connection = duckdb.connect(config={**_SETTINGS, "temp_directory": str(spill.path), **resources.settings})
     except duckdb.Error as error:
         spill.remove()
         if isinstance(error, duckdb.OutOfMemoryException):
@@ -69,7 +72,16 @@ def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory
         ) from None
 
 
+def storage_options(version: str | None, block_size: int) -> list[exp.Expr]:
+    """Return how a database file is written, as options of ATTACH."""
+    found = re.match(r"v\d+\.\d+\.\d+", version or "")
+    options: list[exp.Expr] = [exp.AttachOption(this=exp.var("BLOCK_SIZE"), expression=sql.literal(block_size))]
+    if found is not None:
+        options.append(exp.AttachOption(this=exp.var("STORAGE_VERSION"), expression=sql.literal(found[0])))
+    return options
+
+
 def catalog_of(file: Path) -> exp.Identifier:
     """Return the name that a database file is attached by: what DuckDB calls it when it is opened by itself."""
     name = file.name.lstrip(".").partition(".")[0] or file.name
-    return sql.identifier(f"{name}_db" if name.casefold() in _TAKEN_BY_DUCKDB else name)
+    return sql.identifier(f"{name}_db" if name.casefold() in TAKEN_BY_DUCKDB else name)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 PACKED = {".gz", ".zst"}
 
 
-def read_from(reader: str, pattern: str, settings: Mapping[str, exp.Expr]) -> exp.Table:
+def read_from(reader: str, pattern: str | exp.Expr, settings: Mapping[str, exp.Expr]) -> exp.Table:
     """Return a call of a table function of DuckDB that reads files."""
     given = [exp.EQ(this=exp.column(name), expression=value) for name, value in settings.items()]
     return exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(pattern), *given]))
 
 
-def reading(reader: str, pattern: str, relation: exp.Table, settings: Mapping[str, exp.Expr]) -> exp.Create:
+def reading(reader: str, pattern: str | exp.Expr, relation: exp.Table, settings: Mapping[str, exp.Expr]) -> exp.Create:
     """Return the statement that makes files a relation: a table, or a view of Parquet."""
     read = read_from(reader, pattern, settings)
     create = sql.create_table(relation, exp.select("*").from_(read), temporary=True)

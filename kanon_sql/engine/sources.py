@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.engine.addresses import SQLITE_HEAD, Address, DatabaseAddress, ObjectAddress, address_of, written_address
+from kanon_sql.engine.attached import attached, copied
 from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.engine.files import read_file
+from kanon_sql.engine.frames import FrameKind, frame_kind, read_frame
+from kanon_sql.engine.objects import read_objects
+from kanon_sql.engine.tables import chosen_table, find_table
+from kanon_sql.engine.warehouse import N
+from kanon_sql.engine.warehouses import is_warehouse, open_warehouse
+from kanon_sql.engine.workbench import SCHEMA, Workbench
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.names import folded
-from kanon_sql.roles import named_once
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlglot import exp
+
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.resources import Resources
+    from kanon_sql.engine.warehouse import Warehouse
 
-FrameKind = Literal["pandas", "polars", "arrow"]
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
 
@@ -39,8 +50,10 @@ class Source:
         file: the data file that was read, or the pattern of several.
         frame_kind: the kind of data frame that was handed in, if one was.
         setup: statements that a script must begin with to have the relation.
+        address: the database of another kind, or the files on another machine, that were read.
         writable: whether tables can be made in the database.
         gone: whether a release has taken its place, so that its rows are no more.
+        warehouse: where the table is, if it is not in the engine: that is then the workbench beside it.
     """
 
     engine: DuckDBEngine
@@ -51,8 +64,10 @@ class Source:
     file: Path | None = None
     frame_kind: FrameKind | None = None
     setup: tuple[exp.Expr, ...] = ()
+    address: Address | None = None
     writable: bool = True
     gone: bool = False
+    warehouse: Warehouse | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -66,6 +81,40 @@ class Source:
         """
         if self.gone:
             raise UsageError(f"{self.name} was anonymized in place: the rows that it had are gone. Open it anew.")
+
+    @property
+    def place(self) -> str:
+        """The database that the table is in, as messages and commands name it; without a password."""
+        return str(self.database) if self.warehouse is None else self.warehouse.place
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of where the table is."""
+        return self.engine.dialect if self.warehouse is None else self.warehouse.dialect
+
+    @property
+    def tuples(self) -> exp.Table:
+        """What has the same different rows as the table; of one in a warehouse, what was fetched of it."""
+        found = self.engine.tuples_of(self.relation) if isinstance(self.engine, Workbench) else None
+        return self.relation if found is None else found
+
+    @property
+    def weight(self) -> exp.Column | None:
+        """The column of ``tuples`` that says how many rows of the table each of its rows is; None if it is one."""
+        return None if self.tuples is self.relation else sql.column(N)
+
+    def bring(self, columns: Iterable[Column], person: Column | None = None) -> None:
+        """Fetch what will be asked for from the warehouse, by one scan; nothing to do where the engine has the table.
+
+        Args:
+            columns: those that are needed.
+            person: that of them which names people, whose names stay where they are.
+
+        Raises:
+            SourceError: the warehouse cannot be read.
+        """
+        if self.warehouse is not None and isinstance(self.engine, Workbench):
+            self.engine.bring(self.relation, columns, person)
 
     def make_writable(self) -> None:
         """Open the database for writing if it was opened for reading.
@@ -89,8 +138,8 @@ def open_source(
     """Return the relation that a person points at.
 
     Args:
-        source: path of a DuckDB, CSV, Parquet or JSON file; a DuckDB connection; or a pandas, polars or Arrow
-            table.
+        source: path of a DuckDB, SQLite, CSV, Parquet or JSON file, or of a directory of data files; the address of a
+            database or of data files (see ``addresses``); a DuckDB connection; or a pandas, polars or Arrow table.
         table: the table in a database; may be left out where there is just one.
         writable: whether a table will be created in the database.
         as_text: whether the values of a CSV file are to be taken as they are written, not as numbers or dates.
@@ -108,6 +157,10 @@ def open_source(
                 "(SET memory_limit = ...), and leave resources out."
             )
         return _from_engine(DuckDBEngine(source, owned=False), table, "the connection", None)
+    if is_warehouse(source):
+        return _from_warehouse(source, table, resources)
+    if (address := address_of(source)) is not None:
+        return _at(address, table, as_text=as_text, resources=resources)
     path = _path_of(source)
     if path is not None and is_database(path):
         engine = open_database(path, writable=writable, resources=resources)
@@ -140,19 +193,24 @@ def open_beside(
         UsageError: it is nothing that can be opened, or the table is not there.
     """
     engine = opened.engine
+    if is_warehouse(source) or source is opened.warehouse:
+        return _beside_warehouse(opened, source, table)
     if isinstance(source, duckdb.DuckDBPyConnection):
         if source is not engine.connection:
             raise UsageError("Two connections cannot be read together: give both tables from the same connection.")
-        return Source(engine, *_find_table(engine, table, "the connection"))
-    path = _path_of(source)
+        return Source(engine, *find_table(engine, table, "the connection"))
+    path = _path_of(source) if written_address(source) is None else None
     # Not looked into: when any descriptor of a file is closed, POSIX takes all locks of the process on it away.
     if path is not None and opened.database is not None and path.exists() and path.samefile(opened.database):
-        return Source(engine, *_find_table(engine, table, str(path)), database=path)
-    if path is None or not (engine.has_attached(path) or is_database(path)):
+        return Source(engine, *find_table(engine, table, str(path)), database=path)
+    known = path is not None and engine.has_attached(path)
+    if not known and (address := address_of(source)) is not None:
+        return _read_at(engine, address, table, as_text=as_text)
+    if path is None or not (known or is_database(path)):
         return _read(engine, source, table, as_text=as_text)
     _require_existing(path)
     catalog = engine.attach(path)
-    return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)
+    return Source(engine, *find_table(engine, table, str(path), catalog), database=path)
 
 
 def open_database(path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
@@ -166,6 +224,8 @@ def open_database(path: Path, *, writable: bool, resources: Resources | None = N
 
 
 def _require_existing(path: Path) -> None:
+    if re.match(r"[a-z][a-z0-9+.-]+:/", str(path), re.IGNORECASE):
+        raise UsageError("An address is a source of rows and no more: name a DuckDB file here.")
     if not path.exists():
         raise SourceError(f"{path} does not exist.")
 
@@ -176,20 +236,13 @@ def is_database(path: Path) -> bool:
         return path.suffix.lower() in _DATABASES
     with path.open("rb") as file:
         head = file.read(16)
-    if head.startswith(b"SQLite format 3"):
-        raise SourceError(f"{path} is an SQLite database; copy the table into DuckDB (ATTACH ... (TYPE sqlite)) first.")
-    return head[8:12] == b"DUCK" or path.suffix.lower() in _DATABASES
+    return head[8:12] == b"DUCK" or (path.suffix.lower() in _DATABASES and head != SQLITE_HEAD)
 
 
-def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - asks what kind of value this is
-    """Return which kind of data frame a value is, without importing any library for it."""
-    kinds: dict[tuple[str, str], FrameKind] = {
-        ("pandas", "DataFrame"): "pandas",
-        ("polars", "DataFrame"): "polars",
-        ("polars", "LazyFrame"): "polars",
-        ("pyarrow", "Table"): "arrow",
-    }
-    return kinds.get((type(value).__module__.partition(".")[0], type(value).__name__))
+def holds_tables(source: str | os.PathLike[str]) -> bool:
+    """Tell whether what a person points at is a database, in which other tables can be named."""
+    address = address_of(source)
+    return is_database(Path(source)) if address is None else isinstance(address, DatabaseAddress)
 
 
 def _path_of(source: Any) -> Path | None:  # noqa: ANN401 - as for open_source
@@ -226,69 +279,95 @@ def _read(
         )
     if table is not None:
         raise UsageError("A data frame has no tables: leave the table name out.")
-    return Source(engine, _read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)
+    return Source(engine, read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)
+
+
+def _at(address: Address, table: str | None, *, as_text: bool, resources: Resources | None) -> Source:
+    """Return what is at an address, in an engine of its own."""
+    engine = DuckDBEngine.in_memory(resources)
+    try:
+        return _read_at(engine, address, table, as_text=as_text)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _read_at(engine: DuckDBEngine, address: Address, table: str | None, *, as_text: bool) -> Source:
+    """Return what is at an address, in an engine."""
+    if isinstance(address, ObjectAddress):
+        if table is not None:
+            raise UsageError(f"{address.shown} is a data file and has no tables: leave {table!r} out.")
+        relation, setup = read_objects(engine, address, as_text=as_text)
+        return Source(engine, relation, address.name, setup=setup, address=address)
+    with attached(engine, address) as (catalog, statements):
+        found, name = find_table(engine, table, address.shown, catalog, address.schema)
+        relation, create = copied(engine, address, found)
+    return Source(engine, relation, name, setup=(*statements, create), address=address)
 
 
 def _from_engine(
     engine: DuckDBEngine, table: str | None, place: str, database: Path | None, *, writable: bool = True
 ) -> Source:
     try:
-        relation, name = _find_table(engine, table, place)
+        relation, name = find_table(engine, table, place)
         return Source(engine, relation, name, database=database, writable=writable)
     except BaseException:
         engine.close()
         raise
 
 
-def _find_table(
-    engine: DuckDBEngine, wanted: str | None, place: str, catalog: str | None = None
-) -> tuple[exp.Table, str]:
-    """Return a table by its name, and the name as it is; ``catalog`` is the database, if it was attached for it."""
-    listed = engine.rows(sql.statement("tables"), "find the table")
-    if catalog is not None:
-        listed = [row for row in listed if row[0] == catalog]
-    if wanted is None:
-        if len(listed) != 1:
-            raise UsageError(f"{place} has {len(listed)} tables and views: name the one to use{_list(listed)}.")
-        matches = listed
-    else:
-        matches = [
-            row
-            for row in listed
-            if folded(wanted) in {folded(row[2]), folded(f"{row[1]}.{row[2]}"), folded(".".join(row[:3]))}
-        ]
-        if len(matches) > 1:
-            matches = [row for row in matches if row[2] == wanted] or matches
-            nearest = max(row[3] for row in matches)
-            matches = [row for row in matches if row[3] == nearest]
-    if not matches:
-        raise UsageError(f"{place} has no table or view {wanted!r}{_list(listed)}.")
-    if len(matches) > 1:
-        raise UsageError(f"{wanted!r} names {len(matches)} tables in {place}: write SCHEMA.TABLE.")
-    catalog, schema, name, nearness = matches[0]
-    return (sql.relation(name) if nearness else sql.relation(name, schema, catalog)), name
-
-
-def _list(listed: list[tuple[Any, ...]]) -> str:
-    shown = 20
-    names = ", ".join(str(row[2]) for row in listed[:shown])
-    return f". There: {names}{', ...' if len(listed) > shown else ''}" if listed else ""
-
-
-def _read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table:  # noqa: ANN401 - of a library that need not be installed
-    """Return a temporary table with the rows of a data frame."""
-    if type(frame).__name__ == "LazyFrame":
-        frame = frame.collect()
-    names = frame.column_names if kind == "arrow" else frame.columns
-    if not len(names):
-        raise UsageError(f"The {kind} table has no columns.")
-    named_once([str(name) for name in names], f"The {kind} table")
+def _from_warehouse(source: Any, table: str | None, resources: Resources | None) -> Source:  # noqa: ANN401 - as above
+    """Return a table of a warehouse, with a workbench beside it."""
+    engine = open_beside_warehouse(source, resources)
     try:
-        engine.connection.register("kanon_frame", frame)
-    except duckdb.Error:
-        raise SourceError(f"The {kind} table cannot be read: a column holds values of several types.") from None
-    relation = engine.temporary_name("kanon_source")
-    copy = exp.select("*").from_(sql.relation("kanon_frame"))
-    engine.run(sql.create_table(relation, copy, temporary=True), "read the data frame")
-    engine.connection.unregister("kanon_frame")
-    return relation
+        return _in_warehouse(engine, source, table)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def open_beside_warehouse(source: Any, resources: Resources | None = None) -> Workbench:  # noqa: ANN401 - as above
+    """Return a workbench beside a warehouse, whatever tables that has.
+
+    Raises:
+        SourceError: it cannot be reached.
+    """
+    warehouse = open_warehouse(source)
+    try:
+        return Workbench.beside(warehouse, resources)
+    except BaseException:
+        warehouse.close()
+        raise
+
+
+def _beside_warehouse(opened: Source, source: Any, table: str | None) -> Source:  # noqa: ANN401 - as above
+    """Return a second table of the warehouse of one that is open."""
+    warehouse = opened.warehouse
+    if warehouse is None or not isinstance(opened.engine, Workbench):
+        raise UsageError(
+            f"{opened.name} is not in a warehouse, and cannot be read together with a table that is in one: export one "
+            "of them to a file."
+        )
+    if source is not warehouse and not warehouse.is_at(source):
+        raise UsageError(f"Two warehouses cannot be read together: {warehouse.place} and another one.")
+    return _in_warehouse(opened.engine, source, table)
+
+
+def _in_warehouse(engine: Workbench, source: Any, table: str | None) -> Source:  # noqa: ANN401 - as above
+    warehouse = engine.warehouse
+    if (pointed_at := warehouse.pointed_at(source, table)) is not None:
+        mirror = engine.mirror(pointed_at)
+        kind: FrameKind | None = "spark" if table is None else None
+        name = table or "the Spark data frame"
+        return Source(engine, pointed_at, name, mirror.columns, frame_kind=kind, warehouse=warehouse)
+    listed = [listed for listed in warehouse.relations() if listed.schema != SCHEMA]
+    rows = [("", one.schema, one.name, int(one.schema == warehouse.schema)) for one in listed]
+    relation, name = chosen_table(rows, table, warehouse.place)
+    mirror = engine.mirror(relation)
+    if not mirror.columns:
+        raise UsageError(f"{name} has no columns.")
+    if any(folded(column.name) == N for column in mirror.columns):
+        raise UsageError(
+            f"{name} has a column {N!r}, which is how the rows of a tuple are counted: rename it in a view."
+        )
+    return Source(engine, relation, name, mirror.columns, warehouse=warehouse)

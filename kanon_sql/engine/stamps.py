@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kanon_sql.errors import VerificationError
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-Stamps: TypeAlias = tuple[tuple[str, int, int, int], ...]
+Stamps: TypeAlias = tuple[tuple[Any, ...], ...]
 
 
 def stamps_of(files: Iterable[Path]) -> Stamps:

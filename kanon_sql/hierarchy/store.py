@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.engine.postgres_types import as_postgres_writes
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import coded_query
 from kanon_sql.hierarchy.lookup import Hierarchy, StoredHierarchy
@@ -15,6 +16,7 @@ from kanon_sql.names import folded
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.workbench import Workbench
 
 SCHEMA = "kanon"
 _PREFIX = "hierarchy_"
@@ -41,8 +43,47 @@ def _height(columns: list[str]) -> int:
 
 def store_statements(hierarchy: Hierarchy, *, replace: bool) -> list[exp.Expr]:
     """Return the statements that keep a hierarchy in the database, codes and all, with its origin as a comment."""
+    query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
+    return _kept_statements(hierarchy, query, replace=replace)
+
+
+def keep_in_warehouse(bench: Workbench, source: exp.Table, hierarchy: Hierarchy, *, replace: bool) -> None:
+    """Keep a hierarchy that the workbench has in the warehouse: its rows are carried over, then are a table there.
+
+    Args:
+        bench: has the hierarchy.
+        source: the table of the warehouse that has its column: values have the type that they have there.
+        hierarchy: to be kept.
+        replace: whether one that is there goes.
+    """
+    coded = bench.temporary_name("kanon_coded")
+    title = f"keep the hierarchy of {hierarchy.column.name}"
+    query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
+    bench.run(sql.create_table(coded, query, temporary=True), title)
+    columns = bench.columns(coded)
+    texts = [
+        sql.named(as_postgres_writes(sql.cast(sql.column(column.name), "VARCHAR"), column.type), column.name)
+        for column in columns
+    ]
+    shape = exp.select(
+        *(
+            sql.named(sql.column(hierarchy.column.name, "source"), VALUE)
+            if column.name == VALUE
+            else sql.named(sql.cast(exp.null(), column.type), column.name)
+            for column in columns
+        )
+    ).from_(sql.aliased(source, "source"))
+    rows = bench.rows(exp.select(*texts).from_(coded.copy()), title)
+    names = [column.name for column in columns]
+    bench.warehouse.upload(coded, shape.where(exp.false()), names, rows, title)
+    kept = exp.select(*(sql.column(name) for name in names)).from_(coded.copy())
+    for statement in _kept_statements(hierarchy, kept, replace=replace):
+        bench.warehouse.run(statement, title)
+
+
+def _kept_statements(hierarchy: Hierarchy, query: exp.Query, *, replace: bool) -> list[exp.Expr]:
     table = sql.relation(f"{_PREFIX}{hierarchy.column.name}", SCHEMA)
     schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)
-    create = sql.create_table(table, coded_query(hierarchy.relation, hierarchy.height, hierarchy.words))
+    create = sql.create_table(table, query)
     comment = exp.Comment(this=table.copy(), kind="TABLE", expression=sql.literal(hierarchy.origin))
     return [schema, *([sql.drop(table)] if replace else []), create, comment]

@@ -122,6 +122,7 @@ def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tupl
     Costs one scan for the extremes of all columns, and one for the values of each that could have a ready-made one.
     """
     engine = source.engine
+    source.bring(columns)
     facts = column_facts(engine, source.relation, [(column, None) for column in columns])
     asked = _asked(columns)
     known = load_known(engine, chain.from_iterable(asked.values()))

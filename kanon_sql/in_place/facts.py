@@ -11,10 +11,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql import sql
-from kanon_sql.destinations import kind_of
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.in_place.views import ViewFacts, macros_over, mentions, views_of, views_over
+from kanon_sql.targets import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -81,6 +81,11 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
         UsageError: the source is no table of a file, something rests on its rows, or the backup has the name of a file.
         SourceError: the file or its directory is read-only, or the disk has no room.
     """
+    if source.warehouse is not None:
+        raise UsageError(
+            f"{source.name} is in {source.warehouse.kind}, whose files and logs keep raw values after a table was "
+            "changed: --in-place is for DuckDB files. Make a table (--into NAME), and drop the old one yourself."
+        )
     file = _file_of(source)
     real = require_replaceable(file)
     check_backup(file, how)
@@ -334,6 +339,8 @@ def _file_of(source: Source) -> Path:
     Raises:
         UsageError: it is in none that could be replaced.
     """
+    if source.address is not None:
+        raise UsageError(f"{source.address.shown} is only read, never written: give --out FILE instead of --in-place.")
     file = source.database or source.file
     if file is None:
         raise UsageError(

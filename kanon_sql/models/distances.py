@@ -100,7 +100,9 @@ def ordered_features(shares: exp.Table, value: str, place: str | None = None) ->
     )
 
 
-def hierarchical_features(shares: exp.Table, value: str, code: str, lookup: exp.Table, height: int) -> exp.Query:
+def hierarchical_features(
+    shares: exp.Table, value: str, code: str, lookup: exp.Table, height: int, family: str | None = None
+) -> exp.Query:
     """Return the query of the features of the hierarchical distance.
 
     Args:
@@ -109,12 +111,13 @@ def hierarchical_features(shares: exp.Table, value: str, code: str, lookup: exp.
         code: its column that is to be the value of the features.
         lookup: the hierarchy of the column.
         height: its levels above the values.
+        family: of the types of the values, where they may have to be compared with NULLs.
     """
     labels: list[exp.Query] = []
     for level in range(height):
         label = sql.column(VALUE if level == 0 else level_name(level), "lookup")
         text = sql.cast(label, "VARCHAR")
-        same = sql.same(sql.column(value, "shares"), sql.column(VALUE, "lookup"))
+        same = sql.same(sql.column(value, "shares"), sql.column(VALUE, "lookup"), family)
         labels.append(
             exp.select(sql.named(sql.column(code, "shares"), "value"), sql.named(sql.literal(level), "level"))
             .select(sql.named(text, "label"), sql.column("share", "shares"))

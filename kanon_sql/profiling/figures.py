@@ -114,7 +114,12 @@ def values_query(table: exp.Table, column: Column, this_year: int) -> exp.Select
 
 
 def table_figures(
-    engine: Engine, table: exp.Table, looked_at: exp.Table, columns: Sequence[Column], this_year: int
+    engine: Engine,
+    table: exp.Table,
+    looked_at: exp.Table,
+    columns: Sequence[Column],
+    this_year: int,
+    counted: Sequence[int] | None = None,
 ) -> dict[str, Figures]:
     """Return the figures of all columns by name.
 
@@ -124,8 +129,11 @@ def table_figures(
         looked_at: the table, or a sample of it.
         columns: of the table.
         this_year: the year that is now.
+        counted: what ``counts_query`` says of the table, where it was asked already.
     """
-    rows, *counts = engine.row(counts_query(table, columns), "rows, NULLs and distinct values of every column")
+    rows, *counts = counted or engine.row(
+        counts_query(table, columns), "rows, NULLs and distinct values of every column"
+    )
     found = {}
     for place, column in enumerate(columns):
         values, distinct = counts[2 * place : 2 * place + 2]

@@ -20,7 +20,13 @@ DEFAULT_ROWS = 500_000
 _HEX_DIGITS = 8
 
 
-def sample_query(table: exp.Table, columns: Sequence[Column], share: float, entity: Column | None = None) -> exp.Select:
+def sample_query(
+    table: exp.Table,
+    columns: Sequence[Column],
+    share: float,
+    entity: Column | None = None,
+    values: Sequence[exp.Expr] = (),
+) -> exp.Select:
     """Return the query for about a share of the rows of a table: those whose hash by MD5 is small.
 
     Args:
@@ -28,11 +34,12 @@ def sample_query(table: exp.Table, columns: Sequence[Column], share: float, enti
         columns: all of its columns, which make the hash where no person is named.
         share: of the rows, above 0 and below 1.
         entity: the column that names the person.
+        values: what is taken of a row, whose alias is ``source``; by default all of it.
     """
     limit = format(int(share * 16**_HEX_DIGITS), f"0{_HEX_DIGITS}x")
     digest = exp.MD5(this=_as_text(columns if entity is None else [entity]))
     chosen = exp.LT(this=exp.Left(this=digest, expression=sql.literal(_HEX_DIGITS)), expression=sql.literal(limit))
-    return exp.select("*").from_(sql.aliased(table, "source")).where(chosen)
+    return exp.select(*(values or [exp.Star()])).from_(sql.aliased(table, "source")).where(chosen)
 
 
 def _as_text(columns: Sequence[Column]) -> exp.Expr:

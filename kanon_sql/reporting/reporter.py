@@ -10,7 +10,6 @@ from kanon_sql import sql
 from kanon_sql.anonymizer import make_policy, make_release
 from kanon_sql.bookkeeping.fingerprint import of_rows
 from kanon_sql.destination import Destination
-from kanon_sql.destinations import kind_of, target_table
 from kanon_sql.engine.sources import Source, open_beside, open_database, open_source
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.policy import Policy, read_policy
@@ -19,6 +18,8 @@ from kanon_sql.reporting.gather import report_of
 from kanon_sql.reporting.original import require_original
 from kanon_sql.reporting.proof import compared_columns
 from kanon_sql.reporting.provenance import POLICY, ROWS, Published, commands_of, policy_fingerprint, policy_of
+from kanon_sql.roles import find_column
+from kanon_sql.targets import kind_of, target_table
 
 if TYPE_CHECKING:
     import os
@@ -84,6 +85,9 @@ def report_on(
     Raises:
         UsageError: the source looks like the release.
     """
+    named = policy.columns
+    asked = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
+    opened.bring([column for column in asked if column is not None], find_column(named.entity or "", opened.columns))
     require_original(opened, policy, in_file)
     published = published_release(opened, source, in_file, release)
     if policy.seed is None:
@@ -165,7 +169,8 @@ def published_release(
     """
     if named is not None:
         path = Path(named)
-        in_database = opened.database is not None or (opened.file is None and opened.frame_kind is None)
+        no_file = opened.file is None and opened.frame_kind is None and opened.address is None
+        in_database = opened.database is not None or no_file
         if in_database and not (path.suffix and path.exists()):
             return _in_database(opened, source, str(named))
         return _in_file(opened, path)

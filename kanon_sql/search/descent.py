@@ -21,7 +21,9 @@ def descend(evidence: Evidence, start: Node) -> None:
     """Go down from a node, one level of one column at a time and each time to where it costs least."""
     node, cost = start, evidence.cost(start)
     while True:
-        below = [(evidence.cost(step), step) for step in steps_down(node) if _may_cost_less(evidence, step, cost)]
+        steps = [step for step in steps_down(node) if _may_cost_less(evidence, step, cost)]
+        evidence.look_ahead(steps)
+        below = [(evidence.cost(step), step) for step in steps]
         if not below or min(below)[0] >= cost:
             return
         cost, node = min(below)
@@ -37,6 +39,7 @@ def improve(evidence: Evidence) -> None:
         improved = False
         node, _, cost = evidence.best
         neighbours = sorted(_neighbours(evidence.problem.lattice, node), key=evidence.problem.costs.generalization)
+        evidence.look_ahead(each for each in neighbours if _may_cost_less(evidence, each, evidence.best_cost))
         for neighbour in neighbours:
             if _may_cost_less(evidence, neighbour, evidence.best_cost):
                 evidence.test(neighbour)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.classes import classes_query, measure_name, node_query, prunes_by_suppression
+from kanon_sql.engine.on_warehouse import WarehouseEngine
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError
 from kanon_sql.frequency import mask_name
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
@@ -20,13 +21,14 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.search.roll_ups import RollUp, RollUps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from kanon_sql.lattice import Node
     from kanon_sql.measures.base import Cost
     from kanon_sql.search.base import Problem
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
+_TOGETHER = 16  # nodes that are tested in one statement, where that helps
 _FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
 
 
@@ -61,6 +63,7 @@ class Evidence:
         self._best_classes: RollUp | None = None
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
+        self._ahead: dict[Node, tuple[Any, ...]] = {}
 
     @property
     def monotone(self) -> bool:
@@ -174,6 +177,27 @@ class Evidence:
             self._keep_if_best(classes, became_best=self.best is not best)
         return self.tested[node]
 
+    def look_ahead(self, nodes: Iterable[Node]) -> None:
+        """Test nodes that will probably be asked about in one statement, where every statement is a job of its own.
+
+        What is found is kept until a node is asked about; it changes nothing of what is searched, or counted as tested.
+        """
+        engine, problem = self.problem.frequency.engine, self.problem
+        if not isinstance(engine, WarehouseEngine) or not engine.tests_together:
+            return
+        wanted = [node for node in nodes if node not in self.tested and node not in self._ahead][:_TOGETHER]
+        if len(wanted) < 2:  # noqa: PLR2004 - one by itself is no batch
+            return
+        tests = []
+        for number, node in enumerate(wanted):
+            relation = self.roll_ups.source(node).relation
+            test = node_query(
+                relation, problem.frequency.masks(node), problem.models, with_sizes=not self.bounds_are_free
+            )
+            tests.append(exp.select(sql.named(sql.literal(number), "node"), "*").from_(test.subquery("tested")))
+        rows = engine.rows(sql.union_all(tests), f"test {len(wanted)} nodes together", None, self.deadline)
+        self._ahead |= {wanted[number]: tuple(found) for number, *found in rows}
+
     def worth_probing(self, node: Node) -> bool:
         """Tell whether a node may have so many classes that a probe is far cheaper than a test."""
         source = self.roll_ups.source(node)
@@ -256,7 +280,10 @@ class Evidence:
             self._statements[shape] = node_query(relation, places, models, probe=probe, with_sizes=with_sizes)
         values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
         title = f"{'probe' if probe else 'screen' if of_rows else 'test'} node {node}"
-        _, suppressed, *more = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+        found = None if probe or of_rows else self._ahead.pop(node, None)
+        if found is None:
+            found = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+        _, suppressed, *more = found
         below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
         if sizes:
             self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))

@@ -102,7 +102,15 @@ def _good_among(evidence: Evidence, columns: Columns, candidates: list[Node]) ->
         roll_up = evidence.roll_ups.make(super_root, evidence.deadline)
         evidence.roll_ups.keep(roll_up)
     good: set[Node] = set()
+    height = None
     for node in candidates:
+        if sum(node) != height:  # those of one height imply nothing of each other
+            height = sum(node)
+            evidence.look_ahead(
+                each
+                for each in candidates
+                if sum(each) == height and not any(step in good for step in steps_down(each))
+            )
         if any(step in good for step in steps_down(node)) or evidence.satisfies(node):
             good.add(node)
     if roll_up is not None:

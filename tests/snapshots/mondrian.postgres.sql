@@ -7,6 +7,8 @@ FROM (VALUES
   ('F', '1'),
   ('M', '2')) AS lines(value, place);
 
+ANALYZE kanon_order_sex;
+
 CREATE TEMPORARY TABLE kanon_order_zip AS
 SELECT
   CAST(lines.value AS TEXT) AS value,
@@ -19,6 +21,8 @@ FROM (VALUES
   ('10000', '5'),
   ('10011', '6'),
   ('10022', '7')) AS lines(value, place);
+
+ANALYZE kanon_order_zip;
 
 CREATE TEMPORARY TABLE kanon_cuts AS
 SELECT
@@ -35,6 +39,8 @@ FROM (VALUES
   ('1', 'age', '45', NULL, NULL, NULL, NULL, '2', '3'),
   ('2', 'sex', NULL, '0', '1', NULL, NULL, '4', '5'),
   ('3', 'sex', NULL, '0', '1', NULL, NULL, '6', '7')) AS lines(box, column_name, age, sex_from, sex_to, zip_from, zip_to, inside, outside);
+
+ANALYZE kanon_cuts;
 
 CREATE TEMPORARY TABLE kanon_boxes AS
 SELECT
@@ -53,6 +59,8 @@ FROM (VALUES
   ('6', '46', '96', '1', '1', '1', '7', '[46-96]', '*'),
   ('7', '47', '97', '2', '2', '1', '6', '[47-97]', '*')) AS lines(box, age_from, age_to, sex_from, sex_to, zip_from, zip_to, age, zip);
 
+ANALYZE kanon_boxes;
+
 -- 2. The release: generalize, leave out classes that are too small, mix the rows
 CREATE TABLE released AS
 WITH RECURSIVE walk AS (
@@ -63,9 +71,11 @@ WITH RECURSIVE walk AS (
     1 AS box
   FROM patients AS source
   JOIN kanon_order_sex AS order_2
-    ON source.sex IS NOT DISTINCT FROM order_2.value
+    ON COALESCE(source.sex, '') = COALESCE(order_2.value, '')
+    AND source.sex IS NOT DISTINCT FROM order_2.value
   JOIN kanon_order_zip AS order_3
-    ON source.zip IS NOT DISTINCT FROM order_3.value
+    ON COALESCE(source.zip, '') = COALESCE(order_3.value, '')
+    AND source.zip IS NOT DISTINCT FROM order_3.value
   UNION ALL
   SELECT
     walk.age,
@@ -109,11 +119,13 @@ WITH RECURSIVE walk AS (
     source.disease
   FROM patients AS source
   JOIN kanon_order_sex AS order_2
-    ON source.sex IS NOT DISTINCT FROM order_2.value
+    ON COALESCE(source.sex, '') = COALESCE(order_2.value, '')
+    AND source.sex IS NOT DISTINCT FROM order_2.value
   JOIN kanon_order_zip AS order_3
-    ON source.zip IS NOT DISTINCT FROM order_3.value
+    ON COALESCE(source.zip, '') = COALESCE(order_3.value, '')
+    AND source.zip IS NOT DISTINCT FROM order_3.value
   JOIN arrived
-    ON source.age IS NOT DISTINCT FROM arrived.age
+    ON ARRAY[source.age] = ARRAY[arrived.age]
     AND order_2.place = arrived.sex_place
     AND order_3.place = arrived.zip_place
 )
@@ -124,10 +136,7 @@ SELECT
   generalized.disease
 FROM generalized
 ORDER BY
-  HASHTEXTEXTENDED(
-    CAST(ROW(generalized.age, generalized.sex, generalized.zip, generalized.disease) AS TEXT),
-    1
-  );
+  HASH_RECORD_EXTENDED(ROW(generalized.age, generalized.sex, generalized.zip, generalized.disease), 1);
 
 -- 3. Check the release on its own rows
 WITH classes AS (
@@ -157,40 +166,44 @@ FROM classes;
 
 SELECT
   'age' AS column_name,
-  COUNT(*) FILTER(WHERE
-    NOT EXISTS(
-      SELECT
-        1
-      FROM (
-        SELECT
-          age AS label
-        FROM kanon_boxes
-      ) AS known
-      WHERE
-        known.label IS NOT DISTINCT FROM published.label
-    )) AS foreign_labels
+  COUNT(*) AS foreign_labels
 FROM (
   SELECT DISTINCT
     age AS label
   FROM released
 ) AS published
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM (
+      SELECT
+        age AS label
+      FROM kanon_boxes
+    ) AS known
+    WHERE
+      COALESCE(known.label, '') = COALESCE(published.label, '')
+      AND known.label IS NOT DISTINCT FROM published.label
+  )
 UNION ALL
 SELECT
   'zip' AS column_name,
-  COUNT(*) FILTER(WHERE
-    NOT EXISTS(
-      SELECT
-        1
-      FROM (
-        SELECT
-          zip AS label
-        FROM kanon_boxes
-      ) AS known
-      WHERE
-        known.label IS NOT DISTINCT FROM published.label
-    )) AS foreign_labels
+  COUNT(*) AS foreign_labels
 FROM (
   SELECT DISTINCT
     zip AS label
   FROM released
-) AS published;
+) AS published
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM (
+      SELECT
+        zip AS label
+      FROM kanon_boxes
+    ) AS known
+    WHERE
+      COALESCE(known.label, '') = COALESCE(published.label, '')
+      AND known.label IS NOT DISTINCT FROM published.label
+  );

@@ -1,0 +1,254 @@
+"""What goes from the workbench to the warehouse before a release is made there: lookup tables, and nothing of a person.
+
+The tables have the names that they have on the workbench, so that the publishing statement is the same on both sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.destinations import recode
+from kanon_sql.engine.postgres_types import as_postgres_writes
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.identity import looked_up
+from kanon_sql.names import unused_name
+from kanon_sql.plan import joined_hierarchies
+from kanon_sql.publish import GENERALIZED, generalized_release, readable_lookups, release_query, too_small_query
+from kanon_sql.publish_boxes import labels_query
+from kanon_sql.publish_local import CombinationColumns
+from kanon_sql.recoding import FullDomain, Led, Local, Multidimensional
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.warehouse import Warehouse
+    from kanon_sql.engine.workbench import Workbench
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.publication import Publication
+
+
+def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publication) -> exp.Select:
+    """Carry over what a publishing statement joins, and return that statement's query, which reads the source once.
+
+    Spark runs it twice: it draws a sample to divide the sort among tasks.
+
+    The classes that do not satisfy the models were counted on the workbench, from the tuples that were fetched; what is
+    published is counted anew when it is verified.
+
+    Raises:
+        SourceError: the warehouse refuses it.
+    """
+    there = carry(bench, warehouse, publication)
+    lookups = readable_lookups(publication.hierarchies)
+    if bench.is_sealed(publication.source):  # the classes are counted where they are
+        return release_query(there, lookups)
+    if not isinstance(publication.recoding, FullDomain):
+        query = release_query(there, lookups)
+    elif (left_out := _carry_left_out(bench, warehouse, publication, lookups)) is None:
+        query = generalized_release(there, lookups)
+    else:
+        query = release_query(there, lookups, left_out=left_out)
+    return with_known(query, _never_null(bench, publication))
+
+
+def _carry_left_out(
+    bench: Workbench, warehouse: Warehouse, publication: Publication, lookups: Mapping[str, exp.Table]
+) -> exp.Table | None:
+    """Carry over the classes that are left out; return None if there are none."""
+    names = publication.quasi_identifiers
+    here = bench.temporary_name("kanon_left_out")
+    bench.run(sql.create_table(here, too_small_query(publication, lookups), temporary=True), "classes left out")
+    as_text = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]
+    rows = bench.rows(exp.select(*as_text).from_(here.copy()), "the classes that are left out, to be carried over")
+    bench.run(sql.drop(here), "drop the classes that are left out")
+    if not rows:
+        return None
+    typed = [
+        sql.named(sql.column(column.name, "source"), column.name)
+        if publication.recoding.label_type(number) is None
+        else sql.named(sql.cast(exp.null(), publication.published_types[column.name]), column.name)
+        for number, column in enumerate(publication.roles.quasi_identifiers)
+    ]
+    shape = exp.select(*typed).from_(sql.aliased(publication.source, "source")).where(exp.false())
+    warehouse.upload(here, shape, names, rows, "the classes that are left out")
+    return here
+
+
+def _never_null(bench: Workbench, publication: Publication) -> set[str]:
+    """Return the quasi-identifiers that are never NULL, among the tuples that were fetched."""
+    tuples = bench.tuples_of(publication.source)
+    if tuples is None:
+        return set()
+    names = publication.quasi_identifiers
+    any_null = [exp.LogicalOr(this=sql.column(name).is_(exp.null())) for name in names]
+    found = bench.row(exp.select(*any_null).from_(tuples.copy()), "which columns have NULLs")
+    return {name for name, has_null in zip(names, found, strict=True) if not has_null}
+
+
+def with_known(query: exp.Select, never_null: set[str]) -> exp.Select:
+    """Return a query with a plain = where null-safe equality is of a column of the source that is never NULL."""
+
+    def plain(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.NullSafeEQ):
+            return node
+        sides = [node.this, node.expression]
+        known = any(
+            isinstance(side, exp.Column) and side.table in {"source", GENERALIZED} and side.name in never_null
+            for side in sides
+        )
+        return exp.EQ(this=node.this, expression=node.expression) if known else node
+
+    changed = query.transform(plain)
+    if not isinstance(changed, exp.Select):
+        raise TypeError("A query became something else")
+    return changed
+
+
+def carry(bench: Workbench, warehouse: Warehouse, publication: Publication, *, live: bool = False) -> Publication:
+    """Carry over what a publishing statement joins, and return what is published as the warehouse makes it.
+
+    Args:
+        bench: where the search was.
+        warehouse: where the table is.
+        publication: what is published.
+        live: whether by a view, which must know what to do with values that come later.
+
+    Raises:
+        SourceError: the warehouse refuses it.
+    """
+    for hierarchy in joined_hierarchies(publication):
+        if hierarchy.stored is None:
+            _carry_hierarchy(bench, warehouse, publication, hierarchy)
+    if isinstance(publication.recoding, Local):
+        return _carry_combinations(bench, warehouse, publication)
+    if isinstance(publication.recoding, Multidimensional):
+        if not warehouse.leads_by_recursion and not live:
+            return _carry_labels(bench, warehouse, publication, publication.recoding)
+        _carry_boxes(bench, warehouse, publication, publication.recoding)
+    return publication
+
+
+def on_warehouse(publication: Publication, found: Sequence[Column]) -> Publication:
+    """Return what is published with its columns as they were found in a warehouse: types are named anew there."""
+    by_name = {column.name: column for column in found}
+    return replace(publication, columns=tuple(by_name.get(column.name, column) for column in publication.columns))
+
+
+def _carry_hierarchy(bench: Workbench, warehouse: Warehouse, publication: Publication, hierarchy: Hierarchy) -> None:
+    """Carry over the values that the column has, and their labels."""
+    column, relation = hierarchy.column, hierarchy.relation
+    levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
+    value = sql.named(_as_text(sql.column(VALUE, "lookup"), column.type), VALUE)
+    query = exp.select(value, *(sql.column(level, "lookup") for level in levels))
+    query = query.from_(sql.aliased(relation, "lookup"))
+    if (tuples := bench.tuples_of(publication.source)) is not None:
+        present = exp.select("1").from_(sql.aliased(tuples, "source"))
+        present = present.where(sql.same(sql.column(column.name, "source"), sql.column(VALUE, "lookup")))
+        query = query.where(exp.Exists(this=present))
+    rows = bench.rows(
+        query,
+        f"the hierarchy of {column.name}, to be carried over",
+    )
+    shape = exp.select(
+        sql.named(looked_up(sql.column(column.name, "source"), column), VALUE),
+        *(sql.named(sql.cast(exp.null(), "VARCHAR"), level) for level in levels),
+    ).from_(sql.aliased(publication.source, "source"))
+    warehouse.upload(relation, shape.where(exp.false()), [VALUE, *levels], rows, f"the hierarchy of {column.name}")
+
+
+def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
+    """Carry over at which step of a local recoding each combination of quasi-identifiers is published.
+
+    People and sensitive values played their part when the steps were gone through, on the workbench: all rows with the
+    same quasi-identifiers are published at the same step.
+    """
+    recode(bench, publication, readable_lookups(publication.hierarchies))
+    names = CombinationColumns(publication)
+    labels = [*names.labels.values()]
+    own = publication.quasi_identifiers
+    types = {column.name: column.type for column in publication.columns}
+    as_text = [sql.named(_as_text(sql.column(name), types[name]), name) for name in own]
+    step = sql.named(sql.cast(sql.column(names.step), "VARCHAR"), names.step)
+    query = exp.select(*as_text, *(sql.column(label) for label in labels), step).distinct()
+    published = sql.column(names.step).is_(exp.null()).not_()
+    rows = bench.rows(
+        query.from_(publication.combinations.copy()).where(published), "the steps of the recoding, to be carried over"
+    )
+    shape = exp.select(
+        *(sql.column(name, "source") for name in own),
+        *(sql.named(sql.cast(exp.null(), "VARCHAR"), label) for label in labels),
+        sql.named(sql.cast(exp.null(), "INTEGER"), names.step),
+    ).from_(sql.aliased(publication.source, "source"))
+    warehouse.upload(
+        publication.combinations,
+        shape.where(exp.false()),
+        [*own, *labels, names.step],
+        rows,
+        "the step at which each combination of quasi-identifiers is published",
+    )
+    return replace(publication, roles=replace(publication.roles, entity=None), models=())
+
+
+def _carry_labels(
+    bench: Workbench, warehouse: Warehouse, publication: Publication, recoding: Multidimensional
+) -> Publication:
+    """Carry over the labels of the box that each combination of quasi-identifiers has come to."""
+    own = publication.quasi_identifiers
+    taken = list(own)
+
+    def name(wanted: str) -> str:
+        taken.append(unused_name(wanted, taken))
+        return taken[-1]
+
+    labels = tuple(None if kind is None else name(f"label_{number}") for number, kind in enumerate(recoding.types))
+    ranks = (name("first_rank"), name("last_rank")) if recoding.cutting.cut == "relaxed" else None
+    settings = {entry.name: getattr(recoding, entry.name) for entry in fields(recoding)}
+    led = Led(**settings, labels_table=bench.temporary_name("kanon_labels"), labels=labels, ranks=ranks)
+    query = labels_query(publication, led)
+    columns = [*own, *(label for label in labels if label is not None), *(ranks or ())]
+    bench.run(sql.create_table(led.labels_table, query, temporary=True), "the labels of each combination")
+    as_text = [sql.named(sql.cast(sql.column(column), "VARCHAR"), column) for column in columns]
+    rows = bench.rows(exp.select(*as_text).from_(led.labels_table.copy()), "these labels, to be carried over")
+    bench.run(sql.drop(led.labels_table), "drop them here")
+    kinds = [kind for kind in recoding.types if kind is not None]
+    typed: list[exp.Expr] = [sql.column(column, "source") for column in own]
+    for column, kind in zip(columns[len(own) :], [*kinds, *("BIGINT" for _ in ranks or ())], strict=True):
+        typed.append(sql.named(sql.cast(exp.null(), kind), column))
+    shape = exp.select(*typed).from_(sql.aliased(publication.source, "source")).where(exp.false())
+    warehouse.upload(led.labels_table, shape, columns, rows, "the labels of each combination of quasi-identifiers")
+    return replace(publication, recoding=led)
+
+
+def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publication, recoding: Multidimensional) -> None:
+    """Carry over the places of texts, the cuts and the boxes."""
+    nothing = exp.select().from_(sql.aliased(publication.source, "source")).where(exp.false())
+    own = {
+        order.name: hierarchy.column
+        for order, hierarchy in zip(recoding.orders, publication.hierarchies, strict=True)
+        if order is not None
+    }
+    orders = [order for order in recoding.orders if order is not None]
+    for table in (*orders, recoding.cuts_table, recoding.boxes_table):
+        columns = bench.columns(table)
+        as_text = [sql.named(_as_text(sql.column(column.name), column.type), column.name) for column in columns]
+        rows = bench.rows(exp.select(*as_text).from_(table.copy()), f"{table.name}, to be carried over")
+        # Values of a text column have the type that the warehouse has for them, such as CHAR(5).
+        typed = [
+            sql.named(looked_up(sql.column(own[table.name].name, "source"), own[table.name]), VALUE)
+            if column.name == VALUE and table.name in own
+            else sql.named(sql.cast(exp.null(), column.type), column.name)
+            for column in columns
+        ]
+        warehouse.upload(
+            table, nothing.select(*typed), [column.name for column in columns], rows, f"{table.name} of the parts"
+        )
+
+
+def _as_text(value: exp.Expr, kind: str) -> exp.Expr:
+    """Return a value as a text that the warehouse reads."""
+    return as_postgres_writes(sql.cast(value, "VARCHAR"), kind)

@@ -1,0 +1,29 @@
+"""How expressions are rendered for each dialect: what sqlglot cannot know, in tables and small rules.
+
+Statements are written once, as DuckDB means them. Where a dialect has no such form, a rule rewrites the tree before
+sqlglot writes it as text, and one statement may become several.
+"""
+
+from __future__ import annotations
+
+from kanon_sql.dialect.capabilities import CAPABILITIES, Capabilities, capabilities_of, require_views
+from kanon_sql.dialect.order import shuffled
+from kanon_sql.dialect.rendering import NATIVE, begin, clean_up, render, rendered, script
+
+__all__ = [
+    "CAPABILITIES",
+    "DIALECTS",
+    "NATIVE",
+    "Capabilities",
+    "begin",
+    "capabilities_of",
+    "clean_up",
+    "render",
+    "rendered",
+    "require_views",
+    "script",
+    "shuffled",
+]
+
+DIALECTS = tuple(CAPABILITIES)
+"""Dialects that statements can be rendered in."""

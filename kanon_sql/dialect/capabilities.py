@@ -1,0 +1,192 @@
+"""What each dialect has and has not: one row per dialect, so that rules ask for a capability and not for a name.
+
+Where the manuals of the engines say so is listed in docs/dialects.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from kanon_sql.errors import UsageError
+
+Temporary = Literal["table", "cached view", "plain table"]
+Changes = Literal["update", "replace", "rename", "numbered"]
+Equality = Literal["as it is", "hashed", "by text"]
+Recursion = Literal["as it is", "option", "none"]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a dialect can say.
+
+    Attributes:
+        name: as people write it.
+        sqlglot: the dialect of sqlglot that renders it.
+        title: the name of the product.
+        temporary: what stands for a temporary table; plain tables are dropped at the end of a script.
+        changes: how such a table is changed: by UPDATE; by CREATE OR REPLACE that reads what it replaces; by a new
+            table that takes its name; or by numbered tables behind a view.
+        equality: whether a join on IS NOT DISTINCT FROM is fast as it is, needs a condition before it that can be
+            hashed, or is one of texts where types are not known.
+        recursion: whether WITH RECURSIVE is there, or needs an option at the end of the statement.
+        settings: statements that a recursive query needs before it.
+        preamble: statements that every script needs before it.
+        hints: whether common table expressions may be said to be materialized.
+        filters: whether an aggregate may have FILTER.
+        exists_in_select: whether EXISTS over another table may stand in a SELECT list.
+        exists: whether EXISTS may read columns of the query around it at all.
+        views: whether a release may be a view: it reads tables that are called after it, with a dot in their names.
+        analyzes: whether the planner knows the size of a new table only when it is told to look.
+        quotes: whether every name is quoted, because other words are reserved than those that we know.
+        types: names of types that sqlglot writes otherwise, by its own names for them.
+        no_types: types that there are not.
+        not_in_names: characters that names of columns may not have.
+    """
+
+    name: str
+    sqlglot: str
+    title: str
+    temporary: Temporary = "table"
+    changes: Changes = "replace"
+    equality: Equality = "as it is"
+    recursion: Recursion = "as it is"
+    settings: tuple[str, ...] = ()
+    preamble: tuple[str, ...] = ()
+    hints: bool = False
+    filters: bool = False
+    exists_in_select: bool = False
+    exists: bool = True
+    views: bool = False
+    analyzes: bool = False
+    quotes: bool = False
+    types: dict[str, str] = field(default_factory=dict)
+    no_types: frozenset[str] = frozenset()
+    not_in_names: str = ""
+
+
+_FEW_TYPES = frozenset({"BIT", "TIME", "TIME_NS", "TIMETZ", "INTERVAL", "JSON", "UUID", "VARBINARY", "ARRAY", "LIST"})
+"""Types that are refused where we cannot try what the engine makes of them."""
+_BINARY = (
+    "IF CAST(DATABASEPROPERTYEX(DB_NAME(), 'Collation') AS NVARCHAR(128)) NOT LIKE '%[_]BIN%' "
+    "THROW 50000, 'Classes are counted by = : the database needs a binary collation (..._BIN2).', 1"
+)
+"""Stops a script where 'a' and 'A' are one value in a class and would be two in the release."""
+_TSQL = Capabilities(
+    "tsql",
+    "tsql",
+    "SQL Server",
+    temporary="plain table",
+    changes="update",
+    recursion="option",
+    preamble=(_BINARY,),
+    quotes=True,
+    types={"TEXT": "NVARCHAR(MAX)", "VARCHAR": "NVARCHAR(MAX)", "FLOAT": "REAL"},
+    no_types=_FEW_TYPES,
+)
+_ALL = (
+    Capabilities(
+        "duckdb", "duckdb", "DuckDB", changes="update", hints=True, filters=True, exists_in_select=True, views=True
+    ),
+    Capabilities(
+        "postgres",
+        "postgres",
+        "PostgreSQL",
+        changes="update",
+        equality="hashed",
+        hints=True,
+        filters=True,
+        views=True,
+        analyzes=True,
+    ),
+    Capabilities(
+        "spark",
+        "spark",
+        "Spark",
+        temporary="cached view",
+        changes="numbered",
+        settings=("SET spark.sql.cteRecursionLevelLimit = -1", "SET spark.sql.cteRecursionRowLimit = -1"),
+        filters=True,
+        types={"TIMESTAMPNTZ": "TIMESTAMP_NTZ"},
+        no_types=frozenset({"BIT", "TIME", "TIME_NS", "TIMETZ", "INTERVAL", "JSON"}),
+    ),
+    Capabilities(
+        "bigquery",
+        "bigquery",
+        "BigQuery",
+        equality="by text",
+        quotes=True,
+        types={"DECIMAL": "BIGNUMERIC"},
+        no_types=_FEW_TYPES,
+        not_in_names='!"$()*,./;?@[\\]^`{}~',
+    ),
+    Capabilities("snowflake", "snowflake", "Snowflake", no_types=_FEW_TYPES),
+    Capabilities(
+        "databricks",
+        "databricks",
+        "Databricks",
+        temporary="plain table",
+        quotes=True,
+        types={"TIMESTAMPNTZ": "TIMESTAMP_NTZ"},
+        no_types=_FEW_TYPES,
+        not_in_names=" ,;{}()\n\t=",
+    ),
+    Capabilities(
+        "trino",
+        "trino",
+        "Trino",
+        temporary="plain table",
+        changes="rename",
+        equality="hashed",
+        recursion="none",
+        quotes=True,
+        types={"TIMESTAMPNTZ": "TIMESTAMP(6)"},
+        no_types=_FEW_TYPES,
+    ),
+    Capabilities(
+        "clickhouse",
+        "clickhouse",
+        "ClickHouse",
+        temporary="plain table",
+        recursion="none",
+        preamble=("SET join_use_nulls = 1", "SET prefer_column_name_to_alias = 1"),
+        exists=False,
+        quotes=True,
+        types={
+            "TIMESTAMPNTZ": "Nullable(DateTime64(6))",
+            "TIMESTAMPTZ": "Nullable(DateTime64(6, 'UTC'))",
+            "DATE": "Nullable(Date32)",
+        },
+        no_types=_FEW_TYPES,
+        not_in_names="\\",
+    ),
+    _TSQL,
+    replace(_TSQL, name="sqlserver"),
+)
+
+CAPABILITIES = {capabilities.name: capabilities for capabilities in _ALL}
+
+
+def require_views(dialect: str) -> None:
+    """Raise unless a release can be a view in a dialect.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    capabilities = capabilities_of(dialect)
+    if not capabilities.views:
+        raise UsageError(
+            "Step 'The release' cannot be said: a view joins hierarchies in tables that are called after it and after "
+            f"their columns, and {capabilities.title} has no such names. Leave --as view out."
+        )
+
+
+def capabilities_of(dialect: str) -> Capabilities:
+    """Return what a dialect can say.
+
+    Raises:
+        UsageError: there is no such dialect.
+    """
+    if dialect not in CAPABILITIES:
+        raise UsageError(f"There is no dialect {dialect!r}. There are: {', '.join(CAPABILITIES)}.")
+    return CAPABILITIES[dialect]

@@ -1,0 +1,371 @@
+"""PostgreSQL: a warehouse that is spoken to by psycopg; what goes to and fro goes by COPY."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.dialect import NATIVE, rendered
+from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.postgres_batches import batches
+from kanon_sql.engine.postgres_failures import in_time, told
+from kanon_sql.engine.postgres_types import type_of
+from kanon_sql.engine.warehouse import Listed
+from kanon_sql.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import psycopg
+
+    from kanon_sql.engine.warehouse import RelationKind
+    from kanon_sql.engine.workbench import Workbench
+
+_SESSION = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "standard_conforming_strings": "on",
+    "client_min_messages": "warning",
+    "application_name": "kanon-sql",
+    "jit": "off",
+}
+"""How values are written to us, whatever the settings of the server or of the user; JIT costs more than it gives."""
+_WORK_MEMORY = "128MB"
+"""What a step of a statement of ours may use at least before it goes to disk; the default of servers is 4 MB."""
+
+
+class PostgresWarehouse:
+    """A PostgreSQL database.
+
+    All statements of a run are in one transaction with one snapshot (REPEATABLE READ): what is published is made from
+    the rows that were searched, whatever others write meanwhile.
+    """
+
+    dialect = "postgres"
+    kind = "PostgreSQL"
+    all_or_nothing = True
+    leads_by_recursion = True
+    job_for_each = False
+
+    def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
+        """Work on a connection.
+
+        Args:
+            connection: in autocommit mode.
+            place: what messages call it.
+            url: by which it was opened here, to be closed with this; None if it is somebody else's.
+
+        Raises:
+            SourceError: the server cannot be asked.
+        """
+        self.connection = connection
+        self.place = place
+        self.tell: Callable[[Logged], None] = lambda _logged: None
+        self._url = url
+        self._begun = False
+        self._publishing = False
+        self._temporary: list[exp.Table] = []
+        with told("the settings of the session"):
+            self._before = {name: _setting(connection, name) for name in (*_SESSION, "search_path")}
+            self._set(_SESSION)
+            self.schema, path = _current_schema(connection)
+            self._set({"search_path": path})
+
+    @classmethod
+    def connect(cls, url: str) -> PostgresWarehouse:
+        """Return the database at a URL ``postgresql://user@host/database``; what it does not say, PG* variables do.
+
+        Raises:
+            SourceError: it cannot be reached, or psycopg is not installed.
+        """
+        try:
+            import psycopg
+        except ImportError:
+            raise SourceError(
+                "PostgreSQL needs psycopg, which is not here: pip install 'kanon-sql[postgres]'."
+            ) from None
+        place = without_password(url)
+        try:
+            connection = psycopg.connect(url, autocommit=True)
+        except psycopg.ProgrammingError:  # its text quotes the part that it could not read: of a password, perhaps
+            raise SourceError(
+                f"{place} is no URL of PostgreSQL: postgresql://user@host:port/database, with special signs in a "
+                "password written as %40 and the like; or leave the password to PGPASSWORD or ~/.pgpass."
+            ) from None
+        except (psycopg.Error, ValueError) as error:
+            raise SourceError(f"{place} cannot be reached: {_why(error)}") from None
+        try:
+            return cls(connection, place, url=url)
+        except BaseException:
+            connection.close()
+            raise
+
+    # What there is
+
+    def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
+        """Tell whether a source is this database."""
+        return source is self.connection or (self._url is not None and source == self._url)
+
+    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
+        """Return None: all relations are listed."""
+
+    def relations(self, schema: str | None = None) -> list[Listed]:
+        """Return the tables and views that a person may name."""
+        listed = [Listed(*row) for row in self._ask("postgres_relations", "tables and views")]
+        return [each for each in listed if schema in {None, each.schema}]
+
+    def schemas(self) -> list[str]:
+        """Return the schemas there are."""
+        return [name for (name,) in self._ask("postgres_schemas", "schemas")]
+
+    def columns(self, relation: exp.Table) -> tuple[Column, ...]:
+        """Return the columns of a relation (see ``Warehouse.columns``)."""
+        found = self._ask("postgres_columns", "columns of the table", relation)
+        return tuple(Column(name, type_of(*described)) for name, *described in found)
+
+    def kind_of(self, relation: exp.Table) -> RelationKind | None:
+        """Return what a relation is; None if there is none of that name."""
+        place = (relation.db or self.schema, relation.name)
+        return next((listed.kind for listed in self.relations() if (listed.schema, listed.name) == place), None)
+
+    def definition_of(self, view: exp.Table) -> str:
+        """Return the text of the query of a view."""
+        ((text,),) = self._ask("postgres_definition", "definition of the view", view)
+        return str(text)
+
+    def require_kind(self, kind: RelationKind) -> None:
+        """Raise where there are no relations of a kind; PostgreSQL has all."""
+
+    def origin_of(self, relation: exp.Table) -> str | None:
+        """Return the comment on a table; None if it has none."""
+        return next((text for (text,) in self._ask("postgres_comment", "where it came from", relation)), None)
+
+    def _ask(self, name: str, title: str, relation: exp.Table | None = None) -> list[tuple[Any, ...]]:
+        about: dict[str, sql.Value | exp.Expr] = {}
+        if relation is not None:
+            about = {"schema": relation.db or self.schema, "name": relation.name}
+        statement = sql.statement(name, values=about)
+        statement.meta[NATIVE] = self.dialect
+        return self.rows(statement, title)
+
+    # Statements
+
+    def read(self, column: Column) -> exp.Expr:
+        """Return a column as it is carried over: what has no type of its own there, and numbers of many forms, as text.
+
+        0 and -0 are equal and written differently: as text they stay apart, for who checks what is written.
+        """
+        value = sql.column(column.name, "source")
+        return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
+
+    def run(self, statement: exp.Expr, title: str) -> None:
+        """Run a statement whose result is not needed; what is there already is not made."""
+        if isinstance(statement, exp.Create) and statement.args.get("exists") and self._has(statement):
+            return  # asked first: who may not make it is refused even where it is there
+        with self._step(statement, title) as texts:
+            for text in texts:
+                self.connection.execute(text)
+
+    def rows(self, statement: exp.Expr, title: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
+        with in_time(seconds), self._step(statement, title) as texts:
+            if seconds is not None:  # in force until the step ends
+                milliseconds = str(max(1, int(seconds * 1000)))
+                self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (milliseconds,))
+            *before, query = texts
+            for text in before:
+                self.connection.execute(text)
+            found = _tuples(self.connection, query)
+            if seconds is not None:
+                self.connection.execute("SELECT set_config('statement_timeout', '0', true)")
+            return found
+
+    def drop_temporary(self, table: exp.Table) -> None:
+        """Drop a temporary table."""
+        self.drop(table, "TABLE")
+
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+        """Make the rows of a query a temporary table of the workbench (see ``Warehouse.fetch``)."""
+        from psycopg import sql as composed
+
+        with self._step(query, title) as texts, self.connection.cursor() as cursor:
+            copy = composed.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(composed.SQL(texts[-1]))
+            with cursor.copy(copy) as messages:
+                for number, file in enumerate(batches(messages, into.spills_to)):
+                    into.read_batch(table, types, file, first=number == 0)
+
+    def upload(
+        self, table: exp.Table, shape: exp.Query, names: Sequence[str], rows: Iterable[Sequence[Any]], title: str
+    ) -> None:
+        """Make rows a table until the end of the transaction (see ``Warehouse.upload``).
+
+        Parallel workers do not read temporary tables. While a release is made, it is a plain one that is not logged, is
+        seen by nobody else, and is gone before the transaction ends; if this user may make one.
+        """
+        from psycopg import sql as composed
+
+        plain = self._publishing and self._may_create()
+        create = sql.create_table(table, shape, temporary=not plain)
+        if plain:
+            create.set("properties", exp.Properties(expressions=[exp.UnloggedProperty()]))
+        self.run(create, title)
+        self._temporary.append(table)
+        copy = composed.SQL("COPY {} ({}) FROM STDIN").format(
+            composed.Identifier(table.name), composed.SQL(", ").join(map(composed.Identifier, names))
+        )
+        with told(title), self.connection.cursor() as cursor, cursor.copy(copy) as channel:
+            for row in rows:
+                channel.write_row(row)
+        self.run(exp.Analyze(this=sql.relation(table.name)), title)
+
+    def _may_create(self) -> bool:
+        """Tell whether this user may make tables in the current schema."""
+        ((allowed,),) = _tuples(self.connection, "SELECT has_schema_privilege(current_schema(), 'CREATE')")
+        return bool(allowed)
+
+    def _has(self, create: exp.Create) -> bool:
+        """Tell whether there is what a statement would make."""
+        if create.kind == "SCHEMA":
+            return create.this.db in self.schemas()
+        table = create.find(exp.Table)
+        return table is not None and self.kind_of(table) is not None
+
+    def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
+        """Give a relation its name."""
+        action = exp.AlterRename(this=sql.relation(target.name))
+        self.run(exp.Alter(this=made.copy(), kind=kind, actions=[action]), "the verified release takes its name")
+
+    def drop(self, relation: exp.Table, kind: RelationKind) -> None:
+        """Drop a relation, if it is there."""
+        self.run(sql.drop(relation, kind), "drop what is not needed any more")
+
+    def undo(self, relation: exp.Table, kind: RelationKind) -> None:
+        """Take back what was made: the end of the transaction did."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make the statements inside take effect together, or not at all; they see the rows that were searched."""
+        self._begin()
+        self._publishing = True
+        try:
+            yield
+        except BaseException:
+            self._end("ROLLBACK")
+            raise
+        finally:
+            self._publishing = False
+        for table in self._temporary:  # somebody else's connection lives on
+            self.drop(table, "TABLE")
+        with told("commit"):
+            self.connection.execute("COMMIT")
+        self._begun = False
+        self._temporary.clear()
+
+    def forget(self) -> None:
+        """Drop what was made for a while: all of it is in a transaction that ends here."""
+        if self._begun:
+            self._end("ROLLBACK")
+        self._temporary.clear()
+
+    def close(self) -> None:
+        """Let go of the connection; somebody else's has the settings that it had."""
+        if self._url is not None:
+            self.connection.close()
+            return
+        self.forget()
+        if not self.connection.closed:
+            with told("the settings of the session"):
+                self._set(self._before)
+
+    def _set(self, settings: Mapping[str, str]) -> None:
+        for name, value in settings.items():
+            self.connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+
+    def _begin(self) -> None:
+        if not self._begun:
+            with told("begin"):
+                self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+                self.connection.execute(
+                    "SELECT set_config('work_mem', %s, true) WHERE pg_size_bytes(current_setting('work_mem')) < "
+                    "pg_size_bytes(%s)",
+                    (_WORK_MEMORY, _WORK_MEMORY),
+                )
+            self._begun = True
+
+    @contextmanager
+    def _step(self, statement: exp.Expr, title: str) -> Iterator[list[str]]:
+        """Hand out the texts of a statement that is run inside; where it fails, the transaction goes on without it."""
+        import psycopg
+
+        self._begin()
+        self.tell(Logged(title, statement, {}, self.dialect))
+        with told(title):
+            self.connection.execute("SAVEPOINT kanon_step")
+            try:
+                yield rendered(statement, self.dialect)
+            except psycopg.Error:
+                with suppress(psycopg.Error):  # the error that counts is that of the statement
+                    self.connection.execute("ROLLBACK TO SAVEPOINT kanon_step")
+                raise
+            self.connection.execute("RELEASE SAVEPOINT kanon_step")
+
+    def _end(self, how: str) -> None:
+        import psycopg
+
+        with suppress(psycopg.Error):  # gone, and its transaction with it
+            self.connection.execute(how)
+        self._begun = False
+
+
+def _current_schema(connection: psycopg.Connection[Any]) -> tuple[str, str]:
+    """Return where a bare name is looked up and made, and the search path for that.
+
+    Never in the schema that is kept for kanon's own tables: it would be for a user of that name, whose own schema
+    PostgreSQL looks into first. And in that of temporary tables last: those of the session hide no table.
+    """
+    ((found,),) = _tuples(connection, "SELECT current_schemas(false)")
+    schemas = [name for name in found if name != "kanon"] or ["public"]
+    query = "SELECT string_agg(quote_ident(name), ', ' ORDER BY place) || ', pg_temp' FROM unnest(%s::text[])"
+    ((path,),) = _tuples(connection, f"{query} WITH ORDINALITY AS names(name, place)", (schemas,))
+    return str(schemas[0]), str(path)
+
+
+def _setting(connection: psycopg.Connection[Any], name: str) -> str:
+    ((value,),) = _tuples(connection, "SELECT current_setting(%s)", (name,))
+    return str(value)
+
+
+def _tuples(connection: psycopg.Connection[Any], text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a query as tuples, whatever its owner wants a connection to make of rows."""
+    from psycopg.rows import tuple_row
+
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        # Without values nothing in the text is a placeholder: a per cent sign is one.
+        cursor.execute(text, values or None)
+        return [] if cursor.description is None else cursor.fetchall()
+
+
+def without_password(url: str) -> str:
+    """Return a URL as it may be shown; also one whose password has signs that end other parts."""
+    scheme, _, rest = url.partition("://")
+    base, _, query = rest.partition("?")
+    of_user, _, place = base.rpartition("@")
+    if "@" in query:
+        return f"{scheme}://..."  # what it means is anybody's guess
+    user = of_user.partition(":")[0]
+    shown = [part for part in query.split("&") if not part.lower().startswith(("password=", "sslpassword="))]
+    query = "&".join(shown)
+    return f"{scheme}://{f'{user}@' if user else ''}{place}{f'?{query}' if query else ''}"
+
+
+def _why(error: Exception) -> str:
+    """Return the first line of why there is no connection; it quotes names, never a password."""
+    lines = str(error).strip().splitlines()
+    return re.sub(r"\s+", " ", lines[0]) if lines else "no reason is given"

@@ -1,0 +1,82 @@
+"""Which way a release takes to where it goes: it is made where its table is, in DuckDB or in a warehouse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.destinations import DATABASE, publish_file, publish_frame, publish_table, publish_view
+from kanon_sql.errors import UsageError
+from kanon_sql.new_database import publish_database
+from kanon_sql.warehouse_publish import frame_from_warehouse, publish_from_warehouse, publish_in_warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from kanon_sql.bookkeeping.ledger import Ledger
+    from kanon_sql.destination import Kind
+    from kanon_sql.engine.sources import Source
+    from kanon_sql.publication import Publication
+    from kanon_sql.published import Published
+    from kanon_sql.verify import Expected
+
+
+FETCHES: dict[str, Callable[[Any], Any]] = {
+    "pandas": lambda relation: relation.df(),
+    "polars": lambda relation: relation.pl(),
+    "arrow": lambda relation: relation.to_arrow_table(),
+}
+"""What makes a data frame of each kind from a relation of DuckDB."""
+
+
+def to_relation(
+    source: Source,
+    publication: Publication,
+    name: str,
+    expected: Expected,
+    *,
+    kind: Kind,
+    replace: bool,
+    ledger: Ledger | None,
+) -> Published:
+    """Make a release a table or a view beside its table; arguments are those of ``Release.to_table``.
+
+    Raises:
+        UsageError: the name is taken, or there are no relations of this kind.
+    """
+    if source.warehouse is not None:
+        return publish_in_warehouse(source, publication, name, expected, kind=kind, replace=replace, ledger=ledger)
+    if kind == "materialized-view":
+        raise UsageError("DuckDB has no materialized views: make a table, or a view.")
+    source.make_writable()
+    publish = publish_table if kind == "table" else publish_view
+    return publish(source, publication, name, expected, replace=replace, ledger=ledger)
+
+
+def to_file(
+    source: Source,
+    publication: Publication,
+    path: Path,
+    expected: Expected,
+    *,
+    format_name: str,
+    replace: bool,
+    ledger: Ledger | None,
+) -> Published:
+    """Write a release to a file of a format; arguments are those of ``Release.to_file``."""
+    if source.warehouse is not None and format_name != DATABASE:
+        return publish_from_warehouse(source, publication, path, expected, replace=replace, ledger=ledger)
+    if ledger is not None:
+        ledger.open()
+    publish = publish_database if format_name == DATABASE else publish_file
+    return publish(source, publication, path, expected, replace=replace, ledger=ledger)
+
+
+def to_frame(
+    source: Source, publication: Publication, expected: Expected, fetch: Callable[[Any], Any]
+) -> tuple[Any, Published]:
+    """Return a release as what ``fetch`` makes of a relation of DuckDB, and what was verified."""
+    source.require_rows()
+    if source.warehouse is not None:
+        return frame_from_warehouse(source, publication, expected, fetch)
+    return publish_frame(source.engine, publication, expected, fetch)

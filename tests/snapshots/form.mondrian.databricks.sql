@@ -1,0 +1,234 @@
+-- 1. Where the table is cut, and what is published of each box
+CREATE TABLE `kanon_order_sex` AS
+SELECT
+  CAST(`lines`.`value` AS STRING) AS `value`,
+  CAST(`lines`.`place` AS INT) AS `place`
+FROM VALUES
+  ('F', '1'),
+  ('M', '2') AS `lines`(`value`, `place`);
+
+CREATE TABLE `kanon_order_zip` AS
+SELECT
+  CAST(`lines`.`value` AS STRING) AS `value`,
+  CAST(`lines`.`place` AS INT) AS `place`
+FROM VALUES
+  ('77777', '1'),
+  ('10030', '2'),
+  ('10041', '3'),
+  ('10052', '4'),
+  ('10000', '5'),
+  ('10011', '6'),
+  ('10022', '7') AS `lines`(`value`, `place`);
+
+CREATE TABLE `kanon_cuts` AS
+SELECT
+  CAST(`lines`.`box` AS INT) AS `box`,
+  CAST(`lines`.`column_name` AS STRING) AS `column_name`,
+  CAST(`lines`.`age` AS BIGINT) AS `age`,
+  CAST(`lines`.`sex_from` AS INT) AS `sex_from`,
+  CAST(`lines`.`sex_to` AS INT) AS `sex_to`,
+  CAST(`lines`.`zip_from` AS INT) AS `zip_from`,
+  CAST(`lines`.`zip_to` AS INT) AS `zip_to`,
+  CAST(`lines`.`inside` AS INT) AS `inside`,
+  CAST(`lines`.`outside` AS INT) AS `outside`
+FROM VALUES
+  ('1', 'age', '45', NULL, NULL, NULL, NULL, '2', '3'),
+  ('2', 'sex', NULL, '0', '1', NULL, NULL, '4', '5'),
+  ('3', 'sex', NULL, '0', '1', NULL, NULL, '6', '7') AS `lines`(`box`, `column_name`, `age`, `sex_from`, `sex_to`, `zip_from`, `zip_to`, `inside`, `outside`);
+
+CREATE TABLE `kanon_boxes` AS
+SELECT
+  CAST(`lines`.`box` AS INT) AS `box`,
+  CAST(`lines`.`age_from` AS BIGINT) AS `age_from`,
+  CAST(`lines`.`age_to` AS BIGINT) AS `age_to`,
+  CAST(`lines`.`sex_from` AS INT) AS `sex_from`,
+  CAST(`lines`.`sex_to` AS INT) AS `sex_to`,
+  CAST(`lines`.`zip_from` AS INT) AS `zip_from`,
+  CAST(`lines`.`zip_to` AS INT) AS `zip_to`,
+  CAST(`lines`.`age` AS STRING) AS `age`,
+  CAST(`lines`.`zip` AS STRING) AS `zip`
+FROM VALUES
+  ('4', '20', '44', '1', '1', '3', '7', '[20-44]', '10***'),
+  ('5', '21', '45', '2', '2', '2', '6', '[21-45]', '10***'),
+  ('6', '46', '96', '1', '1', '1', '7', '[46-96]', '*'),
+  ('7', '47', '97', '2', '2', '1', '6', '[47-97]', '*') AS `lines`(`box`, `age_from`, `age_to`, `sex_from`, `sex_to`, `zip_from`, `zip_to`, `age`, `zip`);
+
+-- 2. The release: generalize, leave out classes that are too small, mix the rows
+CREATE TABLE `released` AS
+WITH RECURSIVE `walk` AS (
+  SELECT DISTINCT
+    `source`.`age`,
+    `order_2`.`place` AS `sex_place`,
+    `order_3`.`place` AS `zip_place`,
+    1 AS `box`
+  FROM `patients` AS `source`
+  JOIN `kanon_order_sex` AS `order_2`
+    ON `source`.`sex` IS NOT DISTINCT FROM `order_2`.`value`
+  JOIN `kanon_order_zip` AS `order_3`
+    ON `source`.`zip` IS NOT DISTINCT FROM `order_3`.`value`
+  UNION ALL
+  SELECT
+    `walk`.`age`,
+    `walk`.`sex_place`,
+    `walk`.`zip_place`,
+    CASE
+      WHEN CASE `cut`.`column_name`
+        WHEN 'age'
+        THEN `walk`.`age` IS NULL OR `walk`.`age` <= `cut`.`age`
+        WHEN 'sex'
+        THEN `walk`.`sex_place` BETWEEN `cut`.`sex_from` AND `cut`.`sex_to`
+        WHEN 'zip'
+        THEN `walk`.`zip_place` BETWEEN `cut`.`zip_from` AND `cut`.`zip_to`
+      END
+      THEN `cut`.`inside`
+      ELSE `cut`.`outside`
+    END AS `box`
+  FROM `walk`
+  JOIN `kanon_cuts` AS `cut`
+    ON `cut`.`box` = `walk`.`box`
+), `arrived` AS (
+  SELECT
+    `walk`.`age`,
+    `walk`.`sex_place`,
+    `walk`.`zip_place`,
+    `boxes`.`age` AS `age_label`,
+    `boxes`.`zip` AS `zip_label`
+  FROM `walk`
+  JOIN `kanon_boxes` AS `boxes`
+    ON `boxes`.`box` = `walk`.`box`
+    AND `walk`.`age` BETWEEN `boxes`.`age_from` AND `boxes`.`age_to`
+    AND `walk`.`sex_place` BETWEEN `boxes`.`sex_from` AND `boxes`.`sex_to`
+    AND `walk`.`zip_place` BETWEEN `boxes`.`zip_from` AND `boxes`.`zip_to`
+  WHERE
+    `walk`.`box` > 3
+), `generalized` AS (
+  SELECT
+    `arrived`.`age_label` AS `age`,
+    `source`.`sex`,
+    `arrived`.`zip_label` AS `zip`,
+    `source`.`disease`
+  FROM `patients` AS `source`
+  JOIN `kanon_order_sex` AS `order_2`
+    ON `source`.`sex` IS NOT DISTINCT FROM `order_2`.`value`
+  JOIN `kanon_order_zip` AS `order_3`
+    ON `source`.`zip` IS NOT DISTINCT FROM `order_3`.`value`
+  JOIN `arrived`
+    ON `source`.`age` IS NOT DISTINCT FROM `arrived`.`age`
+    AND `order_2`.`place` = `arrived`.`sex_place`
+    AND `order_3`.`place` = `arrived`.`zip_place`
+)
+SELECT
+  `generalized`.`age`,
+  `generalized`.`sex`,
+  `generalized`.`zip`,
+  `generalized`.`disease`
+FROM `generalized`
+ORDER BY
+  XXHASH64(
+    `generalized`.`age`,
+    `generalized`.`sex`,
+    `generalized`.`zip`,
+    `generalized`.`disease`,
+    1
+  );
+
+-- 3. Check the release on its own rows
+WITH `shares_1` AS (
+  SELECT
+    `disease` AS `value`,
+    CAST(COUNT(*) AS DOUBLE) / SUM(COUNT(*)) OVER () AS `share`,
+    COUNT(*) OVER () AS `values`
+  FROM `patients`
+  GROUP BY
+    `disease`
+), `counted` AS (
+  SELECT
+    `age` AS `age`,
+    `sex` AS `sex`,
+    `zip` AS `zip`,
+    `disease` AS `value`,
+    COUNT(*) AS `n`
+  FROM `released`
+  GROUP BY
+    `age`,
+    `sex`,
+    `zip`,
+    `disease`
+), `classes` AS (
+  SELECT
+    `age`,
+    `sex`,
+    `zip`,
+    CAST(SUM(`n`) AS BIGINT) AS `n`,
+    SUM(`n`) AS `measure_0`,
+    COUNT(*) AS `measure_1`
+  FROM `counted`
+  GROUP BY
+    `age`,
+    `sex`,
+    `zip`
+)
+SELECT
+  COUNT(*) AS `classes`,
+  SUM(`n`) AS `rows_in_classes`,
+  MIN(`n`) AS `smallest_class`,
+  COUNT(CASE WHEN `measure_0` < 8 OR `measure_1` < 2 THEN 1 END) AS `classes_failing`,
+  SUM(CASE WHEN `measure_0` < 8 OR `measure_1` < 2 THEN `n` END) AS `rows_failing`,
+  MIN(`measure_0`) AS `worst_0`,
+  COUNT(CASE WHEN `measure_0` < 8 THEN 1 END) AS `failing_0`,
+  SUM(CASE WHEN `measure_0` < 8 THEN `n` END) AS `rows_failing_0`,
+  MIN(`measure_1`) AS `worst_1`,
+  COUNT(CASE WHEN `measure_1` < 2 THEN 1 END) AS `failing_1`,
+  SUM(CASE WHEN `measure_1` < 2 THEN `n` END) AS `rows_failing_1`
+FROM `classes`;
+
+SELECT
+  'age' AS `column_name`,
+  COUNT(*) AS `foreign_labels`
+FROM (
+  SELECT DISTINCT
+    `age` AS `label`
+  FROM `released`
+) AS `published`
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM (
+      SELECT
+        `age` AS `label`
+      FROM `kanon_boxes`
+    ) AS `known`
+    WHERE
+      `known`.`label` IS NOT DISTINCT FROM `published`.`label`
+  )
+UNION ALL
+SELECT
+  'zip' AS `column_name`,
+  COUNT(*) AS `foreign_labels`
+FROM (
+  SELECT DISTINCT
+    `zip` AS `label`
+  FROM `released`
+) AS `published`
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM (
+      SELECT
+        `zip` AS `label`
+      FROM `kanon_boxes`
+    ) AS `known`
+    WHERE
+      `known`.`label` IS NOT DISTINCT FROM `published`.`label`
+  );
+
+-- 4. Remove the tables that were made on the way
+DROP TABLE IF EXISTS `kanon_order_sex`;
+
+DROP TABLE IF EXISTS `kanon_order_zip`;
+
+DROP TABLE IF EXISTS `kanon_cuts`;
+
+DROP TABLE IF EXISTS `kanon_boxes`;

@@ -1,0 +1,219 @@
+-- 1. Hierarchies: each value with its label at every level
+CREATE TABLE "kanon_hierarchy_age" AS
+SELECT
+  CAST("value" AS BIGINT) AS "value",
+  "level_1",
+  "level_2",
+  "level_3"
+FROM (VALUES
+  ('20', '20-29', '20-39', '*'),
+  ('21', '20-29', '20-39', '*'),
+  ('22', '20-29', '20-39', '*'),
+  ('23', '20-29', '20-39', '*'),
+  ('24', '20-29', '20-39', '*'),
+  ('25', '20-29', '20-39', '*'),
+  ('26', '20-29', '20-39', '*'),
+  ('27', '20-29', '20-39', '*'),
+  ('28', '20-29', '20-39', '*'),
+  ('29', '20-29', '20-39', '*'),
+  ('30', '30-39', '20-39', '*'),
+  ('31', '30-39', '20-39', '*'),
+  ('32', '30-39', '20-39', '*'),
+  ('33', '30-39', '20-39', '*'),
+  ('34', '30-39', '20-39', '*'),
+  ('35', '30-39', '20-39', '*'),
+  ('36', '30-39', '20-39', '*'),
+  ('37', '30-39', '20-39', '*'),
+  ('38', '30-39', '20-39', '*'),
+  ('39', '30-39', '20-39', '*'),
+  ('40', '40-49', '40-59', '*'),
+  ('41', '40-49', '40-59', '*'),
+  ('42', '40-49', '40-59', '*'),
+  ('43', '40-49', '40-59', '*'),
+  ('44', '40-49', '40-59', '*'),
+  ('45', '40-49', '40-59', '*'),
+  ('46', '40-49', '40-59', '*'),
+  ('47', '40-49', '40-59', '*'),
+  ('48', '40-49', '40-59', '*'),
+  ('49', '40-49', '40-59', '*'),
+  ('50', '50-59', '40-59', '*'),
+  ('51', '50-59', '40-59', '*'),
+  ('52', '50-59', '40-59', '*'),
+  ('53', '50-59', '40-59', '*'),
+  ('54', '50-59', '40-59', '*'),
+  ('55', '50-59', '40-59', '*'),
+  ('56', '50-59', '40-59', '*'),
+  ('57', '50-59', '40-59', '*'),
+  ('58', '50-59', '40-59', '*'),
+  ('59', '50-59', '40-59', '*'),
+  ('60', '60-69', '60-79', '*'),
+  ('61', '60-69', '60-79', '*'),
+  ('62', '60-69', '60-79', '*'),
+  ('63', '60-69', '60-79', '*'),
+  ('64', '60-69', '60-79', '*'),
+  ('65', '60-69', '60-79', '*'),
+  ('66', '60-69', '60-79', '*'),
+  ('67', '60-69', '60-79', '*'),
+  ('68', '60-69', '60-79', '*'),
+  ('69', '60-69', '60-79', '*'),
+  ('95', '>=90', '>=90', '*'),
+  ('96', '>=90', '>=90', '*'),
+  ('97', '>=90', '>=90', '*'),
+  (NULL, '*', '*', '*')) AS "lines"("value", "level_1", "level_2", "level_3");
+
+-- 2. The release: generalize, leave out classes that are too small, mix the rows
+CREATE TABLE "released" AS
+WITH "generalized" AS (
+  SELECT
+    '*' AS "age",
+    "source"."sex",
+    "source"."zip",
+    "source"."disease"
+  FROM "patients" AS "source"
+), "shares_1" AS (
+  SELECT
+    "disease" AS "value",
+    CAST(COUNT(*) AS DOUBLE) / SUM(COUNT(*)) OVER () AS "share",
+    COUNT(*) OVER () AS "values"
+  FROM "patients"
+  GROUP BY
+    "disease"
+), "counted" AS (
+  SELECT
+    "age",
+    "sex",
+    "zip",
+    "disease" AS "value",
+    COUNT(*) AS "n"
+  FROM "generalized"
+  GROUP BY
+    "age",
+    "sex",
+    "zip",
+    "disease"
+), "too_small" AS (
+  SELECT
+    "classes"."age",
+    "classes"."sex",
+    "classes"."zip"
+  FROM (
+    SELECT
+      "age",
+      "sex",
+      "zip",
+      CAST(SUM("n") AS BIGINT) AS "n",
+      SUM("n") AS "measure_0",
+      COUNT(*) AS "measure_1"
+    FROM "counted"
+    GROUP BY
+      "age",
+      "sex",
+      "zip"
+  ) AS "classes"
+  WHERE
+    "classes"."measure_0" < 8 OR "classes"."measure_1" < 2
+)
+SELECT
+  "generalized"."age",
+  "generalized"."sex",
+  "generalized"."zip",
+  "generalized"."disease"
+FROM "generalized"
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM "too_small"
+    WHERE
+      COALESCE("too_small"."age", '') = COALESCE("generalized"."age", '')
+      AND "too_small"."age" IS NOT DISTINCT FROM "generalized"."age"
+      AND COALESCE("too_small"."sex", '') = COALESCE("generalized"."sex", '')
+      AND "too_small"."sex" IS NOT DISTINCT FROM "generalized"."sex"
+      AND COALESCE("too_small"."zip", '') = COALESCE("generalized"."zip", '')
+      AND "too_small"."zip" IS NOT DISTINCT FROM "generalized"."zip"
+  )
+ORDER BY
+  XXHASH64(
+    TO_UTF8(
+      JSON_FORMAT(
+        CAST(ROW(
+          "generalized"."age",
+          "generalized"."sex",
+          "generalized"."zip",
+          "generalized"."disease",
+          1
+        ) AS JSON)
+      )
+    )
+  );
+
+-- 3. Check the release on its own rows
+WITH "shares_1" AS (
+  SELECT
+    "disease" AS "value",
+    CAST(COUNT(*) AS DOUBLE) / SUM(COUNT(*)) OVER () AS "share",
+    COUNT(*) OVER () AS "values"
+  FROM "patients"
+  GROUP BY
+    "disease"
+), "counted" AS (
+  SELECT
+    "age" AS "age",
+    "sex" AS "sex",
+    "zip" AS "zip",
+    "disease" AS "value",
+    COUNT(*) AS "n"
+  FROM "released"
+  GROUP BY
+    "age",
+    "sex",
+    "zip",
+    "disease"
+), "classes" AS (
+  SELECT
+    "age",
+    "sex",
+    "zip",
+    CAST(SUM("n") AS BIGINT) AS "n",
+    SUM("n") AS "measure_0",
+    COUNT(*) AS "measure_1"
+  FROM "counted"
+  GROUP BY
+    "age",
+    "sex",
+    "zip"
+)
+SELECT
+  COUNT(*) AS "classes",
+  SUM("n") AS "rows_in_classes",
+  MIN("n") AS "smallest_class",
+  COUNT(CASE WHEN "measure_0" < 8 OR "measure_1" < 2 THEN 1 END) AS "classes_failing",
+  SUM(CASE WHEN "measure_0" < 8 OR "measure_1" < 2 THEN "n" END) AS "rows_failing",
+  MIN("measure_0") AS "worst_0",
+  COUNT(CASE WHEN "measure_0" < 8 THEN 1 END) AS "failing_0",
+  SUM(CASE WHEN "measure_0" < 8 THEN "n" END) AS "rows_failing_0",
+  MIN("measure_1") AS "worst_1",
+  COUNT(CASE WHEN "measure_1" < 2 THEN 1 END) AS "failing_1",
+  SUM(CASE WHEN "measure_1" < 2 THEN "n" END) AS "rows_failing_1"
+FROM "classes";
+
+SELECT
+  'age' AS "column_name",
+  COUNT(*) AS "foreign_labels"
+FROM (
+  SELECT DISTINCT
+    "age" AS "label"
+  FROM "released"
+) AS "published"
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM "kanon_hierarchy_age"
+    WHERE
+      COALESCE("kanon_hierarchy_age"."level_3", '') = COALESCE("published"."label", '')
+      AND "kanon_hierarchy_age"."level_3" IS NOT DISTINCT FROM "published"."label"
+  );
+
+-- 4. Remove the tables that were made on the way
+DROP TABLE IF EXISTS "kanon_hierarchy_age";
