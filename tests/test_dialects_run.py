@@ -29,7 +29,8 @@ def postgres_session(postgres: str) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="module")
 def spark_session_of_module(spark: Any) -> Spark:
-    return Spark(spark)
+    # A session beside the suite's own: a temporary view hides a table of its name from all who share the session.
+    return Spark(spark.newSession())
 
 
 @pytest.fixture(params=["postgres", "spark"])
