@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from kanon_sql import dp
     from kanon_sql.anonymizer import anonymize
     from kanon_sql.assessor import risk
     from kanon_sql.attacker import Attacked, attack
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from kanon_sql.destination import Destination
     from kanon_sql.engine.resources import Resources
     from kanon_sql.errors import (
+        BudgetError,
         HierarchyError,
+        InUseError,
         JointReleaseError,
         KanonError,
         NoRightError,
@@ -77,7 +80,9 @@ _HOME = {
     "Compared": "comparison",
     "Comparison": "comparison",
     "Published": "published",
+    "BudgetError": "errors",
     "HierarchyError": "errors",
+    "InUseError": "errors",
     "JointReleaseError": "errors",
     "KanonError": "errors",
     "ledger": "bookkeeping.listing",
@@ -136,6 +141,7 @@ __all__ = [
     "AlphaKAnonymity",
     "Attacked",
     "BasicBetaLikeness",
+    "BudgetError",
     "CheckResult",
     "Cleaned",
     "ColumnProfile",
@@ -149,6 +155,7 @@ __all__ = [
     "EntropyLDiversity",
     "HierarchyError",
     "InPlace",
+    "InUseError",
     "JointReleaseError",
     "KAnonymity",
     "KMap",
@@ -183,6 +190,7 @@ __all__ = [
     "attack",
     "check",
     "clean",
+    "dp",
     "export_hierarchy",
     "forget",
     "init_policy",
@@ -199,7 +207,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
-    """Import a public name from where it lives."""
+    """Import a public name from where it lives; ``dp`` is a module of its own."""
+    if name == "dp":
+        return import_module("kanon_sql.dp")
     if name not in _HOME:
         raise AttributeError(f"module 'kanon_sql' has no attribute {name!r}")
     return getattr(import_module(f"kanon_sql.{_HOME[name]}"), name)

@@ -7,10 +7,12 @@
     ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
     │   ├── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
     │   ├── ComputationError ... 3  a statement met a value that it cannot compute with
+    │   ├── InUseError ......... 3  another process, or another connection, has the database open
     │   ├── NoRightError ....... 3  the user of a database may not do what is needed; nothing was kept
     │   └── NoRoomError ........ 3  the memory limit, or a disk, is too small for the work; nothing was kept
     ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
     ├── JointReleaseError ...... 1  a release and an earlier one say too much together; nothing was kept
+    ├── BudgetError ............ 1  an answer would cost more privacy than the budget of its table has left
     ├── NoSolutionError ........ 4  no release can satisfy what was asked
     └── SearchInterruptedError   130  the person stopped the work; nothing was kept
 
@@ -57,6 +59,10 @@ class ComputationError(SourceError):
     """A statement met a value that it cannot compute with, such as a number that has too many digits."""
 
 
+class InUseError(SourceError):
+    """A database file is open elsewhere, so that it cannot be opened here now."""
+
+
 class NoRightError(SourceError):
     """The user of a database may not do what is needed."""
 
@@ -73,6 +79,12 @@ class VerificationError(KanonError):
 
 class JointReleaseError(KanonError):
     """A release would say too much together with an earlier one of the same table; it was taken back."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class BudgetError(KanonError):
+    """An answer would cost more privacy than the budget of its table has left; nothing was asked of the table."""
 
     exit_code: ClassVar[int] = 1
 

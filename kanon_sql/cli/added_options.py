@@ -16,15 +16,17 @@ def with_options(
     call: Callable[[dict[str, Any], dict[str, Any]], None],
     gathered: tuple[str, ...] = (),
     after: str | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Callable[..., None]:
     """Return a command that takes more options.
 
     Args:
         command: the command.
-        options: by parameter, its annotation for typer; each is None where nobody gives it.
+        options: by parameter, its annotation for typer; each is None where nobody gives it, or its default.
         call: called with the values of these options, and with the other parameters of the command.
         gathered: parameters of the command that ``call`` fills, and that no person gives.
         after: the parameter of the command that they follow in its help; None: the last one.
+        defaults: by parameter, what it is where nobody gives it.
     """
 
     @wraps(command)
@@ -33,7 +35,7 @@ def with_options(
 
     own = inspect.signature(command, eval_str=True)
     added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name), annotation=option)
         for name, option in options.items()
     ]
     kept = {

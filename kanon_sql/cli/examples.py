@@ -38,6 +38,21 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "lattice": (f"kanon lattice {_DEMO} --qi birth_date,sex -k 5 --max-suppressed 0",),
     "ledger": ("kanon ledger kanon_demo.duckdb",),
     "clean": ("kanon clean kanon_demo.duckdb --drop released",),
+    "dp budget": (f"kanon dp budget {_DEMO} --epsilon 10 --delta 1e-5", f"kanon dp budget {_DEMO}"),
+    "dp count": (
+        f"kanon dp count {_DEMO} --epsilon 0.5 --where \"sex = 'F'\"",
+        f"kanon dp count {_DEMO} --epsilon 0.5 --group sex=F --sql",
+    ),
+    "dp sum": (f"kanon dp sum {_DEMO} --column cost --bounds 0,20000 --epsilon 0.5",),
+    "dp mean": (f"kanon dp mean {_DEMO} --column cost --bounds 0,20000 --epsilon 0.5 --noise gaussian --delta 1e-6",),
+    "dp quantile": (f"kanon dp quantile {_DEMO} --column cost --bounds 0,20000 --quantile 0.9 --epsilon 0.5",),
+    "dp histogram": (
+        f"kanon dp histogram {_DEMO} --column sex --keys F,M --epsilon 0.5",
+        f"kanon dp histogram {_DEMO} --column department --epsilon 0.5 --delta 1e-6",
+    ),
+    "dp most-frequent": (
+        f"kanon dp most-frequent {_DEMO} --column department --keys Cardiology,Oncology,Emergency --epsilon 0.5",
+    ),
     "hierarchy list": ("kanon hierarchy list", "kanon hierarchy list kanon_demo.duckdb"),
     "hierarchy show": ("kanon hierarchy show ready:us_state --limit 5",),
     "hierarchy check": (

@@ -213,7 +213,7 @@ def assignments(texts: list[str] | None, option: str, columns: Sequence[Column])
     return found
 
 
-def refuse_contradictions(*, output_format: str, sql: bool, dialect: str, quiet: bool, verbose: bool) -> None:
+def refuse_contradictions(*, output_format: str, sql: bool, dialect: str | None, quiet: bool, verbose: bool) -> None:
     """Raise where one option makes another one meaningless.
 
     Raises:
@@ -223,7 +223,7 @@ def refuse_contradictions(*, output_format: str, sql: bool, dialect: str, quiet:
         raise UsageError("-q says nothing and -v says more: leave one of them out.")
     if sql and output_format == "json":
         raise UsageError("--sql prints SQL, which is no JSON: leave --format json out, or --sql.")
-    if not sql and dialect != "duckdb":
+    if not sql and dialect not in {None, "duckdb"}:
         raise UsageError("--dialect is for the SQL that --sql prints: add --sql, or leave --dialect out.")
 
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.dialect import render
 from kanon_sql.engine.base import Column, Logged
-from kanon_sql.engine.failures import why_not_opened
+from kanon_sql.engine.failures import not_opened
 from kanon_sql.engine.opening import catalog_of, connect, storage_options
 from kanon_sql.engine.resources import Resources, in_force
 from kanon_sql.engine.stamps import require_same_database, stamps_of, stamps_of_database
@@ -210,7 +210,7 @@ class DuckDBEngine:
         try:
             self._execute(exp.Attach(this=attached, expressions=[*read_only, *options]))
         except duckdb.Error as error:
-            raise SourceError(why_not_opened(path, error, writable=writable)) from None
+            raise not_opened(path, error, writable=writable) from None
 
     def _execute(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement that is about this connection and not about its data: no script shows it.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 
 from kanon_sql.engine.passwords import without_passwords
-from kanon_sql.errors import ComputationError, NoRoomError, SourceError
+from kanon_sql.errors import ComputationError, InUseError, NoRoomError, SourceError
 from kanon_sql.private import is_private
 
 if TYPE_CHECKING:
@@ -116,13 +116,17 @@ def not_installed(extension: str, what: str) -> str:
     )
 
 
-def why_not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> str:
-    """Return what to say when a database file cannot be attached."""
+def not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> SourceError:
+    """Return the error to raise when a database file cannot be attached."""
     text = first_line(error)
     if "lock" in text.lower():
-        return f"{path} is in use by another process. Close it there, or work on a copy."
+        return InUseError(f"{path} is in use by another process. Close it there, or work on a copy.")
     if isinstance(error, duckdb.ResourceInUseException):
-        return f"{path} is already open in this process; pass that connection instead of the path."
+        return InUseError(f"{path} is already open in this process; pass that connection instead of the path.")
+    return SourceError(_why_not_opened(path, text, writable=writable))
+
+
+def _why_not_opened(path: Path, text: str, *, writable: bool) -> str:
     if "not a valid DuckDB" in text:
         return f"{path} is not a DuckDB database."
     denied = next((sign for sign in ("Permission denied", "Read-only file system") if sign in text), None)

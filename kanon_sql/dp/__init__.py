@@ -1,0 +1,72 @@
+"""Differentially private answers, and releases: noisy numbers with a budget, where no row needs to be published.
+
+    import kanon_sql as kanon
+
+    kanon.dp.set_budget("clinic.duckdb", "patients", epsilon=1)
+    answer = kanon.dp.ask("clinic.duckdb", "patients", kanon.dp.Count(epsilon=0.1, where="sex = 'F'"))
+    print(answer.value, answer.accuracy)
+
+Each name is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kanon_sql.dp.answer import Answer, Figure
+    from kanon_sql.dp.asking import ask, ask_sql, read_budget, set_budget
+    from kanon_sql.dp.budget import Budget
+    from kanon_sql.dp.questions.base import Question
+    from kanon_sql.dp.questions.count import Count
+    from kanon_sql.dp.questions.histogram import Histogram
+    from kanon_sql.dp.questions.mean import Mean
+    from kanon_sql.dp.questions.most_frequent import MostFrequent
+    from kanon_sql.dp.questions.quantile import Quantile
+    from kanon_sql.dp.questions.sum import Sum
+
+_HOME = {
+    "Answer": "answer",
+    "Figure": "answer",
+    "ask": "asking",
+    "ask_sql": "asking",
+    "read_budget": "asking",
+    "set_budget": "asking",
+    "Budget": "budget",
+    "Question": "questions.base",
+    "Count": "questions.count",
+    "Histogram": "questions.histogram",
+    "Mean": "questions.mean",
+    "MostFrequent": "questions.most_frequent",
+    "Quantile": "questions.quantile",
+    "Sum": "questions.sum",
+}
+
+__all__ = [
+    "Answer",
+    "Budget",
+    "Count",
+    "Figure",
+    "Histogram",
+    "Mean",
+    "MostFrequent",
+    "Quantile",
+    "Question",
+    "Sum",
+    "ask",
+    "ask_sql",
+    "read_budget",
+    "set_budget",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
+    """Import a public name from where it lives."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'kanon_sql.dp' has no attribute {name!r}")
+    return getattr(import_module(f"kanon_sql.dp.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

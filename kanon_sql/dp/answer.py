@@ -1,0 +1,133 @@
+"""An answer: what was found with noise, how far off it may be, what it cost and what that rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kanon_sql.dp.budget import Budget
+
+CONFIDENCE = 0.95
+"""How probable it is that the exact answer lies in the interval of one."""
+
+Number = int | Decimal
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of an answer.
+
+    Attributes:
+        value: with its noise; for a question about keys that asks for one of them, None.
+        key: what it is of; None for all rows, or for those of no key.
+        low, high: the interval that has the exact number with a probability of 95 %; None where there is none.
+    """
+
+    value: Number | None
+    key: str | None = None
+    low: Number | None = None
+    high: Number | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"key": self.key, "answer": plain(self.value), "interval": [plain(self.low), plain(self.high)]}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question about a table was answered.
+
+    Attributes:
+        question: in words.
+        table: its name.
+        figures: the numbers.
+        keyed: whether the figures are of keys.
+        mechanism: the noise, or the mechanism.
+        scale: of the noise, in what the answer counts.
+        expected_error: by how much a figure is off in the mean; None where that depends on the table.
+        accuracy: how far off it may be, in words.
+        epsilon, delta: what it cost.
+        assumes: what that rests on.
+        budget: of the table, after it.
+        text: the SQL that found the exact numbers.
+    """
+
+    question: str
+    table: str
+    figures: tuple[Figure, ...]
+    keyed: bool
+    mechanism: str
+    scale: Number | float
+    expected_error: Number | float | None
+    accuracy: str
+    epsilon: Decimal
+    delta: Decimal
+    assumes: tuple[str, ...]
+    budget: Budget | None = None
+    text: str = ""
+
+    @property
+    def value(self) -> Number | str | None:
+        """The answer, where it is a single one: a number, or the key that was asked for."""
+        only = self.figures[0] if len(self.figures) == 1 else None
+        if only is None:
+            return None
+        return only.key if only.value is None else only.value
+
+    @property
+    def values(self) -> dict[str | None, Number | None]:
+        """The numbers by key; None is for the rows of no key."""
+        return {figure.key: figure.value for figure in self.figures}
+
+    def sql(self) -> str:
+        """Return the SQL that found the exact numbers, to which the noise was added."""
+        return self.text
+
+    def paid(self, budget: Budget, text: str) -> Answer:
+        """Return the answer with the budget that is left, and the SQL that found it."""
+        return replace(self, budget=budget, text=text)
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        single = self.figures[0].summary() if not self.keyed else None
+        epsilon, delta = (None, None) if self.budget is None else self.budget.composed
+        return {
+            "question": self.question,
+            "table": self.table,
+            "answer": single["answer"] if single else [figure.summary() for figure in self.figures],
+            "interval": single["interval"] if single else None,
+            "confidence": CONFIDENCE,
+            "expected_error": None if self.expected_error is None else float(self.expected_error),
+            "accuracy": self.accuracy,
+            "mechanism": self.mechanism,
+            "scale": float(self.scale),
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            "assumes": list(self.assumes),
+            "budget": None
+            if self.budget is None or epsilon is None or delta is None
+            else {
+                "epsilon": float(self.budget.epsilon),
+                "epsilon_spent": float(epsilon),
+                "delta": float(self.budget.delta),
+                "delta_spent": float(delta),
+            },
+        }
+
+
+def plain(value: Number | None) -> int | float | None:
+    """Return a number as JSON has it: whole ones without a point."""
+    if value is None or isinstance(value, int):
+        return value
+    return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
+
+
+def shown(value: Number | float | None, digits: int = 6) -> str:
+    """Return a number for people: whole ones as they are, others with so many digits that count."""
+    if value is None:
+        return ""
+    if isinstance(value, int) or (isinstance(value, Decimal) and value == value.to_integral_value()):
+        return f"{int(value):,}"
+    return f"{float(value):,.{digits}g}"

@@ -1,0 +1,98 @@
+"""The rows that a question is about: one table, one condition on single rows, and who a person is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.dp.predicate import SOURCE, condition
+from kanon_sql.errors import UsageError
+from kanon_sql.roles import resolve_columns
+
+if TYPE_CHECKING:
+    from kanon_sql.dp.questions.base import Question
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources import Source
+
+_GROUPS = {"text", "integer", "boolean"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A table as a question sees it.
+
+    Attributes:
+        relation: how statements refer to it.
+        name: what messages call it.
+        columns: of it.
+        person: the column that names people; None where each row is a person of its own.
+        most_rows: how many rows of a person count.
+        conditions: on the rows.
+        group: the column and the value of its rows, where they are a group.
+    """
+
+    relation: exp.Table
+    name: str
+    columns: tuple[Column, ...]
+    person: Column | None
+    most_rows: int
+    conditions: tuple[exp.Expr, ...]
+    group: tuple[str, str] | None
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        (found,) = resolve_columns([name], self.columns, self.name)
+        return found
+
+    def rows(self, *expressions: exp.Expr, there: Column | None = None) -> exp.Select:
+        """Return the query of expressions over the rows, whose table is called ``source``.
+
+        Args:
+            expressions: each with its name.
+            there: a column without which a row does not count.
+        """
+        conditions = list(self.conditions)
+        if there is not None:
+            conditions.append(sql.negated(exp.Is(this=sql.column(there.name, SOURCE), expression=exp.null())))
+        query = exp.select(*expressions).from_(sql.aliased(self.relation, SOURCE))
+        return query.where(*(each.copy() for each in conditions)) if conditions else query
+
+
+def asked_of(source: Source, question: Question) -> Asked:
+    """Return the rows that a question is about.
+
+    Raises:
+        UsageError: a column does not exist, or the condition is none.
+    """
+    columns, name = source.columns, source.name
+    conditions: list[exp.Expr] = []
+    if question.where is not None:
+        conditions.append(exp.paren(condition(question.where, columns, name)))
+    group = None
+    if question.group is not None:
+        named, value = question.group
+        (column,) = resolve_columns([named], columns, name)
+        if column.family not in _GROUPS:
+            raise UsageError(f"Column {column.name} cannot make groups: texts, whole numbers and truth values can.")
+        group = (column.name, value)
+        conditions.append(_is_in_group(column, value))
+    person = None
+    if question.entity is not None:
+        (person,) = resolve_columns([question.entity], columns, name)
+    return Asked(source.relation, name, columns, person, question.max_rows, tuple(conditions), group)
+
+
+def _is_in_group(column: Column, value: str) -> exp.Expr:
+    """Return the condition of a group: texts are compared byte by byte, so that no row is in the groups of two texts.
+
+    A column may have a collation by which two texts are equal. By their digests they never are.
+    """
+    own = exp.MD5(this=sql.cast(sql.column(column.name, SOURCE), "VARCHAR"))
+    return exp.EQ(this=own, expression=exp.MD5(this=sql.literal(value)))

@@ -1,0 +1,334 @@
+"""The budget of a table: what may be spent on it, and what was; kept in schema ``kanon`` beside the table.
+
+A charge is written, and committed, before anything of the table decides an answer. So an answer that a crash swallowed
+has cost what it would have cost, and nothing gives it back. Whoever charges takes hold of the row of the budget first:
+of two who do so at once, one waits, or fails and begins anew with what the other one wrote before its eyes.
+
+Where nothing can be kept beside the table (a data file, Spark), a DuckDB file that the person names keeps the budget.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.dp.spending import ZERO, Charge, Spent, composed
+from kanon_sql.engine.duckdb import DuckDBEngine
+from kanon_sql.engine.workbench import Workbench
+from kanon_sql.errors import BudgetError, InUseError, NoRightError, NoRoomError, SourceError, UsageError
+from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.names import folded
+from kanon_sql.targets import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kanon_sql.engine.sources import Source
+    from kanon_sql.engine.warehouse import Warehouse
+    from kanon_sql.sql import Value
+
+Result = TypeVar("Result")
+
+_PATIENCE = 30.0  # seconds for which others may have the database
+_PAUSE = 0.05
+_ATTEMPTS = 40  # to write where another one writes too
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The budget of a table as it is.
+
+    Attributes:
+        table: as messages call it.
+        epsilon, delta: what may be spent in all.
+        spent: the charges, in their order.
+    """
+
+    table: str
+    epsilon: Decimal
+    delta: Decimal
+    spent: tuple[Spent, ...] = ()
+
+    @property
+    def composed(self) -> tuple[Decimal, Decimal]:
+        """What was spent in all: epsilon and delta."""
+        return composed(each.charge for each in self.spent)
+
+    def summary(self) -> dict[str, object]:
+        """Return it as plain values: what ``--format json`` prints."""
+        epsilon, delta = self.composed
+        return {
+            "table": self.table,
+            "epsilon": float(self.epsilon),
+            "epsilon_spent": float(epsilon),
+            "epsilon_left": float(max(ZERO, self.epsilon - epsilon)),
+            "delta": float(self.delta),
+            "delta_spent": float(delta),
+            "delta_left": float(max(ZERO, self.delta - delta)),
+            "spent": [
+                {
+                    "number": each.number,
+                    "at": f"{each.at.isoformat(timespec='seconds')}Z",
+                    "question": each.charge.question,
+                    "epsilon": float(each.charge.epsilon),
+                    "delta": float(each.charge.delta),
+                    "group": None if each.charge.group is None else "=".join(each.charge.group),
+                }
+                for each in self.spent
+            ],
+        }
+
+
+@dataclass
+class Budgets:
+    """Where the budget of one table is kept.
+
+    Attributes:
+        keeper: the database that keeps it.
+        key: the place, the schema and the name that the table has there; the place is "" in its own database.
+        table: what messages call the table.
+        command: what sets its budget, for messages.
+        owned: whether the keeper was opened for this, and is closed with it.
+    """
+
+    keeper: DuckDBEngine | Warehouse
+    key: tuple[str, str, str]
+    table: str
+    command: str
+    owned: bool = False
+
+    def read(self) -> Budget | None:
+        """Return the budget as it is; None if none was set.
+
+        Raises:
+            SourceError: what is kept there is not one of ours.
+        """
+        if not self._is_there("dp_budgets"):
+            return None
+        try:
+            found = [
+                (Decimal(str(epsilon)), Decimal(str(delta)))
+                for *key, epsilon, delta in self.keeper.rows(sql.statement("dp_budgets"), "budgets")
+                if tuple(key) == self.key
+            ]
+            if not found:
+                return None
+            ((epsilon, delta),) = found
+            rows = self.keeper.rows(sql.statement("dp_spent", values=self._values()), "what was spent")
+            return Budget(self.table, epsilon, delta, tuple(_spent_of(row) for row in rows))
+        except NoRightError:
+            raise
+        except (SourceError, ArithmeticError, ValueError, TypeError):
+            raise SourceError(
+                f"Tables {SCHEMA}.dp_budgets and {SCHEMA}.dp_spent cannot be read as budgets: rename them if they are "
+                "yours."
+            ) from None
+
+    def set(self, epsilon: Decimal, delta: Decimal) -> Budget:
+        """Set what may be spent on the table; return the budget. What was spent stays spent.
+
+        Raises:
+            SourceError: it cannot be written.
+        """
+
+        def write() -> None:
+            for statement in budget_statements(self.key, (epsilon, delta), is_set=self.read() is not None):
+                self.keeper.run(statement, "set the budget")
+
+        self._written(write)
+        return self._require()
+
+    def charge(self, charge: Charge) -> Budget:
+        """Spend something, before anything is asked of the table; return the budget as it is then.
+
+        Raises:
+            BudgetError: no budget was set, or it has not so much left; nothing was spent.
+            SourceError: it cannot be written; nothing was spent.
+        """
+
+        def write() -> None:
+            self._require()
+            self.keeper.run(sql.statement("dp_budget_take", values=self._values()), "take hold of the budget")
+            budget = self._require()
+            epsilon, delta = composed([*(each.charge for each in budget.spent), charge])
+            if epsilon > budget.epsilon or delta > budget.delta:
+                raise BudgetError(self._too_much(budget, charge))
+            column, value = charge.group or (None, None)
+            values: dict[str, Value] = {
+                **self._values(),
+                "spent_at": datetime.now(UTC).replace(tzinfo=None).isoformat(" ", timespec="microseconds"),
+                "question": charge.question,
+                "epsilon": f"{charge.epsilon:f}",
+                "delta": f"{charge.delta:f}",
+                "group_column": column,
+                "group_value": value,
+            }
+            self.keeper.run(sql.statement("dp_spend", values=values), "write down what is spent")
+
+        self._written(write)
+        return self._require()
+
+    def close(self) -> None:
+        """Let go of the database, if it was opened for this."""
+        if self.owned and isinstance(self.keeper, DuckDBEngine):
+            self.keeper.close()
+
+    def _require(self) -> Budget:
+        budget = self.read()
+        if budget is None:
+            raise BudgetError(
+                f"{self.table} has no budget, and each answer tells a little about the people in it. Say first how "
+                f"much all answers together may tell: {self.command} --epsilon 1"
+            )
+        return budget
+
+    def _too_much(self, budget: Budget, charge: Charge) -> str:
+        epsilon, delta = budget.composed
+        of_delta = f" and delta {delta:f} of {budget.delta:f}" if charge.delta or budget.delta else ""
+        costs = f"epsilon {charge.epsilon:f}" + (f" and delta {charge.delta:f}" if charge.delta else "")
+        return (
+            f"This answer costs {costs}, and {self.table} has spent epsilon {epsilon.normalize():f} of "
+            f"{budget.epsilon.normalize():f}{of_delta}: it is not given. Ask for less, or let the owner of the table "
+            f"decide on more ({self.command} --epsilon ...)."
+        )
+
+    def _written(self, write: Callable[[], None]) -> None:
+        """Do something in a transaction of its own; begin anew where another one wrote at the same time."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self.keeper.transaction():
+                    write()
+            except (NoRightError, NoRoomError):
+                raise
+            except SourceError:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return
+
+    def _is_there(self, name: str) -> bool:
+        table = sql.relation(name, SCHEMA)
+        if isinstance(self.keeper, DuckDBEngine):
+            return kind_of(self.keeper, table) is not None
+        return self.keeper.kind_of(table) is not None
+
+    def _values(self) -> dict[str, Value]:
+        place, schema, name = self.key
+        return {"place": place, "source_schema": schema, "source_name": name}
+
+
+def open_budgets(source: Source, kept_in: Path | None) -> Budgets:
+    """Return where the budget of a table is kept.
+
+    Args:
+        source: the table; a DuckDB file must be open for writing, unless another one keeps the budget.
+        kept_in: the DuckDB file that keeps it; made if it is not there. None for the database of the table.
+
+    Raises:
+        UsageError: nothing can be kept beside the table and no file was named; or the table has a budget of its own.
+        SourceError: the file cannot be opened.
+    """
+    schema, name = folded(source.relation.db or _schema(source)), folded(source.relation.name)
+    own = _own_keeper(source)
+    if kept_in is None:
+        if own is None:
+            raise UsageError(
+                f"A budget cannot be kept beside {source.name}: name a DuckDB file that keeps it (--budget FILE); "
+                "kanon dp budget makes it."
+            )
+        command = f"kanon dp budget {source.place} {source.relation.name}"
+        return Budgets(own, (source.relation.catalog, schema, name), source.name, command)
+    if own is not None and Budgets(own, (source.relation.catalog, schema, name), source.name, "").read() is not None:
+        raise UsageError(f"{source.name} has a budget in its own database: leave --budget out.")
+    keeper = waited(lambda: DuckDBEngine.from_file(kept_in, writable=True))
+    key = (_place(source), schema if source.warehouse is not None or source.database is not None else "", name)
+    if source.file is not None:
+        key = (_place(source), "", "")
+    return Budgets(keeper, key, source.name, f"kanon dp budget ... --budget {kept_in}", owned=True)
+
+
+def budget_statements(
+    key: tuple[str, str, str], limits: tuple[Decimal, Decimal] | None, *, is_set: bool
+) -> list[exp.Expr]:
+    """Return the statements that set the budget of a table, or without limits, those that read it."""
+    place, schema, name = key
+    values: dict[str, Value] = {"place": place, "source_schema": schema, "source_name": name}
+    if limits is None:
+        return [sql.statement("dp_budgets"), sql.statement("dp_spent", values=values)]
+    names = ("ledger_schema", "dp_budgets_create", "dp_spent_create")
+    values |= {"epsilon": f"{limits[0]:f}", "delta": f"{limits[1]:f}"}
+    write = sql.statement("dp_budget_update" if is_set else "dp_budget_insert", values=values)
+    return [*(sql.statement(each) for each in names), write]
+
+
+@contextmanager
+def closing(budgets: Budgets) -> Iterator[Budgets]:
+    """Close what was opened for a budget at the end."""
+    try:
+        yield budgets
+    finally:
+        budgets.close()
+
+
+def waited(opened: Callable[[], Result]) -> Result:
+    """Return what opens a database, which others may have open for a while.
+
+    Raises:
+        InUseError: they have it open for too long.
+    """
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return opened()
+        except InUseError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE)
+
+
+def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
+    """Return the database of a table, if it can keep a budget: all or nothing of what is written at once."""
+    if isinstance(source.engine, Workbench):
+        return source.warehouse if source.warehouse is not None and source.warehouse.all_or_nothing else None
+    if source.file is not None or source.frame_kind is not None or source.address is not None:
+        return None
+    return source.engine
+
+
+def _schema(source: Source) -> str:
+    """Return the schema that names without one are of."""
+    if source.warehouse is not None:
+        return source.warehouse.schema
+    query = exp.select(exp.Anonymous(this="current_schema"))
+    return str(source.engine.row(query, "the schema we are in")[0])
+
+
+def _place(source: Source) -> str:
+    """Return what tells a table from those of other databases, and from other files."""
+    if source.warehouse is not None:
+        return source.warehouse.place
+    if source.address is not None:
+        return source.address.shown
+    found = source.file or source.database
+    if found is None:
+        raise UsageError(
+            f"{source.name} has no name by which its budget could be found again: write it to a file or a table first."
+        )
+    return str(Path(found).resolve())
+
+
+def _spent_of(row: tuple[object, ...]) -> Spent:
+    number, at, question, epsilon, delta, column, value = row
+    group = None if column is None or value is None else (str(column), str(value))
+    if not isinstance(at, datetime):
+        at = datetime.fromisoformat(str(at))
+    return Spent(int(str(number)), at, Charge(str(question), Decimal(str(epsilon)), Decimal(str(delta)), group))

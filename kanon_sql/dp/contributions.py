@@ -1,0 +1,217 @@
+"""Exact aggregates in SQL to which a person contributes a bounded amount.
+
+Values become whole numbers of a step first, cut to their bounds, so that every sum is exact and no order of the rows
+changes it: sums of floating-point numbers have no sensitivity that could be relied on (Casacuberta et al. 2022).
+What a person contributes depends on the rows of that person alone: never on how many others there are, nor on the
+order of the rows, nor on chance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.dp.predicate import SOURCE
+from kanon_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.dp.asked import Asked
+    from kanon_sql.engine.base import Column
+
+_WHOLE = "DECIMAL(38, 0)"  # sums of whole numbers, which no table is too long for
+_STEPS = 9  # digits to which values that are not whole are taken: steps in the larger bound
+_LARGEST = 2**53  # whole numbers up to here are exact as floating-point numbers
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds that values are cut to, in steps.
+
+    Attributes:
+        low, high: the bounds, in steps.
+        step: the value of one step.
+    """
+
+    low: int
+    high: int
+    step: Decimal
+
+    @property
+    def width(self) -> int:
+        """The steps from one bound to the other."""
+        return self.high - self.low
+
+    @property
+    def farthest(self) -> int:
+        """The most that a value within the bounds is away from 0, in steps."""
+        return max(abs(self.low), abs(self.high))
+
+    def value(self, steps: float | Decimal) -> Decimal:
+        """Return what a number of steps is worth."""
+        return Decimal(steps) * self.step
+
+
+def bounds_of(bounds: tuple[Decimal, Decimal], column: Column, step: Decimal | None = None) -> Bounds:
+    """Return bounds in steps: of whole numbers the step is 1, of others the larger bound has a thousand million.
+
+    Args:
+        bounds: the least and the greatest value that count; values beyond are cut to them.
+        column: whose values they are.
+        step: another step.
+
+    Raises:
+        UsageError: the column has no numbers, the bounds are no interval, or there are too many steps in them.
+    """
+    low, high = bounds
+    if column.family not in {"integer", "decimal", "float"}:
+        raise UsageError(f"Column {column.name} has no numbers, which this question is about.")
+    if step is None:
+        exponent = math.floor((max(abs(low), abs(high)) or Decimal(1)).log10()) + 1 - _STEPS
+        step = Decimal(1) if column.family == "integer" else Decimal(10) ** exponent
+    first = int((low / step).to_integral_value(ROUND_FLOOR))
+    last = int((high / step).to_integral_value(ROUND_CEILING))
+    if not first < last or max(abs(first), abs(last)) > _LARGEST:
+        raise UsageError(f"The bounds {low} and {high} cannot be used with steps of {step}: give a smaller interval.")
+    return Bounds(first, last, step)
+
+
+def in_steps(column: Column, bounds: Bounds) -> exp.Expr:
+    """Return the expression of a value in steps, cut to its bounds; of a number that is none, the upper bound."""
+    value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
+    low, high = (_double(bounds.value(bound)) for bound in (bounds.low, bounds.high))
+    cut = sql.least([sql.greatest([value, low]), high])
+    if bounds.step != 1:
+        cut = exp.Div(this=cut, expression=_double(bounds.step))
+    steps = sql.cast(exp.Round(this=cut), "BIGINT")
+    return _cut(steps, bounds.low, bounds.high)
+
+
+def row_count(asked: Asked) -> exp.Query:
+    """Return the query of the number of rows, of which a person has ``most_rows`` at most."""
+    if asked.person is None:
+        return asked.rows(sql.named(sql.count_rows(), "n"))
+    people = asked.rows(sql.named(sql.count_rows(), "n")).group_by(_person(asked))
+    total = _total(sql.least([sql.column("n", "people"), sql.literal(asked.most_rows)]))
+    return exp.select(sql.named(total, "n")).from_(people.subquery("people"))
+
+
+def total_steps(asked: Asked, column: Column, bounds: Bounds) -> exp.Query:
+    """Return the query of the sum of a column in steps; a person with too many rows counts with the mean of them."""
+    if asked.person is None:
+        steps = asked.rows(sql.named(in_steps(column, bounds), "steps"), there=column)
+        return exp.select(sql.named(_total(sql.column("steps", "cut")), "total")).from_(steps.subquery("cut"))
+    low, high = (asked.most_rows * bound for bound in (min(bounds.low, 0), max(bounds.high, 0)))
+    own = _cut(_of_most_rows(asked.most_rows), low, high)
+    people = _people(asked, column, bounds, offset=0)
+    return exp.select(sql.named(_total(own), "total")).from_(people.subquery("people"))
+
+
+def sides_of_mean(asked: Asked, column: Column, bounds: Bounds) -> exp.Query:
+    """Return the query of two sums in steps: how far values are above the lower bound, and below the upper one.
+
+    A row adds ``width`` to both together, whatever its value: they change together by no more than that.
+    """
+    width = bounds.width
+    if asked.person is None:
+        above = exp.Sub(this=in_steps(column, bounds), expression=sql.literal(bounds.low))
+        people: exp.Query = asked.rows(sql.named(above, "above"), sql.named(sql.literal(1), "counted"), there=column)
+    else:
+        counted = sql.least([sql.column("n", "people"), sql.literal(asked.most_rows)])
+        own = _of_most_rows(asked.most_rows)
+        whole = exp.Mul(this=counted.copy(), expression=sql.literal(width))
+        cut = sql.greatest([sql.least([own, whole]), sql.literal(0)])
+        inner = _people(asked, column, bounds, offset=bounds.low)
+        people = exp.select(sql.named(cut, "above"), sql.named(counted, "counted")).from_(inner.subquery("people"))
+    up, rows = sql.column("above", "sides"), sql.column("counted", "sides")
+    below = exp.Sub(this=exp.Mul(this=rows, expression=sql.literal(width)), expression=up.copy())
+    return exp.select(sql.named(_total(up), "above"), sql.named(_total(below), "below")).from_(people.subquery("sides"))
+
+
+def counts_of_keys(
+    asked: Asked, key: exp.Expr, wanted: Sequence[str] | None = None, there: Column | None = None
+) -> exp.Query:
+    """Return the query of the number of rows by key, of which a person has ``most_rows`` at most in all keys together.
+
+    Which rows of a person count is chosen by a digest of the person and the key: it depends on nothing else.
+
+    Args:
+        asked: the rows.
+        key: of a row, as a text.
+        wanted: the keys that are told apart; rows with others are counted together, under NULL. None for all keys.
+        there: a column without which a row does not count.
+    """
+    rows = asked.rows(sql.named(key, "key"), *([] if asked.person is None else [_named_person(asked)]), there=there)
+    counted: exp.Query = rows
+    if asked.person is not None:
+        texts = [sql.cast(sql.column(name, "keyed"), "VARCHAR") for name in ("person", "key")]
+        person, own = (exp.Coalesce(this=text, expressions=[sql.literal("")]) for text in texts)
+        digest = exp.MD5(this=exp.DPipe(this=exp.DPipe(this=person, expression=sql.literal(":")), expression=own))
+        place = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[sql.column("person", "keyed")],
+            order=exp.Order(expressions=[exp.Ordered(this=digest), exp.Ordered(this=sql.column("key", "keyed"))]),
+        )
+        numbered = exp.select(sql.column("key", "keyed"), sql.named(place, "place")).from_(rows.subquery("keyed"))
+        within = exp.LTE(this=sql.column("place", "numbered"), expression=sql.literal(asked.most_rows))
+        counted = exp.select(sql.column("key", "numbered")).from_(numbered.subquery("numbered")).where(within)
+    found: exp.Expr = sql.column("key", "counted")
+    if wanted is not None:
+        listed = exp.In(this=found.copy(), expressions=[sql.literal(each) for each in wanted])
+        found = exp.Case(ifs=[exp.If(this=listed, true=found)]) if wanted else sql.cast(exp.null(), "VARCHAR")
+    labelled = exp.select(sql.named(found, "key")).from_(counted.subquery("counted"))
+    grouped = exp.select(sql.column("key", "labelled"), sql.named(sql.count_rows(), "n"))
+    return grouped.from_(labelled.subquery("labelled")).group_by(sql.column("key", "labelled"))
+
+
+def _people(asked: Asked, column: Column, bounds: Bounds, offset: int) -> exp.Select:
+    """Return the query of the rows ``n`` and the sum ``total`` of each person, of values less an offset, in steps."""
+    steps = in_steps(column, bounds)
+    if offset:
+        steps = exp.Sub(this=steps, expression=sql.literal(offset))
+    rows = asked.rows(_named_person(asked), sql.named(steps, "steps"), there=column)
+    total = exp.Sum(this=sql.cast(sql.column("steps", "cut"), _WHOLE))
+    counted = exp.select(sql.named(sql.count_rows(), "n"), sql.named(total, "total"))
+    return counted.from_(rows.subquery("cut")).group_by(sql.column("person", "cut"))
+
+
+def _of_most_rows(most_rows: int) -> exp.Expr:
+    """Return what a person contributes: the sum of the rows, or so many times their mean where there are more."""
+    n, total = sql.column("n", "people"), sql.column("total", "people")
+    mean = exp.Div(
+        this=exp.Mul(this=sql.cast(total.copy(), "DOUBLE"), expression=_double(Decimal(most_rows))),
+        expression=sql.cast(n.copy(), "DOUBLE"),
+    )
+    few = exp.LTE(this=n, expression=sql.literal(most_rows))
+    return exp.Case(ifs=[exp.If(this=few, true=total)], default=sql.cast(exp.Round(this=mean), _WHOLE))
+
+
+def _person(asked: Asked) -> exp.Column:
+    if asked.person is None:
+        raise TypeError("Nobody said who a person is")
+    return sql.column(asked.person.name, SOURCE)
+
+
+def _named_person(asked: Asked) -> exp.Expr:
+    return sql.named(_person(asked), "person")
+
+
+def _total(value: exp.Expr) -> exp.Expr:
+    total = exp.Sum(this=sql.cast(value, _WHOLE))
+    return exp.Coalesce(this=total, expressions=[sql.literal(0)])
+
+
+def _cut(value: exp.Expr, low: int, high: int) -> exp.Expr:
+    return sql.least([sql.greatest([value, sql.literal(low)]), sql.literal(high)])
+
+
+def _double(value: Decimal) -> exp.Expr:
+    return sql.cast(
+        exp.Literal.number(f"{value:f}") if value >= 0 else exp.Neg(this=exp.Literal.number(f"{-value:f}")), "DOUBLE"
+    )

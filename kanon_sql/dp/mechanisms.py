@@ -1,0 +1,206 @@
+"""The mechanisms, all of them OpenDP's: exact samplers over whole numbers, and OpenDP's own account of what they cost.
+
+No number of this module comes from floating-point noise, from ``random()`` of an engine or from Python's ``random``.
+A textbook sampler of doubles can be undone from the low bits of what it returns (Mironov 2012); here an answer is a
+whole number of steps, the noise is a whole number too, and what is spent is what OpenDP's privacy map says of the very
+measurement that was made, at the sensitivity that the SQL keeps to.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from kanon_sql.dp.laws import DiscreteGaussian, DiscreteLaplace
+from kanon_sql.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from decimal import Decimal
+    from types import ModuleType
+
+    from kanon_sql.dp.laws import Law
+
+Noise = Literal["laplace", "gaussian"]
+
+_LARGEST = 2**62  # numbers are cut to this size: they stay within 64 bits, and no two come further apart by it
+_LARGEST_THRESHOLD = 2**50
+
+
+def opendp() -> ModuleType:
+    """Return OpenDP, with what is in use here switched on.
+
+    Raises:
+        SourceError: it is not installed.
+    """
+    try:
+        from opendp import prelude
+    except ImportError:
+        raise SourceError(
+            "Differential privacy needs OpenDP, which is not here: pip install 'kanon-sql[dp]'."
+        ) from None
+    prelude.enable_features("contrib")  # "contrib": proven by people and not yet by a machine; all noise of OpenDP is
+    return prelude
+
+
+def law_of(noise: Noise, l1: int, l2: int, epsilon: Decimal, delta: Decimal) -> Law:
+    """Return the narrowest law of noise that keeps (epsilon, delta).
+
+    Args:
+        noise: of which kind.
+        l1: by how much the numbers of an answer can change together when one person comes or goes: the sum of the
+            changes.
+        l2: the same, as the root of the sum of their squares, rounded up.
+        epsilon: what may be spent.
+        delta: with which probability that may fail.
+
+    Raises:
+        UsageError: no scale can be found for them.
+    """
+    if noise == "laplace":
+        scale = _least_scale(lambda scale: _laplace(scale).map(l1), l1 / _down(epsilon), _down(epsilon))
+        return DiscreteLaplace(scale)
+    dp = opendp()
+
+    def bounded(scale: float) -> Any:  # noqa: ANN401 - a measurement of OpenDP
+        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(_gaussian(scale)), delta=_down(delta))
+
+    try:
+        for_one = dp.binary_search_param(bounded, d_in=1, d_out=(_down(epsilon), _down(delta)), T=float)
+    except (ValueError, dp.OpenDPException):
+        raise UsageError(
+            f"No Gaussian noise keeps epsilon {epsilon:f} with delta {delta:f}: ask for more of one of them, or leave "
+            "--noise gaussian out."
+        ) from None
+    return DiscreteGaussian(_least_scale(lambda scale: bounded(scale).map(l2)[0], for_one * l2, _down(epsilon)))
+
+
+def with_noise(numbers: Sequence[int], law: Law) -> list[int]:
+    """Return numbers, each with noise of its own."""
+    measurement = _laplace(law.scale) if isinstance(law, DiscreteLaplace) else _gaussian(law.scale)
+    return list(measurement([max(-_LARGEST, min(_LARGEST, number)) for number in numbers])) if numbers else []
+
+
+def above_threshold(
+    counts: Mapping[str, int], contribution: int, epsilon: Decimal, delta: Decimal
+) -> tuple[dict[str, int], DiscreteLaplace, int]:
+    """Return the counts of those keys whose noisy count is above a threshold, the law, and the threshold.
+
+    Keys that few people have are left out, so that no key tells by its presence that a person is there, but for a
+    probability of at most delta (Rogers 2023, "A Unifying Privacy Analysis Framework for Unknown Domain Algorithms").
+
+    Args:
+        counts: by key.
+        contribution: how many keys a person can be in, by how much all counts can change together, and one of them.
+        epsilon: what may be spent.
+        delta: with which probability that may fail.
+
+    Raises:
+        UsageError: delta is too small for any threshold.
+    """
+    dp = opendp()
+    space = (
+        dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T="i64")),
+        dp.l01inf_distance(dp.absolute_distance(T="i64")),
+    )
+    change = (contribution, contribution, contribution)
+
+    def measurement(scale: float, threshold: int) -> Any:  # noqa: ANN401 - a measurement of OpenDP
+        return space >> dp.m.then_laplace_threshold(scale=scale, threshold=threshold)
+
+    def keeps(threshold: int) -> bool:
+        spent, missed = measurement(scale, threshold).map(change)
+        return bool(spent <= _down(epsilon) and missed <= _down(delta))
+
+    scale = _least_scale(
+        lambda scale: measurement(scale, _LARGEST_THRESHOLD).map(change)[0],
+        contribution / _down(epsilon),
+        _down(epsilon),
+    )
+    threshold = _least(keeps, contribution, _LARGEST_THRESHOLD)
+    if threshold is None:
+        raise UsageError(
+            f"Delta {delta:f} is too small for a threshold at epsilon {epsilon:f}: give the keys (--keys)."
+        )
+    kept = measurement(scale, threshold)({key: min(_LARGEST, count) for key, count in counts.items()})
+    return dict(kept), DiscreteLaplace(scale), threshold
+
+
+def choose(scores: Sequence[int], sensitivity: int, epsilon: Decimal, *, monotone: bool = False) -> int:
+    """Return the place of one of the best scores, by the exponential mechanism in its permute-and-flip form.
+
+    It is as private as the classic form (McSherry & Talwar 2007) and never worse (McKenna & Sheldon 2020): with a
+    probability of at least 1 - p, what it takes is less than the best by at most ``choice_bound(...)``.
+
+    Args:
+        scores: of the candidates, of which there is one at least.
+        sensitivity: by how much each of them can change when one person comes or goes.
+        epsilon: what may be spent.
+        monotone: whether all scores change in the same direction then, so that half the noise will do.
+    """
+    dp = opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=monotone)
+
+    def measurement(scale: float) -> Any:  # noqa: ANN401 - a measurement of OpenDP
+        return space >> dp.m.then_noisy_max(output_measure=dp.max_divergence(), scale=scale)
+
+    scale = _least_scale(
+        lambda scale: measurement(scale).map(sensitivity),
+        choice_scale(sensitivity, epsilon, monotone=monotone),
+        _down(epsilon),
+    )
+    return int(measurement(scale)([max(-_LARGEST, min(_LARGEST, score)) for score in scores]))
+
+
+def choice_scale(sensitivity: int, epsilon: Decimal, *, monotone: bool = False) -> float:
+    """Return the scale of the exponential mechanism: 2 * sensitivity / epsilon, or half of it (see ``choose``)."""
+    return (1 if monotone else 2) * sensitivity / _down(epsilon)
+
+
+def choice_bound(candidates: int, scale: float, share: float) -> float:
+    """Return how much less than the best a choice can score, with a probability of at least ``share``.
+
+    ``scale * ln(candidates / (1 - share))`` (Dwork & Roth 2014, theorem 3.11).
+    """
+    return scale * math.log(candidates / (1 - share))
+
+
+def _down(number: Decimal) -> float:
+    """Return the largest floating-point number that is not above a number: what may be spent is not rounded up."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= Fraction(number) else math.nextafter(nearest, -math.inf)
+
+
+def _laplace(scale: float) -> Any:  # noqa: ANN401 - a measurement of OpenDP
+    dp = opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    return space >> dp.m.then_laplace(scale=scale)
+
+
+def _gaussian(scale: float) -> Any:  # noqa: ANN401 - a measurement of OpenDP
+    dp = opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
+    return space >> dp.m.then_gaussian(scale=scale)
+
+
+def _least_scale(spent: Callable[[float], float], scale: float, epsilon: float) -> float:
+    """Return the first scale from one on whose cost, as OpenDP rounds it up, is not above epsilon."""
+    step = math.ulp(scale)
+    while spent(scale) > epsilon:
+        scale += step
+        step *= 2
+    return scale
+
+
+def _least(holds: Callable[[int], bool], low: int, high: int) -> int | None:
+    """Return the least number from ``low`` to ``high`` for which something holds, that holds for all above it."""
+    if not holds(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -1,0 +1,179 @@
+"""Which rows a question is about, in the words of SQL: conditions that look at one row at a time, and nothing else.
+
+What a person comes or goes with must be that person's rows alone. So a condition has no subquery, no aggregate, no
+window and no function: it compares columns with values and with each other, and joins comparisons by AND, OR and NOT.
+It cannot fail at a value of the table either, since an error would tell of that value without being paid for.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from kanon_sql import sql
+from kanon_sql.errors import UsageError
+from kanon_sql.roles import resolve_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kanon_sql.engine.base import Column
+
+SOURCE = "source"
+"""The name that the table has in the statements of this package."""
+
+_KNOWN = {"this", "expression", "expressions", "low", "high", "table", "is_string", "to", "quoted"}
+_NUMBERS = {"integer", "decimal", "float"}
+_WORDS = (
+    "compare columns with values (=, <>, <, <=, >, >=, BETWEEN, IN (...), LIKE, IS NULL) and join that by AND, OR and "
+    "NOT"
+)
+
+
+def condition(text: str, columns: Sequence[Column], table: str) -> exp.Expr:
+    """Return a condition on rows, with names and values as nodes of the tree.
+
+    Args:
+        text: as a person writes it, in DuckDB's SQL.
+        columns: those of the table.
+        table: what messages call it.
+
+    Raises:
+        UsageError: it is no condition, looks at more than one row, could fail at a value, or names no column.
+    """
+    try:
+        parsed = sqlglot.parse_one(text, read="duckdb", into=exp.Condition)
+    except SqlglotError:
+        raise UsageError(f"The condition of --where cannot be read: {_WORDS}.") from None
+    return _checked(parsed, columns, table)
+
+
+def _checked(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
+    """Return a condition made anew from the parts that are known."""
+    if node.args.pop("negate", None):  # sqlglot's form of NOT LIKE
+        return exp.Not(this=exp.Paren(this=_checked(node, columns, table)))
+    _require_known(node)
+    for kinds, made in _CONDITIONS:
+        if isinstance(node, kinds):
+            return made(node, columns, table)
+    raise _unknown()
+
+
+def _joined(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
+    parts = [_checked(part, columns, table) for part in node.iter_expressions()]
+    return type(node)(**dict(zip(("this", "expression"), parts, strict=False)))
+
+
+def _truth(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
+    """Return a column of truth values, or one of these, which is a condition by itself."""
+    return _side(node, columns, table, {"boolean"})[0]
+
+
+def _compared(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
+    left, families = _side(node.this, columns, table)
+    return type(node)(this=left, expression=_side(node.expression, columns, table, families)[0])
+
+
+def _between(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
+    subject, families = _side(node.this, columns, table)
+    low, high = (_side(node.args[bound], columns, table, families)[0] for bound in ("low", "high"))
+    return exp.Between(this=subject, low=low, high=high)
+
+
+def _like(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
+    pattern = node.expression
+    if not (isinstance(pattern, exp.Literal) and pattern.is_string and "\\" not in pattern.this):
+        raise UsageError("The pattern of LIKE in --where is a text without backslashes: 'A%'.")
+    return type(node)(this=_side(node.this, columns, table, {"text"})[0], expression=pattern.copy())
+
+
+def _is(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
+    if isinstance(node.expression, exp.Null):
+        return exp.Is(this=_side(node.this, columns, table)[0], expression=exp.null())
+    if isinstance(node.expression, exp.Boolean):
+        subject = _side(node.this, columns, table, {"boolean"})[0]
+        return exp.Is(this=subject, expression=exp.Boolean(this=node.expression.this))
+    raise _unknown()
+
+
+def _in(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
+    if not node.expressions or any(node.args.get(part) is not None for part in ("query", "unnest", "field")):
+        raise _unknown()
+    subject, families = _side(node.this, columns, table)
+    return exp.In(this=subject, expressions=[_side(value, columns, table, families)[0] for value in node.expressions])
+
+
+_CONDITIONS: tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., exp.Expr]], ...] = (
+    ((exp.And, exp.Or, exp.Not, exp.Paren), _joined),
+    ((exp.Boolean, exp.Column), _truth),
+    ((exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ), _compared),
+    ((exp.Is,), _is),
+    ((exp.In,), _in),
+    ((exp.Between,), _between),
+    ((exp.Like, exp.ILike), _like),
+)
+
+
+def _side(
+    node: exp.Expr, columns: Sequence[Column], table: str, wanted: set[str] | None = None
+) -> tuple[exp.Expr, set[str]]:
+    """Return one side of a comparison, and the families of types that it can be compared with."""
+    found, families = _value(node, columns, table)
+    if wanted is not None and not families & wanted:
+        raise UsageError(
+            f"The condition of --where compares {' or '.join(sorted(wanted))} with values of another type, which could "
+            "fail at a value of the table. Texts stand in single quotes, numbers do not, and dates are written DATE "
+            "'2020-01-31'."
+        )
+    return found, families
+
+
+def _value(node: exp.Expr, columns: Sequence[Column], table: str) -> tuple[exp.Expr, set[str]]:
+    _require_known(node)
+    if isinstance(node, exp.Paren):
+        return _value(node.this, columns, table)
+    if isinstance(node, exp.Column) and not node.args.get("db") and node.table in {"", SOURCE, table}:
+        (column,) = resolve_columns([node.name], columns, table)
+        families = _NUMBERS if column.family in _NUMBERS else {column.family}
+        return sql.column(column.name, SOURCE), set(families)
+    if isinstance(node, exp.Boolean):
+        return exp.Boolean(this=node.this), {"boolean"}
+    return _literal(node)
+
+
+def _literal(node: exp.Expr) -> tuple[exp.Expr, set[str]]:
+    if isinstance(node, exp.Literal):
+        return node.copy(), {"text"} if node.is_string else set(_NUMBERS)
+    inner = node.this
+    if isinstance(node, exp.Neg) and isinstance(inner, exp.Literal) and not inner.is_string:
+        return exp.Neg(this=inner.copy()), set(_NUMBERS)
+    if isinstance(node, exp.Cast) and isinstance(inner, exp.Literal) and inner.is_string:
+        for kind, family in (("DATE", "date"), ("TIMESTAMP", "timestamp")):
+            if node.to.is_type(kind):
+                return sql.cast(exp.Literal.string(_moment(inner.this, kind)), kind), {family}
+    raise _unknown()
+
+
+def _moment(text: str, kind: str) -> str:
+    """Return a date or a time that was written as a text."""
+    try:
+        return str(date.fromisoformat(text)) if kind == "DATE" else datetime.fromisoformat(text).isoformat(" ")
+    except ValueError:
+        raise UsageError(f"The condition of --where has a {kind} that is none: write it as 2020-01-31.") from None
+
+
+def _require_known(node: exp.Expr) -> None:
+    """Raise where a node says more than what is made anew of it, so that nothing of a condition is lost."""
+    if any(value and name not in _KNOWN for name, value in node.args.items()):
+        raise _unknown()
+
+
+def _unknown() -> UsageError:
+    return UsageError(
+        f"The condition of --where may look at one row at a time, by its columns alone: {_WORDS}. Functions and "
+        "subqueries are not for it."
+    )

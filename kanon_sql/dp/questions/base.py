@@ -1,0 +1,120 @@
+"""What all questions have in common: who is protected, at what price, and which rows they are about."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kanon_sql.dp.spending import Charge, delta_of, epsilon_of
+from kanon_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.dp.answer import Answer
+    from kanon_sql.dp.asked import Asked
+    from kanon_sql.dp.mechanisms import Noise
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(ABC):
+    """A question about the rows of a table.
+
+    Attributes:
+        epsilon: what the answer may cost: e^epsilon bounds how much likelier any answer becomes by one person.
+        delta: the probability with which that bound may fail; for Gaussian noise, and for keys that nobody gave.
+        noise: "laplace" (discrete Laplace) or "gaussian" (discrete Gaussian).
+        entity: the column that names the person; without it, each row is a person of its own.
+        max_rows: how many rows of a person count.
+        where: a condition on single rows, in SQL.
+        group: a column and a value of it: the question is about these rows, and costs nothing for others.
+    """
+
+    epsilon: Decimal | float | str
+    delta: Decimal | float | str = 0
+    noise: Noise = "laplace"
+    entity: str | None = None
+    max_rows: int = 1
+    where: str | None = None
+    group: tuple[str, str] | None = None
+
+    needs_delta: ClassVar[bool] = False
+    has_noise: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", epsilon_of(self.epsilon))
+        object.__setattr__(self, "delta", delta_of(self.delta))
+        if self.noise not in {"laplace", "gaussian"}:
+            raise UsageError(f"There is no noise {self.noise!r}. There is: laplace, gaussian.")
+        if self.noise == "gaussian" and not self.has_noise:
+            raise UsageError(f"{self.words} is answered by the exponential mechanism: leave --noise gaussian out.")
+        if self.noise == "gaussian" and not self.delta:
+            raise UsageError("Gaussian noise needs a delta, such as --delta 1e-6.")
+        if self.delta and self.noise != "gaussian" and not self.needs_delta:
+            raise UsageError(f"Delta is for Gaussian noise, and for keys that nobody gave: {self.words} needs none.")
+        if self.max_rows < 1:
+            raise UsageError(f"max_rows is a number of rows from 1 on, not {self.max_rows}.")
+        if self.max_rows > 1 and self.entity is None:
+            raise UsageError("max_rows is how many rows of a person count: say with --entity who that is.")
+
+    @property
+    def price(self) -> tuple[Decimal, Decimal]:
+        """Epsilon and delta as exact numbers."""
+        return Decimal(self.epsilon), Decimal(self.delta)
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The question in a few words."""
+
+    @abstractmethod
+    def query(self, asked: Asked) -> exp.Query:
+        """Return the query of the exact numbers.
+
+        Raises:
+            UsageError: a column does not exist or is not of the type that is needed, or bounds are wrong.
+        """
+
+    @abstractmethod
+    def answer(self, rows: Sequence[Row], asked: Asked) -> Answer:
+        """Return the answer, given the exact numbers; epsilon and delta have been spent."""
+
+    @abstractmethod
+    def prepare(self, asked: Asked) -> None:
+        """Raise what can be said against the question before anything is spent; tries the mechanism on nothing.
+
+        Raises:
+            UsageError: the mechanism cannot keep what is asked of it.
+            SourceError: OpenDP is not installed.
+        """
+
+    def charge(self, asked: Asked) -> Charge:
+        """Return what the answer costs.
+
+        A person may have rows in several groups: then an answer about a group is paid for by all.
+        """
+        epsilon, delta = self.price
+        group = asked.group if asked.person is None else None
+        about = self.words
+        if asked.group is not None:
+            about += f" where {asked.group[0]} is a given value"
+        return Charge(about, epsilon, delta, group)
+
+    def assumes(self, asked: Asked) -> tuple[str, ...]:
+        """Return what the promise rests on."""
+        if asked.person is None:
+            return ("Neighbouring tables differ in one row: each person has one. If not, name the person (--entity).",)
+        rows = "1 row" if asked.most_rows == 1 else f"{asked.most_rows} rows"
+        person = f"all rows of one {asked.person.name}, of which at most {rows} count"
+        return (f"Neighbouring tables differ in one person: {person}.",)
+
+
+def whole(value: Any) -> int:  # noqa: ANN401 - whatever an engine makes of a whole number
+    """Return a number of an engine as a whole number; nothing is 0."""
+    return 0 if value is None else int(value)

@@ -1,0 +1,9 @@
+/* Give a table a budget. */
+INSERT INTO kanon.dp_budgets
+SELECT
+  $place,
+  $source_schema,
+  $source_name,
+  CAST($epsilon AS DECIMAL(38, 20)),
+  CAST($delta AS DECIMAL(38, 20)),
+  0

@@ -1,0 +1,12 @@
+/* The budgets of all tables. */
+SELECT
+  place,
+  source_schema,
+  source_name,
+  epsilon,
+  delta
+FROM kanon.dp_budgets
+ORDER BY
+  place,
+  source_schema,
+  source_name
