@@ -20,7 +20,7 @@ from kanon_sql.dp.spending import delta_of, epsilon_of
 from kanon_sql.engine.sources import Source, is_database, open_source
 from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.engine.workbench import Workbench
-from kanon_sql.errors import BudgetError, SourceError, UsageError
+from kanon_sql.errors import BudgetError, UsageError
 from kanon_sql.targets import kind_of
 
 if TYPE_CHECKING:
@@ -158,7 +158,6 @@ def budget_sql(
     opened = open_source(source, table)
     with opened.engine:
         require_table(opened)
-        require_there(None if budget is None else Path(budget))
         with closing(open_budgets(opened, None if budget is None else Path(budget))) as budgets:
             return script(budget_statements(budgets.key, exact, is_set=budgets.read() is not None), dialect)
 
@@ -166,7 +165,7 @@ def budget_sql(
 def set_in(opened: Source, limits: tuple[Decimal, Decimal], kept_in: Path | None) -> Budget:
     """Set the budget of an open table (see ``set_budget``)."""
     require_table(opened)
-    with closing(open_budgets(opened, kept_in)) as budgets:
+    with closing(open_budgets(opened, kept_in, make=True)) as budgets:
         return budgets.set(*limits)
 
 
@@ -177,22 +176,11 @@ def read_in(opened: Source, kept_in: Path | None) -> Budget:
         BudgetError: none was set.
     """
     require_table(opened)
-    require_there(kept_in)
     with closing(open_budgets(opened, kept_in)) as budgets:
         found = budgets.read()
     if found is None:
         raise BudgetError(f"{opened.name} has no budget. Set one: {budgets.command} --epsilon 1")
     return found
-
-
-def require_there(kept_in: Path | None) -> None:
-    """Raise where a file that should keep budgets is not there: to read one does not make it.
-
-    Raises:
-        SourceError: it is not there.
-    """
-    if kept_in is not None and not kept_in.exists():
-        raise SourceError(f"{kept_in} does not exist: it is made when a budget is set (--epsilon).")
 
 
 def open_asked(
@@ -216,7 +204,6 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
     query = question.query(asked)
     question.prepare(asked)
     # 3. Spend.
-    require_there(kept_in)
     with closing(open_budgets(opened, kept_in)) as budgets:
         left = budgets.charge(question.charge(asked))
     # 4. Compute the exact numbers. 5. Add the noise.

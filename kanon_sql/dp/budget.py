@@ -226,12 +226,13 @@ class Budgets:
         return {"place": place, "source_schema": schema, "source_name": name}
 
 
-def open_budgets(source: Source, kept_in: Path | None) -> Budgets:
+def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) -> Budgets:
     """Return where the budget of a table is kept.
 
     Args:
         source: the table; a DuckDB file must be open for writing, unless another one keeps the budget.
-        kept_in: the DuckDB file that keeps it; made if it is not there. None for the database of the table.
+        kept_in: the DuckDB file that keeps it; None for the database of the table.
+        make: whether that file is made if it is not there.
 
     Raises:
         UsageError: nothing can be kept beside the table and no file was named; or the table has a budget of its own.
@@ -249,6 +250,8 @@ def open_budgets(source: Source, kept_in: Path | None) -> Budgets:
         return Budgets(own, (source.relation.catalog, schema, name), source.name, command)
     if own is not None and Budgets(own, (source.relation.catalog, schema, name), source.name, "").read() is not None:
         raise UsageError(f"{source.name} has a budget in its own database: leave --budget out.")
+    if not make and not kept_in.exists():
+        raise SourceError(f"{kept_in} does not exist: it is made when a budget is set (--epsilon).")
     keeper = waited(lambda: DuckDBEngine.from_file(kept_in, writable=True))
     key = (_place(source), schema if source.warehouse is not None or source.database is not None else "", name)
     if source.file is not None:

@@ -123,6 +123,8 @@ def above_threshold(
         raise UsageError(
             f"Delta {delta:f} is too small for a threshold at epsilon {epsilon:f}: give the keys (--keys)."
         )
+    # OpenDP keeps what reaches the threshold, but counts for delta what lies above it (opendp/opendp#2922): one more.
+    threshold += 1
     kept = measurement(scale, threshold)({key: min(_LARGEST, count) for key, count in counts.items()})
     return dict(kept), DiscreteLaplace(scale), threshold
 

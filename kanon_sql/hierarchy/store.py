@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.workbench import Workbench
 
 SCHEMA = "kanon"
+REMEMBERING = frozenset({"releases", "dp_budgets", "dp_spent"})
+"""Tables of it that remember what was told of others: they outlive the rows that it was told of."""
 _PREFIX = "hierarchy_"
 
 

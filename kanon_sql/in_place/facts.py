@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from kanon_sql import sql
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.store import REMEMBERING, SCHEMA
 from kanon_sql.in_place.views import ViewFacts, macros_over, mentions, views_of, views_over
 from kanon_sql.targets import kind_of
 
@@ -244,7 +244,7 @@ def lookups_left(tables: Iterable[OtherTable], views: Sequence[ViewFacts]) -> tu
         table.name
         for table in tables
         if table.schema == SCHEMA
-        and table.name != "releases"
+        and table.name not in REMEMBERING
         and not table.name.startswith("hierarchy_")
         and not any(mentions(view.definition, table.name) for view in views)
     )
