@@ -89,7 +89,7 @@ def in_steps(column: Column, bounds: Bounds) -> exp.Expr:
     cut = sql.least([sql.greatest([value, low]), high])
     if bounds.step != 1:
         cut = exp.Div(this=cut, expression=_double(bounds.step))
-    steps = sql.cast(exp.Round(this=cut), "BIGINT")
+    steps = sql.cast(_rounded(cut), "BIGINT")
     return _cut(steps, bounds.low, bounds.high)
 
 
@@ -189,7 +189,12 @@ def _of_most_rows(most_rows: int) -> exp.Expr:
         expression=sql.cast(n.copy(), "DOUBLE"),
     )
     few = exp.LTE(this=n, expression=sql.literal(most_rows))
-    return exp.Case(ifs=[exp.If(this=few, true=total)], default=sql.cast(exp.Round(this=mean), _WHOLE))
+    return exp.Case(ifs=[exp.If(this=few, true=total)], default=sql.cast(_rounded(mean), _WHOLE))
+
+
+def _rounded(value: exp.Expr) -> exp.Expr:
+    """Return the nearest whole number, halves up: ROUND means different things to different engines."""
+    return exp.Floor(this=exp.Add(this=value, expression=_double(Decimal("0.5"))))
 
 
 def _person(asked: Asked) -> exp.Column:
