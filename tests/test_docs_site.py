@@ -128,6 +128,7 @@ def require_links_that_lead_somewhere(site: Path, pages: dict[Path, Page]) -> No
 def require_every_public_name(site: Path, pages: dict[Path, Page]) -> None:
     path = site / "reference/python/index.html"
     names = {name for name in kanon_sql.__all__ if not name.startswith("_")}
+    names |= {f"dp.{name}" for name in kanon_sql.dp.__all__}
     assert names - {anchor.removeprefix("kanon_sql.") for anchor in pages[path].anchors} == set()
     text = path.read_text(encoding="utf-8")
     assert "Return the release of a table that loses least." in text

@@ -1,4 +1,4 @@
-"""The reference of the library: every name of ``kanon_sql.__all__``, which mkdocstrings fills from the code."""
+"""The reference of the library: all names of ``kanon_sql`` and ``kanon_sql.dp``, which mkdocstrings fills from the code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 import kanon_sql
+from kanon_sql import dp
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 PAGE = "reference/python.md"
 PLACE = "<!-- The names stand here on the site (docs/hooks/python_names.py). -->"
 FUNCTIONS, MODELS, RESULTS, ERRORS = "Functions", "Privacy models", "Results and settings", "Errors"
+QUESTIONS = "Differential privacy"
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - of mkdocs
@@ -24,11 +26,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def reference() -> str:
     """Return all names as Markdown, under the headings of what they are."""
-    names = [name for name in kanon_sql.__all__ if not name.startswith("_")]
+    names = [name for name in kanon_sql.__all__ if not name.startswith("_") and name != "dp"]
     sections = []
     for heading in (FUNCTIONS, MODELS, RESULTS, ERRORS):
         entries = [_entry(name, heading) for name in names if _heading(name) == heading]
         sections += [f"## {heading}\n", *entries]
+    sections += [f"## {QUESTIONS}\n", "::: kanon_sql.dp\n    options:\n      members: []\n"]
+    sections += [_entry_of_dp(name) for name in dp.__all__]
     return "\n".join(sections)
 
 
@@ -50,6 +54,14 @@ def _entry(name: str, heading: str) -> str:
     named = getattr(kanon_sql, name)
     members = [] if heading in {FUNCTIONS, MODELS, ERRORS} else _methods(named)
     return f"::: kanon_sql.{name}\n    options:\n      members: {members}\n"
+
+
+def _entry_of_dp(name: str) -> str:
+    """Return what mkdocstrings reads of a name of ``kanon_sql.dp``: of a question, what it means, not how it is put."""
+    named = getattr(dp, name)
+    is_question = inspect.isclass(named) and issubclass(named, dp.Question)
+    members = [] if is_question or not inspect.isclass(named) else _methods(named)
+    return f"::: kanon_sql.dp.{name}\n    options:\n      members: {members}\n"
 
 
 def _methods(named: type) -> list[str]:
