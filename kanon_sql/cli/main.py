@@ -19,6 +19,7 @@ from kanon_sql.cli.check import check_command
 from kanon_sql.cli.clean import clean_command
 from kanon_sql.cli.compare import compare_command
 from kanon_sql.cli.demo import demo_command
+from kanon_sql.cli.dp_release import release_command
 from kanon_sql.cli.examples import epilog
 from kanon_sql.cli.hierarchy import check_command as fit_command
 from kanon_sql.cli.hierarchy import list_command, show_command
@@ -48,6 +49,9 @@ app = typer.Typer(
 hierarchy_app = typer.Typer(
     help="Generalization hierarchies: list, show, check, suggest, load, build and export them.", no_args_is_help=True
 )
+dp_app = typer.Typer(
+    help="Differential privacy: what is told says nearly the same whoever is in the table.", no_args_is_help=True
+)
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo_command,
     "profile": profile_command,
@@ -71,11 +75,17 @@ _HIERARCHY_COMMANDS: dict[str, Callable[..., None]] = {
     "build": build_command,
     "export": export_command,
 }
+_DP_COMMANDS: dict[str, Callable[..., None]] = {
+    "release": release_command,
+}
 for name, command in _COMMANDS.items():
     app.command(name, epilog=epilog(name))(with_resources(command))
 for name, command in _HIERARCHY_COMMANDS.items():
     hierarchy_app.command(name, epilog=epilog(f"hierarchy {name}"))(with_resources(command))
 app.add_typer(hierarchy_app, name="hierarchy")
+for name, command in _DP_COMMANDS.items():
+    dp_app.command(name, epilog=epilog(f"dp {name}"))(with_resources(command))
+app.add_typer(dp_app, name="dp")
 
 _SQL_OF_RELEASE = {"anonymize", "demo"}
 

@@ -20,9 +20,10 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.hierarchy.build import VALUE, require_fit
 from kanon_sql.hierarchy.facts import Facts
 from kanon_sql.hierarchy.lookup import build_hierarchy, load_hierarchy, load_prefixed
+from kanon_sql.hierarchy.pieces import number_literal
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule
@@ -41,9 +42,14 @@ if TYPE_CHECKING:
     from kanon_sql.policy import Policy
 
 _MOST_DIGITS = 18  # of a number before the point: with as many after it, no step of a rule overflows
+_MOST = Decimal(10) ** _MOST_DIGITS
 _DIGITS = {
-    **{"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 19, "HUGEINT": 39},
-    **{"UTINYINT": 3, "USMALLINT": 5, "UINTEGER": 10, "UBIGINT": 20, "UHUGEINT": 39},
+    "TINYINT": 3,
+    "UTINYINT": 3,
+    "SMALLINT": 5,
+    "USMALLINT": 5,
+    "INTEGER": 10,
+    "UINTEGER": 10,
 }
 _INSTEAD = {
     MaskRule: "masks are as long as the longest value of the table: use prefixes:3,1 or cut:1,2",
@@ -57,14 +63,15 @@ def fixed_rules(source: Source, columns: Sequence[Column], policy: Policy) -> di
 
     Raises:
         UsageError: a column has no rule, or one that the data would have a say in.
+        HierarchyError: a rule is for columns of another type.
     """
     rules = given_rules(source, columns, policy)
     for column in columns:
         rule = rules.get(column.name)
         if rule is None:
             raise UsageError(
-                f"Column {column.name!r} was given no hierarchy, and one that is chosen here, or is in the database, may "
-                "say something of the data: give a rule or a file, as in --hierarchy "
+                f"Column {column.name!r} was given no hierarchy, and one that is chosen here, or is in the database, "
+                "may say something of the data: give a rule or a file, as in --hierarchy "
                 f"{column.name}={'intervals:5,10,20' if column.is_numeric else 'flat'}."
             )
         by_data = type(rule) in _INSTEAD and not (isinstance(rule, PrefixesRule) and rule.lengths)
@@ -73,12 +80,14 @@ def fixed_rules(source: Source, columns: Sequence[Column], policy: Policy) -> di
                 f"The hierarchy of column {column.name!r} ({rule}) depends on the data, so that one row more could "
                 f"change the labels of others: {_INSTEAD[type(rule)]}."
             )
+        if not isinstance(rule, FileRule | PrefixRule):
+            require_fit(rule, column)
         _require_room(column, rule)
     return rules
 
 
 def copied_value(column: Column, rule: Rule) -> exp.Expr:
-    """Return a value of ``source`` as it is published; NULL where its rule has no label for it, whatever else there is."""
+    """Return a value of ``source`` as it is published; NULL where its rule, as such, has no label for it."""
     value = sql.column(column.name, "source")
     kept = published(value, column)
     if (known := _has_label(column, rule, value)) is None:
@@ -132,17 +141,16 @@ def _made(engine: Engine, copy: exp.Table, column: Column, rule: Rule) -> Hierar
 
 def facts_of(column: Column) -> Facts:
     """Return the extremes of a column, as far as its type says them."""
-    most = Decimal(10) ** _MOST_DIGITS
-    return Facts(Decimal(0) if column.type.startswith("U") else -most, most)
+    return Facts(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)
 
 
 def _has_label(column: Column, rule: Rule, value: exp.Expr) -> exp.Expr | None:
     """Return whether a rule has a label for a value, by the value alone; None where it has one for all of the type."""
     if isinstance(rule, IntervalRule | RoundRule | StepRule) and _digits(column) > _MOST_DIGITS:
         kind = "DOUBLE" if column.family == "float" else "BIGINT"
-        bounds = [sql.cast(exp.Literal.number(f"{sign}1{'0' * _MOST_DIGITS}"), kind) for sign in ("-", "")]
-        above = exp.GT(this=value.copy(), expression=bounds[0])
-        return exp.and_(above, exp.LT(this=value.copy(), expression=bounds[1]))
+        low, high = (sql.cast(number_literal(bound), kind) for bound in (-_MOST, _MOST))
+        above = exp.GT(this=value.copy(), expression=low)
+        return exp.and_(above, exp.LT(this=value.copy(), expression=high))
     if isinstance(rule, DateRule):
         year = exp.Extract(this=exp.var("year"), expression=value.copy())
         return exp.Between(this=year, low=sql.literal(1), high=sql.literal(9999))
@@ -154,7 +162,7 @@ def _digits(column: Column) -> int:
     if column.family == "decimal":
         width, places = _decimal_digits(column)
         return width - places
-    return _DIGITS.get(column.type, _MOST_DIGITS + 1)
+    return _DIGITS.get(column.type, _MOST_DIGITS + 1)  # of other types more than anybody needs
 
 
 def _require_room(column: Column, rule: Rule) -> None:

@@ -11,10 +11,10 @@ tables that differ in one row:
 Why: one row changes one class, of n rows with it and n - 1 without. That j >= k of them are sampled is more than
 e^epsilon times as probable with the row exactly if j > gamma * n, and never in the other direction.
 
-The maximum over infinitely many n is found exactly. All n with the same ``t = floor(gamma * n) + 1`` ask for at least t
-of n rows, of which the probability grows with n: only the largest of them counts, ``n_t = ceil(t / gamma) - 1``, and
-``n_k = n_m``. All t above one together stay below the bound of Chernoff, ``exp(-n KL(gamma || beta))``, which falls with n:
-where it is below the maximum so far, that is the maximum.
+The maximum over infinitely many n is found exactly. All n with the same ``t = floor(gamma * n) + 1`` ask for at least
+t of n rows, of which the probability grows with n: only the largest of them counts, ``n_t = ceil(t / gamma) - 1``, and
+``n_k = n_m``. Larger t stay below the bound of Chernoff, ``exp(-n KL(gamma || beta))``, which falls with n: where it is
+below the maximum so far, that is the maximum.
 
 No rounding makes delta smaller: beta is taken a little larger than it is, gamma a little smaller, sums are rounded up.
 """
@@ -41,6 +41,8 @@ _ROUNDED_UP = Decimal("1.000000000000000000000000000001")  # far above the error
 _ROUNDED_DOWN = Decimal("0.99999999999999999999")
 _NEGLIGIBLE = Decimal("1e-35")  # of a sum: terms below it are replaced by a bound of all of them
 _SHOWN_DIGITS = 6
+_KEPT_PLACES = 20  # of a delta, in the budget of a table
+_LEAST_DELTA = Decimal(1).scaleb(-_KEPT_PLACES)
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628621")
 _COUNTED_OUT = 2_000  # rows up to which binomial coefficients and factorials are whole numbers
 _BERNOULLI = (
@@ -71,9 +73,9 @@ class SafePubParameters:
     def threshold(self) -> int:
         """A row is sampled if its number of 64 bits is below this: the rate is this over 2^64, never above beta.
 
-        A smaller rate is no worse: to sample with rate r * beta is to sample with rate r first, and then with beta. With
-        the row in question, the first sample has it or has it not; in the first case what follows keeps
-        (epsilon, delta), in the second both tables are the same. So any mixture of both keeps (epsilon, delta) too.
+        A smaller rate is no worse: to sample with rate r * beta is to sample with rate r first, and then with beta. The
+        first sample has the row in question, or has it not; in the first case what follows keeps (epsilon, delta), in
+        the second both tables are the same. So any mixture of both keeps (epsilon, delta) too.
         """
         return int((_beta(self.epsilon) - _MARGIN) * 2**SAMPLED_BITS)
 
@@ -94,7 +96,8 @@ def parameters_of(epsilon: Decimal, k: int) -> SafePubParameters:
 def delta_of(k: int, epsilon: Decimal) -> Decimal:
     """Return the least delta that the theorem proves for classes of at least k rows, rounded up to 6 digits."""
     delta = most_above(k, _beta(epsilon) + _MARGIN, _gamma(epsilon) - _MARGIN)
-    return Context(prec=_SHOWN_DIGITS, rounding=ROUND_CEILING).plus(min(delta, Decimal(1)))
+    shown = Context(prec=_SHOWN_DIGITS, rounding=ROUND_CEILING).plus(min(delta, Decimal(1)))
+    return shown if shown.adjusted() - _SHOWN_DIGITS > -_KEPT_PLACES else shown.quantize(_LEAST_DELTA, ROUND_CEILING)
 
 
 def k_for(epsilon: Decimal, delta: Decimal) -> int:
@@ -109,8 +112,8 @@ def k_for(epsilon: Decimal, delta: Decimal) -> int:
     while delta_of(high, epsilon) > delta:
         if high == LARGEST_K:
             raise UsageError(
-                f"For epsilon {epsilon:f} and delta {delta:f}, classes would need more than {LARGEST_K:,} rows: ask for "
-                "a smaller epsilon, of which fewer rows are sampled, or a larger delta."
+                f"For epsilon {epsilon:f} and delta {delta:f}, classes would need more than {LARGEST_K:,} rows: ask "
+                "for a smaller epsilon, of which fewer rows are sampled, or a larger delta."
             )
         high = min(2 * high, LARGEST_K)
     low = high // 2 + 1 if high > 1 else 1
@@ -143,7 +146,7 @@ def most_above(k: int, beta: Fraction, gamma: Fraction) -> Decimal:
 
 
 def tail(rows: int, least: int, rate: Fraction) -> Decimal:
-    """Return P(Binomial(rows, rate) >= least), rounded up by less than one part in 10^29; ``least`` is above the mean."""
+    """Return P(Binomial(rows, rate) >= least), rounded up by less than one part in 10^29; least is above the mean."""
     if least > rows:
         return Decimal(0)
     with localcontext(_EXACT):
@@ -206,7 +209,7 @@ def _log_choices(rows: int, taken: int) -> Decimal:
 
 @cache
 def _log_factorial(number: int) -> Decimal:
-    """Return ln(number!); by Stirling's series where it errs by less than 10^-50 (less than its first term left out)."""
+    """Return ln(number!); by Stirling's series where it errs by less than 10^-50: its first term that is left out."""
     with localcontext(_EXACT):
         if number <= _COUNTED_OUT:
             return Decimal(factorial(number)).ln()

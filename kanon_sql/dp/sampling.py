@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 INNER, OUTER = "kanon_inner_key", "kanon_outer_key"
 TITLE = (
-    "The sample: each row by a coin of its own, which is HMAC-SHA256 of its number. The key is drawn anew each time and "
-    f"is not shown: bind 64 bytes of it as ${INNER} (each byte XOR 0x36) and ${OUTER} (each byte XOR 0x5C)"
+    "The sample: each row by a coin of its own, HMAC-SHA256 of its number. Its key is drawn anew each time and is not "
+    f"shown: bind it, padded to 64 bytes, as ${INNER} (each byte XOR 0x36) and ${OUTER} (each byte XOR 0x5C)"
 )
 _DIGITS = SAMPLED_BITS // 4
 
@@ -55,7 +55,9 @@ def sample_statement(
     """Return the statement that copies columns of the sampled rows, with placeholders for the key.
 
     Args:
-        sample, source, values: as for ``copy_statement``.
+        sample: the temporary table that is made.
+        source: the table, which values know as ``source``.
+        values: by the name that a column gets, what it holds.
         threshold: what the number of 64 bits that a row gets must be below.
     """
     number = unused_name("kanon_row", values)
