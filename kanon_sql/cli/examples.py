@@ -55,8 +55,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "hierarchy load": (f"kanon hierarchy load {_DEMO} department=department.csv",),
     "dp release": (
-        f"kanon dp release {_DEMO} --qi birth_date,sex --hierarchy birth_date=date:year,decade --hierarchy sex=flat "
-        "--epsilon 1 --delta 0.000001 --levels birth_date=2,sex=0 --sql",
+        f"kanon dp release {_DEMO} --qi sex --hierarchy sex=flat --epsilon 1 --delta 0.000001 --levels sex=0 --sql",
     ),
 }
 """By command, what can be typed after ``kanon demo``; those of a command may rest on those of the ones before it."""
