@@ -341,7 +341,7 @@ def source_of(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> Source
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE t ({', '.join(columns)})")
     if rows:
-        connection.executemany("INSERT INTO t VALUES ({})".format(", ".join("?" for _ in columns)), rows)
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
     return open_source(connection, "t")
 
 

@@ -62,8 +62,8 @@ def test_delta_is_that_of_the_formula(k: int, e_to_epsilon: Fraction) -> None:
 def test_by_hand() -> None:
     """Epsilon = ln 2: beta = 1/2, gamma = 3/4.
 
-    Of k = 3: n_m = 3, and more than 2.25 of 3 are 1/8; of 4, more than 3 (not 3 itself) 1/16; of 5, more than 3.75: 4 or
-    5, which is 6/32. Of 6 (5 or 6) 7/64, of 7 (6 or 7) 8/128.
+    Of k = 3: n_m = 3, and more than 2.25 of 3 are 1/8; of 4, more than 3 (not 3 itself) 1/16; of 5, more than 3.75,
+    which is 4 or 5, 6/32. Of 6 (5 or 6) 7/64, of 7 (6 or 7) 8/128.
     """
     assert Fraction(most_above(3, Fraction(1, 2), Fraction(3, 4))) == pytest.approx(Fraction(6, 32), rel=1e-28)
     assert Fraction(most_above(5, Fraction(1, 2), Fraction(3, 4))) == pytest.approx(Fraction(7, 64), rel=1e-28)
