@@ -69,6 +69,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "kanon hierarchy export ready:us_state --out us_state.csv",
     ),
     "hierarchy load": (f"kanon hierarchy load {_DEMO} department=department.csv",),
+    "dp release": (
+        f"kanon dp release {_DEMO} --qi sex --hierarchy sex=flat --epsilon 1 --delta 0.000001 --levels sex=0 --sql",
+    ),
 }
 """By command, what can be typed after ``kanon demo``; those of a command may rest on those of the ones before it."""
 

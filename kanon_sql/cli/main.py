@@ -29,6 +29,7 @@ from kanon_sql.cli.dp import (
     sum_command,
 )
 from kanon_sql.cli.dp_options import with_question
+from kanon_sql.cli.dp_release import release_command
 from kanon_sql.cli.examples import epilog
 from kanon_sql.cli.hierarchy import check_command as fit_command
 from kanon_sql.cli.hierarchy import list_command, show_command
@@ -59,7 +60,7 @@ hierarchy_app = typer.Typer(
     help="Generalization hierarchies: list, show, check, suggest, load, build and export them.", no_args_is_help=True
 )
 dp_app = typer.Typer(
-    help="Differentially private answers: counts, sums, means and more with noise, paid for by a budget.",
+    help="Differential privacy: noisy answers and releases that say nearly the same whoever is in the table.",
     no_args_is_help=True,
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
@@ -93,6 +94,7 @@ _DP_COMMANDS: dict[str, Callable[..., None]] = {
     "quantile": with_question(quantile_command),
     "histogram": with_question(histogram_command),
     "most-frequent": with_question(most_frequent_command),
+    "release": release_command,
 }
 for name, command in _COMMANDS.items():
     app.command(name, epilog=epilog(name))(with_resources(command))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kanon_sql.dp.questions.most_frequent import MostFrequent
     from kanon_sql.dp.questions.quantile import Quantile
     from kanon_sql.dp.questions.sum import Sum
+    from kanon_sql.dp.released import DPRelease
+    from kanon_sql.dp.releaser import release
 
 _HOME = {
     "Answer": "answer",
@@ -34,6 +36,8 @@ _HOME = {
     "read_budget": "asking",
     "set_budget": "asking",
     "Budget": "budget",
+    "DPRelease": "released",
+    "release": "releaser",
     "Question": "questions.base",
     "Count": "questions.count",
     "Histogram": "questions.histogram",
@@ -47,6 +51,7 @@ __all__ = [
     "Answer",
     "Budget",
     "Count",
+    "DPRelease",
     "Figure",
     "Histogram",
     "Mean",
@@ -57,6 +62,7 @@ __all__ = [
     "ask",
     "ask_sql",
     "read_budget",
+    "release",
     "set_budget",
 ]
 

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.dialect import script
 from kanon_sql.dp.asked import asked_of
-from kanon_sql.dp.budget import Budget, budget_statements, closing, open_budgets, waited
+from kanon_sql.dp.budget import Budget, budget_statements, closing, open_budgets, require_table, waited
 from kanon_sql.dp.mechanisms import opendp
 from kanon_sql.dp.spending import delta_of, epsilon_of
 from kanon_sql.engine.sources import Source, is_database, open_source
 from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.engine.workbench import Workbench
-from kanon_sql.errors import BudgetError, UsageError
-from kanon_sql.targets import kind_of
+from kanon_sql.errors import BudgetError
 
 if TYPE_CHECKING:
     import os
@@ -164,7 +163,6 @@ def budget_sql(
 
 def set_in(opened: Source, limits: tuple[Decimal, Decimal], kept_in: Path | None) -> Budget:
     """Set the budget of an open table (see ``set_budget``)."""
-    require_table(opened)
     with closing(open_budgets(opened, kept_in, make=True)) as budgets:
         return budgets.set(*limits)
 
@@ -175,7 +173,6 @@ def read_in(opened: Source, kept_in: Path | None) -> Budget:
     Raises:
         BudgetError: none was set.
     """
-    require_table(opened)
     with closing(open_budgets(opened, kept_in)) as budgets:
         found = budgets.read()
     if found is None:
@@ -208,20 +205,6 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
         left = budgets.charge(question.charge(asked))
     # 4. Compute the exact numbers. 5. Add the noise.
     return question.answer(_exact(opened, query), asked).paid(left, script([query], opened.dialect))
-
-
-def require_table(opened: Source) -> None:
-    """Raise unless a source is a table or a data file: a view would have a budget of its own.
-
-    Raises:
-        UsageError: it is a view.
-    """
-    in_database = opened.file is None and opened.frame_kind is None and opened.address is None
-    if in_database and kind_of(opened.engine, opened.relation) != "TABLE":
-        raise UsageError(
-            f"{opened.name} is no table: the rows of a view would be paid for apart from those of its table. Name the "
-            "table, and say with --where which of its rows are meant."
-        )
 
 
 def _exact(opened: Source, query: exp.Query) -> list[tuple[Any, ...]]:

@@ -238,6 +238,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
         UsageError: nothing can be kept beside the table and no file was named; or the table has a budget of its own.
         SourceError: the file cannot be opened.
     """
+    require_table(source)
     schema, name = folded(source.relation.db or _schema(source)), folded(source.relation.name)
     own = _own_keeper(source)
     if kept_in is None:
@@ -257,6 +258,20 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     if source.file is not None:
         key = (_place(source), "", "")
     return Budgets(keeper, key, source.name, f"kanon dp budget ... --budget {kept_in}", owned=True)
+
+
+def require_table(source: Source) -> None:
+    """Raise unless a source is a table or a data file: a view would have a budget of its own.
+
+    Raises:
+        UsageError: it is a view.
+    """
+    in_database = source.file is None and source.frame_kind is None and source.address is None
+    if in_database and kind_of(source.engine, source.relation) != "TABLE":
+        raise UsageError(
+            f"{source.name} is no table: the rows of a view would be paid for apart from those of its table. Name the "
+            "table, and say with --where which of its rows are meant."
+        )
 
 
 def budget_statements(

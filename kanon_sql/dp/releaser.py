@@ -1,0 +1,328 @@
+"""``release``: from a table to a differentially private release of some of its columns (SafePub).
+
+1. All that can be known without a row is checked: columns, rules, files, levels, k, epsilon and delta.
+2. What it costs is charged to the budget of the table.
+3. Levels that nobody gave are chosen by the exponential mechanism, on all rows (``node_choice``).
+4. Rows are sampled (``sampling``); only the columns that are published are copied.
+5. The sample is recoded at the levels, and classes of fewer than k of its rows are left out: by the query that makes
+   every other release, and checked as every other release.
+
+Every column of the release is a quasi-identifier: who could know what of a person does not matter here, and a column
+that is published as it is would say all of itself.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.anonymizer import make_policy
+from kanon_sql.classes import classes_query
+from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
+from kanon_sql.dp.node_choice import SCALE, candidates, scores
+from kanon_sql.dp.release_asked import AskedRelease
+from kanon_sql.dp.released import DPRelease, Drawn, script_of
+from kanon_sql.dp.sampling import copy_statement, draw_sample, sample_statement
+from kanon_sql.engine.sources import open_source
+from kanon_sql.errors import NoSolutionError, UsageError
+from kanon_sql.frequency import N, build_frequency
+from kanon_sql.identity import require_identity
+from kanon_sql.keys import draw_key
+from kanon_sql.lattice import Lattice
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.progress import Progress, silent
+from kanon_sql.publication import Publication
+from kanon_sql.recoding import FullDomain, by_name
+from kanon_sql.roles import Roles, resolve_columns
+from kanon_sql.verify import Expected
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from decimal import Decimal
+
+    from kanon_sql.destination import Destination
+    from kanon_sql.dp.release_asked import Number
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.resources import Resources
+    from kanon_sql.engine.sources import Source
+    from kanon_sql.frequency import FrequencySet
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.spec import Rule
+    from kanon_sql.lattice import Node
+    from kanon_sql.progress import Listener
+
+_IN_ORDER = 31  # bits of the seed of the order of rows
+
+
+def release(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    quasi_identifiers: Sequence[str],
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str],
+    epsilon: Number,
+    delta: Number | None = None,
+    k: int | None = None,
+    levels: Mapping[str, int] | None = None,
+    epsilon_search: Number | None = None,
+    budget: str | os.PathLike[str] | None = None,
+    resources: Resources | None = None,
+    progress: Listener | None = None,
+) -> DPRelease:
+    """Return a differentially private release of a table, in which a person has one row at most.
+
+    Args:
+        source: path of a DuckDB, CSV, Parquet or JSON file; a DuckDB connection; a pandas, polars or Arrow table.
+        table: the table in a database; may be left out where there is one only.
+        quasi_identifiers: the columns that are published; all others are left out.
+        hierarchies: for each of them a rule or a file, or a directory with files; none may depend on the data.
+        epsilon: all that may be spent.
+        delta: the least k is taken whose delta is at most this.
+        k: the smallest class; with ``delta`` it must keep that too. One of both must be given.
+        levels: the level of each column, chosen without a look at the data; chosen by a mechanism if not given.
+        epsilon_search: the part of epsilon that chooses levels; a tenth if not given.
+        budget: the file that keeps the budget of a table that is in no database.
+        resources: what may be taken of the machine; a connection has settings of its own.
+        progress: called as the work goes on.
+
+    Raises:
+        UsageError: a setting or a column is wrong, or a hierarchy depends on the data.
+        SourceError: the source or a hierarchy cannot be read.
+        BudgetError: the budget of the table has not enough left.
+        NoSolutionError: nothing is left to be published; what it cost is spent.
+    """
+    policy = make_policy(None, quasi_identifiers=quasi_identifiers, hierarchies=hierarchies)
+    asked = AskedRelease.of(policy, epsilon, delta=delta, k=k, levels=levels, epsilon_search=epsilon_search)
+    opened = open_source(source, table, resources=resources)
+    try:
+        return make_dp_release(opened, asked, None if budget is None else Path(budget), progress or silent)
+    except BaseException:
+        opened.engine.close()
+        raise
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is known of a release before a row of the table is read.
+
+    Attributes:
+        columns: what is published, in the order in which it was named.
+        rules: of each of them.
+        values: by name, how a value is copied from the source.
+        empty: a copy of no row, which shows the types.
+        trees: the hierarchies of that copy, which show the heights.
+        node: the levels; None where a mechanism chooses them.
+    """
+
+    source: Source
+    columns: tuple[Column, ...]
+    rules: Mapping[str, Rule]
+    values: Mapping[str, exp.Expr]
+    empty: exp.Table
+    trees: tuple[Hierarchy, ...]
+    node: Node | None
+
+    @property
+    def lattice(self) -> Lattice:
+        """The levels that there are."""
+        return Lattice(tuple(tree.height for tree in self.trees))
+
+    def forget_copy(self) -> None:
+        """Drop what was made for no row."""
+        for made in (self.empty, *(tree.relation for tree in self.trees)):
+            self.source.engine.run(sql.drop(made), "drop what was made for no row")
+
+
+def make_dp_release(source: Source, asked: AskedRelease, budget: Path | None, progress: Listener) -> DPRelease:
+    """Return the release of an open source that is asked for."""
+    progress(Progress("Preparing hierarchies"))
+    shape = _shape_of(source, asked)
+    _require_no_transaction(source)
+    nodes = candidates(shape.lattice) if shape.node is None else []
+    shape.forget_copy()
+    _charge(source, budget, asked.parameters.epsilon + asked.epsilon_search, asked.parameters.delta)
+    node = shape.node
+    if node is None:
+        progress(Progress("Choosing levels"))
+        node = _chosen_node(shape, asked, nodes)
+    progress(Progress("Sampling"))
+    return _sampled_release(shape, asked, node)
+
+
+def dp_release_script(source: Source, asked: AskedRelease, destination: Destination) -> str:
+    """Return the script of a release at levels that were given; no row is read, and nothing is spent.
+
+    Raises:
+        UsageError: the levels are to be chosen, which takes the data.
+    """
+    if asked.levels is None:
+        raise UsageError("Which levels are chosen is known when it was paid for: give them (--levels) to see the SQL.")
+    shape = _shape_of(source, asked)
+    return script_of(_drawn(shape, asked, shape.node or (), shape.empty, shape.trees, Expected(0, 0)), destination)
+
+
+def _shape_of(source: Source, asked: AskedRelease) -> Shape:
+    """Return what is known of a release without a row: hierarchies are made for none, so that their heights are known.
+
+    Raises:
+        UsageError: a column or a level does not exist, or a hierarchy depends on the data.
+        HierarchyError: a file is no hierarchy, or a rule is for columns of another type.
+    """
+    if source.warehouse is not None:
+        raise UsageError(
+            f"{source.name} is in {source.warehouse.kind}, of which this version makes no differentially private "
+            "releases: export the columns that are to be published to a Parquet file, and release that."
+        )
+    policy = asked.policy
+    columns = resolve_columns(policy.columns.quasi_identifiers, source.columns, source.name)
+    if not columns:
+        raise UsageError("No column was named: say with --qi which columns the release has; all others are left out.")
+    require_identity(source.engine, source.relation, columns)
+    for column in resolve_columns(policy.hierarchies, source.columns, source.name):
+        if column not in columns:
+            raise UsageError(f"A hierarchy is given for column {column.name!r}, which the release does not have.")
+    rules = fixed_rules(source, columns, policy)
+    values = {column.name: copied_value(column, rules[column.name]) for column in columns}
+    empty = source.engine.temporary_name("kanon_sample")
+    create = copy_statement(empty, source.relation, values)
+    create.set("expression", create.expression.limit(0))
+    source.engine.run(create, "the columns that are published, without a row")
+    trees = make_fixed(source.engine, empty, _copied(source, empty, columns), rules)
+    node = _given_node(source, trees, asked.levels)
+    return Shape(source, tuple(columns), rules, values, empty, trees, node)
+
+
+def _given_node(source: Source, trees: Sequence[Hierarchy], levels: Mapping[str, int] | None) -> Node | None:
+    """Return levels by the order of the columns.
+
+    Raises:
+        UsageError: a column has no level, or one that its hierarchy does not have.
+    """
+    if levels is None:
+        return None
+    named = {resolve_columns([name], source.columns, source.name)[0].name: level for name, level in levels.items()}
+    known = {tree.column.name: tree.height for tree in trees}
+    if others := [name for name in named if name not in known]:
+        raise UsageError(f"A level is given for column {others[0]!r}, which the release does not have.")
+    if missing := [name for name in known if name not in named]:
+        raise UsageError(f"No level is given for column {missing[0]!r}: give one for each column, or none at all.")
+    for name, level in named.items():
+        if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= known[name]:
+            raise UsageError(f"Column {name!r} has levels 0 to {known[name]}, not {level!r}.")
+    return tuple(named[name] for name in known)
+
+
+def _chosen_node(shape: Shape, asked: AskedRelease, nodes: Sequence[Node]) -> Node:
+    """Return levels that the exponential mechanism chooses on the whole table."""
+    engine = shape.source.engine
+    whole = engine.temporary_name("kanon_whole")
+    engine.run(copy_statement(whole, shape.source.relation, shape.values), "copy the columns that are published")
+    trees = make_fixed(engine, whole, _copied(shape.source, whole, shape.columns), shape.rules)
+    frequency = build_frequency(engine, whole, trees, None)
+    least = ceil(asked.parameters.k / asked.parameters.beta)
+    chosen = _choose(scores(frequency, shape.lattice, nodes, least), SCALE, asked.epsilon_search)
+    for made in (whole, frequency.relation, *(tree.relation for tree in trees)):
+        engine.run(sql.drop(made), "drop what levels were chosen by")
+    return nodes[chosen]
+
+
+def _sampled_release(shape: Shape, asked: AskedRelease, node: Node) -> DPRelease:
+    """Return the release of a sample at given levels.
+
+    Raises:
+        NoSolutionError: no class of the sample has k rows.
+    """
+    source, parameters = shape.source, asked.parameters
+    sample = source.engine.temporary_name("kanon_sample")
+    statement = sample_statement(sample, source.relation, shape.values, parameters.threshold)
+    draw_sample(source.engine, statement, draw_key())
+    trees = make_fixed(source.engine, sample, _copied(source, sample, shape.columns), shape.rules)
+    frequency = build_frequency(source.engine, sample, trees, None)
+    rows, classes, smallest, squares = _published(frequency, node, parameters.k)
+    if not rows:
+        raise NoSolutionError(
+            f"No class of the sample has {parameters.k:,} rows, and an empty table is no release. What it cost is "
+            "spent, since that nothing is left says something too. Publish fewer columns, or higher levels of them."
+        )
+    expected = Expected(rows, classes, True, frequency.rows, squares)  # noqa: FBT003 - as everywhere: exactly so many
+    drawn = _drawn(shape, asked, node, sample, trees, expected)
+    return DPRelease(parameters, by_name(trees, node), asked.epsilon_search, rows, classes, smallest, drawn)
+
+
+def _published(frequency: FrequencySet, node: Node, k: int) -> tuple[int, int, int, int]:
+    """Return the rows, the classes, the smallest class and the sum of squared class sizes of what is published."""
+    n = sql.column(N)
+    found = [
+        exp.Coalesce(this=aggregate, expressions=[sql.literal(0)])
+        for aggregate in (
+            exp.Sum(this=n),
+            sql.count_rows(),
+            exp.Min(this=n),
+            exp.Sum(this=exp.Mul(this=n, expression=n)),
+        )
+    ]
+    classes = classes_query(frequency.relation, frequency.masks(node), ()).subquery("classes")
+    large = exp.GTE(this=n.copy(), expression=sql.literal(k))
+    query = exp.select(*found).from_(classes).where(large)
+    rows, number, smallest, squared = frequency.engine.row(query, "what is published of the sample")
+    return int(rows), int(number), int(smallest), int(squared)
+
+
+def _drawn(
+    shape: Shape, asked: AskedRelease, node: Node, sample: exp.Table, trees: tuple[Hierarchy, ...], expected: Expected
+) -> Drawn:
+    source, copied = shape.source, tuple(tree.column for tree in trees)
+    in_order = [column.name for column in source.columns]
+    publication = Publication(
+        source=sample,
+        columns=tuple(sorted(copied, key=lambda column: in_order.index(column.name))),
+        roles=Roles(copied, (), (), (), ()),
+        hierarchies=trees,
+        recoding=FullDomain(node),
+        models=(KAnonymity(asked.parameters.k),),
+        seed=secrets.randbits(_IN_ORDER),
+        combinations=source.engine.temporary_name("kanon_combinations"),
+    )
+    statement = sample_statement(sample, source.relation, shape.values, asked.parameters.threshold)
+    return Drawn(source, publication, shape.rules, statement, expected)
+
+
+def _copied(source: Source, copy: exp.Table, columns: Sequence[Column]) -> list[Column]:
+    """Return columns as a copy has them."""
+    found = {column.name: column for column in source.engine.columns(copy)}
+    return [found[column.name] for column in columns]
+
+
+def _require_no_transaction(source: Source) -> None:
+    """Raise where what is charged could be taken back.
+
+    Raises:
+        UsageError: the connection has a transaction open.
+    """
+    if source.engine.in_transaction():
+        raise UsageError("The connection has a transaction open: commit it or roll it back, then release.")
+
+
+def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decimal) -> None:
+    """Take what a release costs from the budget of its table, before a row of it decides anything."""
+    from kanon_sql.dp.budget import closing, open_budgets
+    from kanon_sql.dp.spending import Charge
+
+    if kept_in is None:
+        source.make_writable()
+    with closing(open_budgets(source, kept_in)) as budgets:
+        budgets.charge(Charge("release", epsilon, delta))
+
+
+def _choose(found: Sequence[int], sensitivity: int, epsilon: Decimal) -> int:
+    """Return the place of one of the best scores; all change in the same direction when a row comes or goes."""
+    from kanon_sql.dp.mechanisms import choose
+
+    return int(choose(found, sensitivity, epsilon, monotone=True))

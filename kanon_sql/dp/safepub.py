@@ -1,0 +1,232 @@
+"""SafePub: how k, epsilon and delta go together (Bild, Kuhn & Prasser 2018, after Li, Qardaji & Su 2012).
+
+Rows are sampled with rate ``beta = 1 - e^-epsilon``, recoded by a scheme that does not depend on the data, and classes
+of fewer than k sampled rows are left out. What remains is (epsilon, delta)-differentially private, neighbours being
+tables that differ in one row:
+
+    gamma  = (e^epsilon - 1 + beta) / e^epsilon              which is 1 - e^(-2 epsilon)
+    n_m    = ceil(k / gamma - 1)
+    delta  = max over n >= n_m of P(Binomial(n, beta) > gamma * n)
+
+Why: one row changes one class, of n rows with it and n - 1 without. That j >= k of them are sampled is more than
+e^epsilon times as probable with the row exactly if j > gamma * n, and never in the other direction.
+
+The maximum over infinitely many n is found exactly. All n with the same ``t = floor(gamma * n) + 1`` ask for at least
+t of n rows, of which the probability grows with n: only the largest of them counts, ``n_t = ceil(t / gamma) - 1``, and
+``n_k = n_m``. Larger t stay below the bound of Chernoff, ``exp(-n KL(gamma || beta))``, which falls with n: where it is
+below the maximum so far, that is the maximum.
+
+No rounding makes delta smaller: beta is taken a little larger than it is, gamma a little smaller, sums are rounded up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from math import comb, factorial
+
+from kanon_sql.errors import UsageError
+
+LEAST_EPSILON, LARGEST_EPSILON = Decimal("0.000001"), Decimal(20)
+LARGEST_K = 10_000_000
+"""A class as large as this is none that anybody publishes."""
+SAMPLED_BITS = 64
+"""Bits of the number that decides about each row."""
+
+_EXACT = Context(prec=70, Emin=-999_999_999, Emax=999_999_999)
+_MARGIN = Fraction(1, 10**50)  # far above the error of numbers of 70 digits, far below what anybody can see
+_ROUNDED_UP = Decimal("1.000000000000000000000000000001")  # far above the errors of what is added up
+_ROUNDED_DOWN = Decimal("0.99999999999999999999")
+_NEGLIGIBLE = Decimal("1e-35")  # of a sum: terms below it are replaced by a bound of all of them
+_SHOWN_DIGITS = 6
+_KEPT_PLACES = 20  # of a delta, in the budget of a table
+_LEAST_DELTA = Decimal(1).scaleb(-_KEPT_PLACES)
+_PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628621")
+_COUNTED_OUT = 2_000  # rows up to which binomial coefficients and factorials are whole numbers
+_BERNOULLI = (
+    *(Fraction(1, 6), Fraction(-1, 30), Fraction(1, 42), Fraction(-1, 30), Fraction(5, 66)),
+    *(Fraction(-691, 2730), Fraction(7, 6), Fraction(-3617, 510)),
+)
+
+
+@dataclass(frozen=True)
+class SafePubParameters:
+    """What a release promises, and what it takes.
+
+    Attributes:
+        epsilon: spent by sampling and suppressing.
+        k: the smallest class that is published.
+        delta: spent by them: what was computed for k, rounded up.
+        beta: the rate of the sample.
+        gamma: the share of sampled rows of a class from which its size says too much.
+    """
+
+    epsilon: Decimal
+    k: int
+    delta: Decimal
+    beta: Decimal
+    gamma: Decimal
+
+    @property
+    def threshold(self) -> int:
+        """A row is sampled if its number of 64 bits is below this: the rate is this over 2^64, never above beta.
+
+        A smaller rate is no worse: to sample with rate r * beta is to sample with rate r first, and then with beta. The
+        first sample has the row in question, or has it not; in the first case what follows keeps (epsilon, delta), in
+        the second both tables are the same. So any mixture of both keeps (epsilon, delta) too.
+        """
+        return int((_beta(self.epsilon) - _MARGIN) * 2**SAMPLED_BITS)
+
+
+def parameters_of(epsilon: Decimal, k: int) -> SafePubParameters:
+    """Return the parameters of a release of classes of at least k rows.
+
+    Raises:
+        UsageError: epsilon or k cannot be.
+    """
+    require_epsilon(epsilon)
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LARGEST_K:
+        raise UsageError(f"k must be a whole number from 1 to {LARGEST_K:,}, not {k!r}.")
+    beta, gamma = _beta(epsilon), _gamma(epsilon)
+    return SafePubParameters(epsilon, k, delta_of(k, epsilon), _shown(beta), _shown(gamma))
+
+
+def delta_of(k: int, epsilon: Decimal) -> Decimal:
+    """Return the least delta that the theorem proves for classes of at least k rows, rounded up to 6 digits."""
+    delta = most_above(k, _beta(epsilon) + _MARGIN, _gamma(epsilon) - _MARGIN)
+    shown = Context(prec=_SHOWN_DIGITS, rounding=ROUND_CEILING).plus(min(delta, Decimal(1)))
+    return shown if shown.adjusted() - _SHOWN_DIGITS > -_KEPT_PLACES else shown.quantize(_LEAST_DELTA, ROUND_CEILING)
+
+
+def k_for(epsilon: Decimal, delta: Decimal) -> int:
+    """Return the least k whose delta is at most what was asked: delta only falls as k rises.
+
+    Raises:
+        UsageError: epsilon or delta cannot be, or k would be larger than any class.
+    """
+    require_epsilon(epsilon)
+    require_delta(delta)
+    high = 1
+    while delta_of(high, epsilon) > delta:
+        if high == LARGEST_K:
+            raise UsageError(
+                f"For epsilon {epsilon:f} and delta {delta:f}, classes would need more than {LARGEST_K:,} rows: ask "
+                "for a smaller epsilon, of which fewer rows are sampled, or a larger delta."
+            )
+        high = min(2 * high, LARGEST_K)
+    low = high // 2 + 1 if high > 1 else 1
+    while low < high:
+        middle = (low + high) // 2
+        if delta_of(middle, epsilon) <= delta:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def most_above(k: int, beta: Fraction, gamma: Fraction) -> Decimal:
+    """Return the maximum over n >= ceil(k / gamma - 1) of P(Binomial(n, beta) > gamma * n), rounded up.
+
+    Args:
+        k: the smallest class, at least 1.
+        beta: the rate, above 0.
+        gamma: above beta and below 1. Both are taken for exact, also where gamma * n is a whole number.
+    """
+    with localcontext(_EXACT):
+        falls = _divergence(gamma, beta)
+        most, least_sampled = Decimal(0), k
+        while True:
+            most = max(most, tail(_ceiling(least_sampled / gamma) - 1, least_sampled, beta))
+            least_sampled += 1
+            fewest = _decimal(least_sampled / gamma - 1)  # rows at which so many are asked for, or more
+            if (-falls * fewest).exp() * _ROUNDED_UP <= most:
+                return most
+
+
+def tail(rows: int, least: int, rate: Fraction) -> Decimal:
+    """Return P(Binomial(rows, rate) >= least), rounded up by less than one part in 10^29; least is above the mean."""
+    if least > rows:
+        return Decimal(0)
+    with localcontext(_EXACT):
+        odds = _decimal(rate / (1 - rate))
+        others = rows - least
+        log_first = _log_choices(rows, least) + least * _decimal(rate).ln() + others * _decimal(1 - rate).ln()
+        # Relative to the first term, each is the one before times a ratio that falls.
+        term = total = Decimal(1)
+        for sampled in range(least, rows):
+            ratio = Decimal(rows - sampled) / (sampled + 1) * odds
+            if ratio < 1 and term * ratio <= total * (1 - ratio) * _NEGLIGIBLE:
+                total += term * ratio / (1 - ratio)  # more than all that are left: a geometric series
+                break
+            term *= ratio
+            total += term
+        return log_first.exp() * total * _ROUNDED_UP
+
+
+def require_epsilon(epsilon: Decimal) -> None:
+    """Raise unless a release can have this epsilon.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not epsilon.is_finite() or not LEAST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise UsageError(
+            f"The epsilon of a release is a number from {LEAST_EPSILON:f} to {LARGEST_EPSILON:f}, not {epsilon}."
+        )
+
+
+def require_delta(delta: Decimal) -> None:
+    """Raise unless a delta says something.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if not delta.is_finite() or not 0 < delta < 1:
+        raise UsageError(f"Delta is a probability above 0 and below 1, such as 0.000001, not {delta}.")
+
+
+def _beta(epsilon: Decimal) -> Fraction:
+    return 1 - Fraction(_EXACT.exp(-epsilon))
+
+
+def _gamma(epsilon: Decimal) -> Fraction:
+    return 1 - Fraction(_EXACT.exp(-2 * epsilon))
+
+
+def _divergence(gamma: Fraction, beta: Fraction) -> Decimal:
+    """Return KL(gamma || beta), rounded down; in the context of exact numbers, as all that follows."""
+    pairs = ((gamma, beta), (1 - gamma, 1 - beta))
+    return sum((_decimal(one) * _decimal(one / other).ln() for one, other in pairs), Decimal(0)) * _ROUNDED_DOWN
+
+
+def _log_choices(rows: int, taken: int) -> Decimal:
+    if rows <= _COUNTED_OUT:
+        return Decimal(comb(rows, taken)).ln()
+    return _log_factorial(rows) - _log_factorial(taken) - _log_factorial(rows - taken)
+
+
+@cache
+def _log_factorial(number: int) -> Decimal:
+    """Return ln(number!); by Stirling's series where it errs by less than 10^-50: its first term that is left out."""
+    with localcontext(_EXACT):
+        if number <= _COUNTED_OUT:
+            return Decimal(factorial(number)).ln()
+        n, half = Decimal(number), Decimal("0.5")
+        total = (n + half) * n.ln() - n + half * (2 * _PI).ln()
+        for place, bernoulli in enumerate(_BERNOULLI, start=1):
+            total += _decimal(bernoulli / (2 * place * (2 * place - 1) * number ** (2 * place - 1)))
+        return total
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return _EXACT.divide(number.numerator, number.denominator)
+
+
+def _shown(number: Fraction) -> Decimal:
+    return Context(prec=12).divide(number.numerator, number.denominator)
+
+
+def _ceiling(number: Fraction) -> int:
+    return -(-number.numerator // number.denominator)
