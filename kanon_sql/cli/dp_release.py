@@ -26,8 +26,8 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.destination import Destination
-from kanon_sql.dp.release import ASSUMPTIONS, require_destination
 from kanon_sql.dp.release_asked import AskedRelease
+from kanon_sql.dp.released import ASSUMPTIONS, require_destination
 from kanon_sql.dp.releaser import dp_release_script, make_dp_release
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
