@@ -29,7 +29,7 @@ from kanon_sql.dp.node_choice import MOST_NODES, SCALE, candidates, scores, weig
 from kanon_sql.dp.safepub import k_for, parameters_of
 from kanon_sql.dp.sampling import copy_statement, draw_sample, sample_statement
 from kanon_sql.engine.sources import open_source
-from kanon_sql.errors import KanonError, NoSolutionError, UsageError
+from kanon_sql.errors import HierarchyError, KanonError, NoSolutionError, UsageError
 from kanon_sql.frequency import build_frequency
 from kanon_sql.keys import padded
 from kanon_sql.lattice import Lattice
@@ -59,6 +59,7 @@ def charged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Decimal, Decimal]]:
     monkeypatch.setattr(releaser, "_charge", lambda _source, _kept, epsilon, delta: found.append((epsilon, delta)))
     monkeypatch.setattr(releaser, "draw_key", lambda: padded(KEY, drawn=True))
     monkeypatch.setattr(releaser, "_choose", lambda found, _sensitivity, _epsilon: found.index(max(found)))
+    monkeypatch.setattr(releaser, "_require_mechanisms", lambda: None)
     return found
 
 
@@ -297,12 +298,27 @@ def test_what_costs_too_much_is_not_sampled(database: Path, monkeypatch: pytest.
         raise KanonError("too much")
 
     monkeypatch.setattr(releaser, "_charge", refuse)
+    monkeypatch.setattr(releaser, "_require_mechanisms", lambda: ran.append("OpenDP"))
     for levels in ({"age": 0}, None):
         with pytest.raises(KanonError, match="too much"):
             releaser.release(
                 database, quasi_identifiers=["age"], hierarchies={"age": "flat"}, epsilon=1, k=5, levels=levels
             )
-    assert ran == []
+    assert ran == ["OpenDP"]  # whether it is there is asked before, and only where levels are to be chosen
+
+
+@pytest.mark.usefixtures("charged")
+def test_a_failure_after_it_was_paid_for_says_no_counts(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise HierarchyError("17 values of 1,997 rows")
+
+    monkeypatch.setattr(releaser, "build_frequency", fail)
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "hierarchies": {"age": "flat"}, "epsilon": 1, "k": 5}
+    for levels in ({"age": 0}, None):
+        with pytest.raises(HierarchyError, match="is not said") as raised:
+            releaser.release(database, **asked, levels=levels)
+        assert "17" not in str(raised.value)
+        assert raised.value.__suppress_context__
 
 
 # What is chosen
@@ -513,6 +529,46 @@ def test_against_plain_python(charged: list[Any], name: str, values: list[str | 
         except NoSolutionError:
             found = Counter()
     assert found == expected
+
+
+# With the real mechanism, and a real budget
+
+
+def test_levels_are_chosen_by_opendp(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At epsilon 5 the score of the best is 20 times the scale of the noise above those that publish nothing."""
+    pytest.importorskip("opendp")
+    pytest.importorskip("kanon_sql.dp.mechanisms")
+    monkeypatch.setattr(releaser, "_charge", lambda *_: None)
+    with releaser.release(
+        database, quasi_identifiers=["age", "sex"], hierarchies={"age": "intervals:10,20", "sex": "flat"}, epsilon=1, k=30,
+        epsilon_search="0.5",
+    ) as release:  # fmt: skip
+        assert release.classes > 1
+        assert (release.epsilon, release.parameters.epsilon) == (Decimal(1), Decimal("0.5"))
+
+
+def test_a_release_is_paid_for(database: Path, kanon: Callable[..., Ended]) -> None:
+    """Of a budget of epsilon 1 one release is made, and no second one; what it cost is written beside the table."""
+    budgets = pytest.importorskip("kanon_sql.dp.budget")
+    command = ("dp", "release", database, "people", *ASKED, *LEVELS, "-k", 74, "--out", "r.csv", "--replace")
+    ended = kanon(*command)
+    assert ended.code == 1
+    assert "no budget" in ended.err
+    source = open_source(database, writable=True)
+    budgets.open_budgets(source, None).set(Decimal("1.5"), Decimal("0.00001"))
+    source.engine.close()
+    assert kanon(*command).code == 0
+    assert kanon(*command).code == 1
+    source = open_source(database, "people", writable=True)
+    (spent,) = budgets.open_budgets(source, None).read().spent
+    source.engine.close()
+    assert (spent.charge.epsilon, spent.charge.delta) == (1, parameters_of(Decimal(1), 74).delta)
+    file = database.parent / "people.parquet"
+    with duckdb.connect(str(database)) as connection:
+        connection.execute(f"COPY people TO '{file}'")
+    keeper = database.parent / "budgets.duckdb"
+    ended = kanon("dp", "release", file, *ASKED, *LEVELS, "-k", 74, "--out", "r.csv", "--replace", "--budget", keeper)
+    assert ended.code == 1, ended.err
 
 
 # What is asked

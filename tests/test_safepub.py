@@ -166,7 +166,7 @@ def test_a_class_with_one_row_more_or_less(epsilon: Decimal, k: int, rows: int) 
 
 
 def test_that_test_would_see_a_smaller_delta_or_a_larger_rate() -> None:
-    """The bound is not far from the truth: at k = 2 and epsilon = 1/2 a third of delta is too little."""
+    """For small k the bound is near the truth: at k = 2 and epsilon = 1/2 a third of delta is too little."""
     parameters = parameters_of(Decimal("0.5"), 2)
     rate = Fraction(parameters.threshold, 2**64)
     two = {0: 1 - rate**2, 2: rate**2}

@@ -30,7 +30,7 @@ from kanon_sql.dp.release_asked import AskedRelease
 from kanon_sql.dp.released import DPRelease, Drawn, script_of
 from kanon_sql.dp.sampling import copy_statement, draw_sample, sample_statement
 from kanon_sql.engine.sources import open_source
-from kanon_sql.errors import NoSolutionError, UsageError
+from kanon_sql.errors import ComputationError, HierarchyError, NoSolutionError, UsageError
 from kanon_sql.frequency import N, build_frequency
 from kanon_sql.identity import require_identity
 from kanon_sql.keys import draw_key
@@ -145,15 +145,24 @@ def make_dp_release(source: Source, asked: AskedRelease, budget: Path | None, pr
     progress(Progress("Preparing hierarchies"))
     shape = _shape_of(source, asked)
     _require_no_transaction(source)
-    nodes = candidates(shape.lattice) if shape.node is None else []
+    nodes: list[Node] = []
+    if shape.node is None:
+        nodes = candidates(shape.lattice)
+        _require_mechanisms()
     shape.forget_copy()
     _charge(source, budget, asked.parameters.epsilon + asked.epsilon_search, asked.parameters.delta)
-    node = shape.node
-    if node is None:
-        progress(Progress("Choosing levels"))
-        node = _chosen_node(shape, asked, nodes)
-    progress(Progress("Sampling"))
-    return _sampled_release(shape, asked, node)
+    try:
+        node = shape.node
+        if node is None:
+            progress(Progress("Choosing levels"))
+            node = _chosen_node(shape, asked, nodes)
+        progress(Progress("Sampling"))
+        return _sampled_release(shape, asked, node)
+    except (HierarchyError, ComputationError):  # not to be expected of rules that have a label for every value
+        raise HierarchyError(
+            "A hierarchy has no place for some values. Which ones, and how many, is not said, since it is exact; what "
+            "this cost is spent. Please report it, with the rules and the types of the columns."
+        ) from None
 
 
 def dp_release_script(source: Source, asked: AskedRelease, destination: Destination) -> str:
@@ -319,6 +328,17 @@ def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decim
         source.make_writable()
     with closing(open_budgets(source, kept_in)) as budgets:
         budgets.charge(Charge("release", epsilon, delta))
+
+
+def _require_mechanisms() -> None:
+    """Raise where levels cannot be chosen for want of OpenDP: before that is paid for.
+
+    Raises:
+        SourceError: it is not installed.
+    """
+    from kanon_sql.dp.mechanisms import opendp
+
+    opendp()
 
 
 def _choose(found: Sequence[int], sensitivity: int, epsilon: Decimal) -> int:
