@@ -1,4 +1,4 @@
-"""The reference of the library: all names of ``kanon_sql`` and ``kanon_sql.dp``, which mkdocstrings fills in."""
+"""The reference of the library: each name of ``kanon_sql`` and ``kanon_sql.dp``, which mkdocstrings fills in."""
 
 from __future__ import annotations
 
