@@ -540,8 +540,8 @@ def test_levels_are_chosen_by_opendp(database: Path, monkeypatch: pytest.MonkeyP
     pytest.importorskip("kanon_sql.dp.mechanisms")
     monkeypatch.setattr(releaser, "_charge", lambda *_: None)
     with releaser.release(
-        database, quasi_identifiers=["age", "sex"], hierarchies={"age": "intervals:10,20", "sex": "flat"}, epsilon=1, k=30,
-        epsilon_search="0.5",
+        database, quasi_identifiers=["age", "sex"], hierarchies={"age": "intervals:10,20", "sex": "flat"},
+        epsilon=1, k=30, epsilon_search="0.5",
     ) as release:  # fmt: skip
         assert release.classes > 1
         assert (release.epsilon, release.parameters.epsilon) == (Decimal(1), Decimal("0.5"))

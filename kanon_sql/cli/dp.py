@@ -182,7 +182,7 @@ def budget_command(
         asked = None if epsilon is None else (epsilon, delta or "0")
         print_sql(budget_sql(source, table, limits=asked, budget=budget, dialect=dialect))
         return
-    limits = None if epsilon is None else (epsilon_of(epsilon), delta_of(delta or 0))
+    limits = None if epsilon is None else (epsilon_of(epsilon), None if delta is None else delta_of(delta))
     opened = open_asked(source, table, budget)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kanon_sql.dp.questions.base import Question
 
 _PRICE, _WHO, _SHOWN = "What it costs", "Which rows, and who is protected", "How it is shown"
-_OTHER = "(any other)"
+_OTHER, _NOTHING = "(any other)", "(no value)"
 
 EpsilonOption = Annotated[
     str | None,
@@ -180,19 +180,21 @@ def print_answer(answer: Answer) -> None:
     pairs = []
     if single:
         (only,) = answer.figures
-        pairs.append(("answer", _key(only) if only.value is None else shown(only.value)))
+        error = answer.expected_error
+        pairs.append(("answer", _key(only) if only.value is None else shown(only.value, error)))
         if only.low is not None:
-            pairs.append(("interval", f"{shown(only.low)} to {shown(only.high)} (95 %)"))
+            pairs.append(("interval", f"{shown(only.low, error)} to {shown(only.high, error)} (95 %)"))
     else:
         rows = [(_key(each), shown(each.value), shown(each.low), shown(each.high)) for each in answer.figures]
         print_table(["key", "rows", "from (95 %)", "to"], rows)
-    scale = shown(answer.scale if isinstance(answer.scale, int | Decimal) else float(answer.scale), 3)
-    pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {scale}")]
+    pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {shown(answer.scale)}")]
     pairs.append(("cost", _price(answer.epsilon, answer.delta)))
     if answer.budget is not None:
         epsilon, delta = answer.budget.composed
-        of = _price(answer.budget.epsilon, answer.budget.delta)
-        pairs.append(("budget", f"{_price(epsilon, delta)} spent of {of}"))
+        spent = f"epsilon {epsilon.normalize():f} of {answer.budget.epsilon.normalize():f} spent"
+        if answer.budget.delta:
+            spent += f", delta {delta.normalize():.3g} of {answer.budget.delta.normalize():.3g}"
+        pairs.append(("budget", spent))
     pairs += [("assumes" if not number else "", text) for number, text in enumerate(answer.assumes)]
     print_pairs(pairs)
 
@@ -202,4 +204,6 @@ def _price(epsilon: Decimal, delta: Decimal) -> str:
 
 
 def _key(figure: Figure) -> str:
-    return _OTHER if figure.key is None else visible(figure.key)
+    if figure.key is None:
+        return _OTHER if figure.other else _NOTHING
+    return visible(figure.key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ CONFIDENCE = 0.95
 """How probable it is that the exact answer lies in the interval of one."""
 
 Number = int | Decimal
+_MOST_PLACES = 20
 
 
 @dataclass(frozen=True)
@@ -21,18 +23,22 @@ class Figure:
 
     Attributes:
         value: with its noise; for a question about keys that asks for one of them, None.
-        key: what it is of; None for all rows, or for those of no key.
-        low, high: the interval that has the exact number with a probability of 95 %; None where there is none.
+        key: what it is of; None for all rows, and for those without a value.
+        low: of the interval that has the exact number with a probability of 95 %; None where there is none.
+        high: of the same interval.
+        other: whether it is of the rows of all keys that were not told apart.
     """
 
     value: Number | None
     key: str | None = None
     low: Number | None = None
     high: Number | None = None
+    other: bool = False
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {"key": self.key, "answer": plain(self.value), "interval": [plain(self.low), plain(self.high)]}
+        interval = [plain(self.low), plain(self.high)]
+        return {"key": self.key, "other": self.other, "answer": plain(self.value), "interval": interval}
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class Answer:
         scale: of the noise, in what the answer counts.
         expected_error: by how much a figure is off in the mean; None where that depends on the table.
         accuracy: how far off it may be, in words.
-        epsilon, delta: what it cost.
+        epsilon: what it cost.
+        delta: what it cost.
         assumes: what that rests on.
         budget: of the table, after it.
         text: the SQL that found the exact numbers.
@@ -124,10 +131,17 @@ def plain(value: Number | None) -> int | float | None:
     return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
 
 
-def shown(value: Number | float | None, digits: int = 6) -> str:
-    """Return a number for people: whole ones as they are, others with so many digits that count."""
+def shown(value: Number | float | None, error: Number | float | None = None) -> str:
+    """Return a number for people: whole ones as they are, others to two digits of their error, or three of their own.
+
+    Args:
+        value: the number; nothing for None.
+        error: how far it is off.
+    """
     if value is None:
         return ""
     if isinstance(value, int) or (isinstance(value, Decimal) and value == value.to_integral_value()):
         return f"{int(value):,}"
-    return f"{float(value):,.{digits}g}"
+    size, digits = (abs(float(value)), 2) if not error else (float(error), 1)
+    places = digits - math.floor(math.log10(size)) if size else 0
+    return f"{value:,.{min(max(places, 0), _MOST_PLACES)}f}"

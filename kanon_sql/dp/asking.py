@@ -92,7 +92,7 @@ def set_budget(
     table: str | None = None,
     *,
     epsilon: Decimal | float | str,
-    delta: Decimal | float | str = 0,
+    delta: Decimal | float | str | None = None,
     budget: str | os.PathLike[str] | None = None,
 ) -> Budget:
     """Set what all answers about a table may cost together; what was spent stays spent.
@@ -101,14 +101,14 @@ def set_budget(
         source: as for ``ask``.
         table: the table in a database.
         epsilon: what all answers may cost.
-        delta: with which probability the bound may fail, for all answers together.
+        delta: with which probability the bound may fail, for all answers together; if not given, what it was, or 0.
         budget: as for ``ask``.
 
     Raises:
         UsageError: they are no limits, or no budget can be kept.
         SourceError: it cannot be written.
     """
-    limits = epsilon_of(epsilon), delta_of(delta)
+    limits = epsilon_of(epsilon), None if delta is None else delta_of(delta)
     opened = open_asked(source, table, budget)
     with opened.engine:
         return set_in(opened, limits, None if budget is None else Path(budget))
@@ -161,7 +161,7 @@ def budget_sql(
             return script(budget_statements(budgets.key, exact, is_set=budgets.read() is not None), dialect)
 
 
-def set_in(opened: Source, limits: tuple[Decimal, Decimal], kept_in: Path | None) -> Budget:
+def set_in(opened: Source, limits: tuple[Decimal, Decimal | None], kept_in: Path | None) -> Budget:
     """Set the budget of an open table (see ``set_budget``)."""
     with closing(open_budgets(opened, kept_in, make=True)) as budgets:
         return budgets.set(*limits)

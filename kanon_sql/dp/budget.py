@@ -48,7 +48,8 @@ class Budget:
 
     Attributes:
         table: as messages call it.
-        epsilon, delta: what may be spent in all.
+        epsilon: what may be spent in all.
+        delta: with which probability the bounds of all answers may fail together.
         spent: the charges, in their order.
     """
 
@@ -132,15 +133,21 @@ class Budgets:
                 "yours."
             ) from None
 
-    def set(self, epsilon: Decimal, delta: Decimal) -> Budget:
+    def set(self, epsilon: Decimal, delta: Decimal | None) -> Budget:
         """Set what may be spent on the table; return the budget. What was spent stays spent.
+
+        Args:
+            epsilon: all that may be spent.
+            delta: the same; None for what it was, 0 at first.
 
         Raises:
             SourceError: it cannot be written.
         """
 
         def write() -> None:
-            for statement in budget_statements(self.key, (epsilon, delta), is_set=self.read() is not None):
+            before = self.read()
+            limits = epsilon, (ZERO if before is None else before.delta) if delta is None else delta
+            for statement in budget_statements(self.key, limits, is_set=before is not None):
                 self.keeper.run(statement, "set the budget")
 
         self._written(write)
@@ -192,12 +199,13 @@ class Budgets:
 
     def _too_much(self, budget: Budget, charge: Charge) -> str:
         epsilon, delta = budget.composed
-        of_delta = f" and delta {delta:f} of {budget.delta:f}" if charge.delta or budget.delta else ""
-        costs = f"epsilon {charge.epsilon:f}" + (f" and delta {charge.delta:f}" if charge.delta else "")
+        costs = f"epsilon {_plain(charge.epsilon)}" + (f" and delta {_plain(charge.delta)}" if charge.delta else "")
+        spent = f"epsilon {_plain(epsilon)} of {_plain(budget.epsilon)}"
+        if charge.delta or budget.delta:
+            spent += f" and delta {_plain(delta)} of {_plain(budget.delta)}"
         return (
-            f"This answer costs {costs}, and {self.table} has spent epsilon {epsilon.normalize():f} of "
-            f"{budget.epsilon.normalize():f}{of_delta}: it is not given. Ask for less, or let the owner of the table "
-            f"decide on more ({self.command} --epsilon ...)."
+            f"This answer costs {costs}, and {self.table} has spent {spent}: it is not given. Ask for less, or let the "
+            f"owner of the table decide on more ({self.command} --epsilon ...)."
         )
 
     def _written(self, write: Callable[[], None]) -> None:
@@ -350,3 +358,7 @@ def _spent_of(row: tuple[object, ...]) -> Spent:
     if not isinstance(at, datetime):
         at = datetime.fromisoformat(str(at))
     return Spent(int(str(number)), at, Charge(str(question), Decimal(str(epsilon)), Decimal(str(delta)), group))
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"

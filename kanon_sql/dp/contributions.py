@@ -71,7 +71,7 @@ def bounds_of(bounds: tuple[Decimal, Decimal], column: Column, step: Decimal | N
     """
     low, high = bounds
     if column.family not in {"integer", "decimal", "float"}:
-        raise UsageError(f"Column {column.name} has no numbers, which this question is about.")
+        raise UsageError(f"Column {column.name!r} has no numbers, which this question is about.")
     if step is None:
         exponent = math.floor((max(abs(low), abs(high)) or Decimal(1)).log10()) + 1 - _STEPS
         step = Decimal(1) if column.family == "integer" else Decimal(10) ** exponent

@@ -59,9 +59,9 @@ class Question(ABC):
         if self.delta and self.noise != "gaussian" and not self.needs_delta:
             raise UsageError(f"Delta is for Gaussian noise, and for keys that nobody gave: {self.words} needs none.")
         if self.max_rows < 1:
-            raise UsageError(f"max_rows is a number of rows from 1 on, not {self.max_rows}.")
+            raise UsageError(f"The rows of a person that count (--max-rows) are 1 or more, not {self.max_rows}.")
         if self.max_rows > 1 and self.entity is None:
-            raise UsageError("max_rows is how many rows of a person count: say with --entity who that is.")
+            raise UsageError("--max-rows is how many rows of a person count: say with --entity who that is.")
 
     @property
     def price(self) -> tuple[Decimal, Decimal]:
@@ -110,8 +110,8 @@ class Question(ABC):
         """Return what the promise rests on."""
         if asked.person is None:
             return ("Neighbouring tables differ in one row: each person has one. If not, name the person (--entity).",)
-        rows = "1 row" if asked.most_rows == 1 else f"{asked.most_rows} rows"
-        person = f"all rows of one {asked.person.name}, of which at most {rows} count"
+        rows = "1 counts" if asked.most_rows == 1 else f"{asked.most_rows} count"
+        person = f"all rows of one {asked.person.name}, of which at most {rows}"
         return (f"Neighbouring tables differ in one person: {person}.",)
 
 

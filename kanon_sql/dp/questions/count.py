@@ -51,7 +51,7 @@ class Count(Question):
             mechanism=law.name,
             scale=law.scale,
             expected_error=law.expected_error,
-            accuracy=f"off by {shown(law.expected_error, 3)} in the mean, by at most {bound:,} in 95 of 100 answers",
+            accuracy=f"off by {shown(law.expected_error)} on average, by at most {bound:,} in 95 of 100 answers",
             epsilon=self.price[0],
             delta=self.price[1],
             assumes=self.assumes(asked),

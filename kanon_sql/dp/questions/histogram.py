@@ -73,13 +73,16 @@ class Histogram(KeyedQuestion):
         return Answer(
             question=self.words,
             table=asked.name,
-            figures=tuple(Figure(n, key, n - bound, n + bound) for key, n in zip(keys, noisy, strict=True)),
+            figures=tuple(
+                Figure(n, key, n - bound, n + bound, other=self.has_keys and key is None)
+                for key, n in zip(keys, noisy, strict=True)
+            ),
             keyed=True,
             mechanism=law.name + (" above a threshold" if why else ""),
             scale=law.scale,
             expected_error=law.expected_error,
-            accuracy=f"each off by {shown(law.expected_error, 3)} in the mean, by at most {bound:,} in 95 of 100 "
-            f"answers{why}",
+            accuracy=f"each is off by {shown(law.expected_error)} on average, by at most {bound:,} in 95 of 100 "
+            f"cases{why}",
             epsilon=self.price[0],
             delta=self.price[1],
             assumes=self.assumes(asked),

@@ -66,7 +66,7 @@ class Mean(BoundedQuestion):
             mechanism=law.name,
             scale=bounds.value(law.scale),
             expected_error=error,
-            accuracy=f"off by about {shown(error, 3)} in the mean; 95 of 100 such intervals have the exact mean of the "
+            accuracy=f"off by about {shown(error)} on average; 95 of 100 such intervals have the exact mean of the "
             "values within the bounds",
             epsilon=self.price[0],
             delta=self.price[1],

@@ -55,7 +55,7 @@ class Sum(BoundedQuestion):
             mechanism=law.name,
             scale=bounds.value(law.scale),
             expected_error=error,
-            accuracy=f"off by {shown(error, 3)} in the mean, by at most {shown(most, 3)} in 95 of 100 answers, and by "
+            accuracy=f"off by {shown(error)} on average, by at most {shown(most)} in 95 of 100 answers, and by "
             "what the bounds cut off",
             epsilon=self.price[0],
             delta=self.price[1],
