@@ -179,7 +179,7 @@ def budget_command(
     if epsilon is None and delta is not None:
         raise UsageError("A budget has an epsilon: --epsilon 1 --delta 1e-6")
     if sql:
-        asked = None if epsilon is None else (epsilon, delta or "0")
+        asked = None if epsilon is None else (epsilon, delta)
         print_sql(budget_sql(source, table, limits=asked, budget=budget, dialect=dialect))
         return
     limits = None if epsilon is None else (epsilon_of(epsilon), None if delta is None else delta_of(delta))

@@ -140,7 +140,7 @@ def budget_sql(
     source: Any,  # noqa: ANN401 - as for open_source
     table: str | None = None,
     *,
-    limits: tuple[Decimal | float | str, Decimal | float | str] | None = None,
+    limits: tuple[Decimal | float | str, Decimal | float | str | None] | None = None,
     budget: str | os.PathLike[str] | None = None,
     dialect: str = "duckdb",
 ) -> str:
@@ -150,15 +150,13 @@ def budget_sql(
         source: as for ``ask``.
         table: the table in a database.
         budget: as for ``ask``.
-        limits: epsilon and delta.
+        limits: epsilon and delta; without delta, it stays what it is.
         dialect: of the SQL.
     """
-    exact = None if limits is None else (epsilon_of(limits[0]), delta_of(limits[1]))
+    exact = None if limits is None else (epsilon_of(limits[0]), None if limits[1] is None else delta_of(limits[1]))
     opened = open_source(source, table)
-    with opened.engine:
-        require_table(opened)
-        with closing(open_budgets(opened, None if budget is None else Path(budget))) as budgets:
-            return script(budget_statements(budgets.key, exact, is_set=budgets.read() is not None), dialect)
+    with opened.engine, closing(open_budgets(opened, None if budget is None else Path(budget))) as budgets:
+        return script(budget_statements(budgets.key, exact, budgets.read()), dialect)
 
 
 def set_in(opened: Source, limits: tuple[Decimal, Decimal | None], kept_in: Path | None) -> Budget:

@@ -145,9 +145,7 @@ class Budgets:
         """
 
         def write() -> None:
-            before = self.read()
-            limits = epsilon, (ZERO if before is None else before.delta) if delta is None else delta
-            for statement in budget_statements(self.key, limits, is_set=before is not None):
+            for statement in budget_statements(self.key, (epsilon, delta), self.read()):
                 self.keeper.run(statement, "set the budget")
 
         self._written(write)
@@ -283,17 +281,25 @@ def require_table(source: Source) -> None:
 
 
 def budget_statements(
-    key: tuple[str, str, str], limits: tuple[Decimal, Decimal] | None, *, is_set: bool
+    key: tuple[str, str, str], limits: tuple[Decimal, Decimal | None] | None, before: Budget | None
 ) -> list[exp.Expr]:
-    """Return the statements that set the budget of a table, or without limits, those that read it."""
+    """Return the statements that set the budget of a table, or without limits, those that read it.
+
+    Args:
+        key: the place, the schema and the name of the table.
+        limits: epsilon, and delta if it is not to stay what it is.
+        before: the budget as it is.
+    """
     place, schema, name = key
     values: dict[str, Value] = {"place": place, "source_schema": schema, "source_name": name}
     if limits is None:
         return [sql.statement("dp_budgets"), sql.statement("dp_spent", values=values)]
+    epsilon, delta = limits
+    delta = (ZERO if before is None else before.delta) if delta is None else delta
     names = ("ledger_schema", "dp_budgets_create", "dp_spent_create")
-    values |= {"epsilon": f"{limits[0]:f}", "delta": f"{limits[1]:f}"}
-    write = sql.statement("dp_budget_update" if is_set else "dp_budget_insert", values=values)
-    return [*(sql.statement(each) for each in names), write]
+    write = "dp_budget_insert" if before is None else "dp_budget_update"
+    values |= {"epsilon": f"{epsilon:f}", "delta": f"{delta:f}"}
+    return [*(sql.statement(each) for each in names), sql.statement(write, values=values)]
 
 
 @contextmanager
