@@ -12,6 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from kanon_sql.dialect import script
 from kanon_sql.dp.asked import asked_of
 from kanon_sql.dp.budget import Budget, budget_statements, closing, open_budgets, waited
@@ -21,13 +23,12 @@ from kanon_sql.engine.sources import Source, is_database, open_source
 from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import BudgetError, SourceError, UsageError
+from kanon_sql.names import folded
 from kanon_sql.targets import kind_of
 
 if TYPE_CHECKING:
     import os
     from decimal import Decimal
-
-    from sqlglot import exp
 
     from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.questions.base import Question
@@ -230,11 +231,25 @@ def require_table(opened: Source) -> None:
         UsageError: it is a view.
     """
     in_database = opened.file is None and opened.frame_kind is None and opened.address is None
+    if opened.warehouse is None and in_database and opened.relation.catalog:
+        _require_current(opened)
     if in_database and kind_of(opened.engine, opened.relation) != "TABLE":
         raise UsageError(
             f"{opened.name} is no table: the rows of a view would be paid for apart from those of its table. Name the "
             "table, and say with --where which of its rows are meant."
         )
+
+
+def _require_current(opened: Source) -> None:
+    """Raise unless a table is in the database that the connection uses: one of two names would have another budget.
+
+    Raises:
+        UsageError: it is in another one.
+    """
+    query = exp.select(exp.Anonymous(this="current_database"))
+    (current,) = opened.engine.row(query, "the database we are in")
+    if folded(str(current)) != folded(opened.relation.catalog):
+        raise UsageError(f"{opened.name} is in another database, which keeps its budget: USE that one first.")
 
 
 def _exact(opened: Source, query: exp.Query) -> list[tuple[Any, ...]]:

@@ -22,6 +22,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.dp.spending import ZERO, Charge, Spent, composed
 from kanon_sql.engine.duckdb import DuckDBEngine
+from kanon_sql.engine.sources import is_database
 from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import BudgetError, InUseError, NoRightError, NoRoomError, SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
@@ -246,9 +247,11 @@ def open_budgets(source: Source, kept_in: Path | None) -> Budgets:
                 "kanon dp budget makes it."
             )
         command = f"kanon dp budget {source.place} {source.relation.name}"
-        return Budgets(own, (source.relation.catalog, schema, name), source.name, command)
-    if own is not None and Budgets(own, (source.relation.catalog, schema, name), source.name, "").read() is not None:
+        return Budgets(own, ("", schema, name), source.name, command)
+    if own is not None and Budgets(own, ("", schema, name), source.name, "").read() is not None:
         raise UsageError(f"{source.name} has a budget in its own database: leave --budget out.")
+    if not is_database(kept_in):  # DuckDB opens a data file as a database in memory, and forgets what was spent
+        raise UsageError(f"{kept_in} is no DuckDB file: a budget is kept in one, such as budget.duckdb.")
     keeper = waited(lambda: DuckDBEngine.from_file(kept_in, writable=True))
     key = (_place(source), schema if source.warehouse is not None or source.database is not None else "", name)
     if source.file is not None:
