@@ -101,15 +101,15 @@ def require_identity(engine: Engine, source: exp.Table, columns: Iterable[Column
                 f"Column {column.name!r} is of type {kind}, whose equal values can be written in several ways. "
                 "Cast it to VARCHAR, or take it apart, in a view, and anonymize the view."
             )
-    if collated := _collated(engine, source, [column for column in columns if column.family == "text"]):
+    if found := collated(engine, source, [column for column in columns if column.family == "text"]):
         raise UsageError(
-            f"Column {collated[0]!r} has a collation: texts that are written differently count as equal, and would be "
+            f"Column {found[0]!r} has a collation: texts that are written differently count as equal, and would be "
             "published as one class. Remove it (ALTER TABLE ... ALTER ... TYPE VARCHAR), or use a view with "
             'COLLATE "binary".'
         )
 
 
-def _collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str]:
+def collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str]:
     """Return the names of text columns that are compared otherwise than by their characters."""
     if not texts or not engine.has_collations:
         return []

@@ -10,6 +10,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.dp.predicate import SOURCE, condition
 from kanon_sql.errors import UsageError
+from kanon_sql.identity import collated
 from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:
@@ -83,10 +84,28 @@ def asked_of(source: Source, question: Question) -> Asked:
             raise UsageError(f"Column {column.name} cannot make groups: texts, whole numbers and truth values can.")
         group = (column.name, value)
         conditions.append(_is_in_group(column, value))
+    if question.key is not None:
+        _require_no_collation(source, question.key)
     person = None
     if question.entity is not None:
         (person,) = resolve_columns([question.entity], columns, name)
     return Asked(source.relation, name, columns, person, question.max_rows, tuple(conditions), group)
+
+
+def _require_no_collation(source: Source, name: str) -> None:
+    """Raise where texts that are written differently count as equal: the first of them names the key of all.
+
+    One person who goes takes that name away, and all rows of the key have another one.
+
+    Raises:
+        UsageError: the column has a collation.
+    """
+    columns = [column for column in resolve_columns([name], source.columns, source.name) if column.family == "text"]
+    if collated(source.engine, source.relation, columns):
+        raise UsageError(
+            f"Column {name} has a collation: texts that are written differently count as one key, whose name would "
+            "tell who is there. Remove it (ALTER TABLE ... ALTER ... TYPE VARCHAR), or SET default_collation = ''."
+        )
 
 
 def _is_in_group(column: Column, value: str) -> exp.Expr:

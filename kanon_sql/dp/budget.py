@@ -22,6 +22,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.dp.spending import ZERO, Charge, Spent, composed
 from kanon_sql.engine.duckdb import DuckDBEngine
+from kanon_sql.engine.sources import is_database
 from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import BudgetError, InUseError, NoRightError, NoRoomError, SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
@@ -254,11 +255,13 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
                 "kanon dp budget makes it."
             )
         command = f"kanon dp budget {source.place} {source.relation.name}"
-        return Budgets(own, (source.relation.catalog, schema, name), source.name, command)
-    if own is not None and Budgets(own, (source.relation.catalog, schema, name), source.name, "").read() is not None:
+        return Budgets(own, ("", schema, name), source.name, command)
+    if own is not None and Budgets(own, ("", schema, name), source.name, "").read() is not None:
         raise UsageError(f"{source.name} has a budget in its own database: leave --budget out.")
     if not make and not kept_in.exists():
         raise SourceError(f"{kept_in} does not exist: it is made when a budget is set (--epsilon).")
+    if not is_database(kept_in):  # DuckDB opens a data file as a database in memory, and forgets what was spent
+        raise UsageError(f"{kept_in} is no DuckDB file: a budget is kept in one, such as budget.duckdb.")
     keeper = waited(lambda: DuckDBEngine.from_file(kept_in, writable=True))
     key = (_place(source), schema if source.warehouse is not None or source.database is not None else "", name)
     if source.file is not None:
@@ -273,11 +276,25 @@ def require_table(source: Source) -> None:
         UsageError: it is a view.
     """
     in_database = source.file is None and source.frame_kind is None and source.address is None
+    if source.warehouse is None and in_database and source.relation.catalog:
+        _require_current(source)
     if in_database and kind_of(source.engine, source.relation) != "TABLE":
         raise UsageError(
             f"{source.name} is no table: the rows of a view would be paid for apart from those of its table. Name the "
             "table, and say with --where which of its rows are meant."
         )
+
+
+def _require_current(source: Source) -> None:
+    """Raise unless a table is in the database that the connection uses: one of two names would have another budget.
+
+    Raises:
+        UsageError: it is in another one.
+    """
+    query = exp.select(exp.Anonymous(this="current_database"))
+    (current,) = source.engine.row(query, "the database we are in")
+    if folded(str(current)) != folded(source.relation.catalog):
+        raise UsageError(f"{source.name} is in another database, which keeps its budget: USE that one first.")
 
 
 def budget_statements(

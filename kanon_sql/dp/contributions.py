@@ -58,13 +58,16 @@ class Bounds:
         return Decimal(steps) * self.step
 
 
-def bounds_of(bounds: tuple[Decimal, Decimal], column: Column, step: Decimal | None = None) -> Bounds:
+def bounds_of(
+    bounds: tuple[Decimal, Decimal], column: Column, step: Decimal | None = None, *, means: bool = False
+) -> Bounds:
     """Return bounds in steps: of whole numbers the step is 1, of others the larger bound has a thousand million.
 
     Args:
         bounds: the least and the greatest value that count; values beyond are cut to them.
         column: whose values they are.
         step: another step.
+        means: whether means of the values are rounded to steps too: 1 is too coarse for those of whole numbers.
 
     Raises:
         UsageError: the column has no numbers, the bounds are no interval, or there are too many steps in them.
@@ -74,7 +77,9 @@ def bounds_of(bounds: tuple[Decimal, Decimal], column: Column, step: Decimal | N
         raise UsageError(f"Column {column.name!r} has no numbers, which this question is about.")
     if step is None:
         exponent = math.floor((max(abs(low), abs(high)) or Decimal(1)).log10()) + 1 - _STEPS
-        step = Decimal(1) if column.family == "integer" else Decimal(10) ** exponent
+        step = Decimal(10) ** exponent
+        if column.family == "integer":
+            step = min(step, Decimal(1)) if means else Decimal(1)
     first = int((low / step).to_integral_value(ROUND_FLOOR))
     last = int((high / step).to_integral_value(ROUND_CEILING))
     if not first < last or max(abs(first), abs(last)) > _LARGEST:

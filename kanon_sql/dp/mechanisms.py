@@ -58,6 +58,7 @@ def law_of(noise: Noise, l1: int, l2: int, epsilon: Decimal, delta: Decimal) -> 
     Raises:
         UsageError: no scale can be found for them.
     """
+    _require_size(l1)
     if noise == "laplace":
         scale = _least_scale(lambda scale: _laplace(scale).map(l1), l1 / _down(epsilon), _down(epsilon))
         return DiscreteLaplace(scale)
@@ -85,7 +86,7 @@ def with_noise(numbers: Sequence[int], law: Law) -> list[int]:
 def above_threshold(
     counts: Mapping[str, int], contribution: int, epsilon: Decimal, delta: Decimal
 ) -> tuple[dict[str, int], DiscreteLaplace, int]:
-    """Return the counts of those keys whose noisy count is above a threshold, the law, and the threshold.
+    """Return the counts of those keys whose noisy count is above a threshold, the law, and the least count above it.
 
     Keys that few people have are left out, so that no key tells by its presence that a person is there, but for a
     probability of at most delta (Rogers 2023, "A Unifying Privacy Analysis Framework for Unknown Domain Algorithms").
@@ -104,6 +105,7 @@ def above_threshold(
         dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T="i64")),
         dp.l01inf_distance(dp.absolute_distance(T="i64")),
     )
+    _require_size(contribution, _LARGEST_THRESHOLD)
     change = (contribution, contribution, contribution)
 
     def measurement(scale: float, threshold: int) -> Any:  # noqa: ANN401 - a measurement of OpenDP
@@ -123,10 +125,12 @@ def above_threshold(
         raise UsageError(
             f"Delta {delta:f} is too small for a threshold at epsilon {epsilon:f}: give the keys (--keys)."
         )
+    # OpenDP reads a text to its first NUL: two keys that differ behind it would be one there, with the count of either.
+    key_of = {key.encode().hex(): key for key in counts}
     # OpenDP keeps what reaches the threshold, but counts for delta what lies above it (opendp/opendp#2922): one more.
     threshold += 1
-    kept = measurement(scale, threshold)({key: min(_LARGEST, count) for key, count in counts.items()})
-    return dict(kept), DiscreteLaplace(scale), threshold
+    kept = measurement(scale, threshold)({name: min(_LARGEST, counts[key]) for name, key in key_of.items()})
+    return {key_of[name]: count for name, count in kept.items()}, DiscreteLaplace(scale), threshold
 
 
 def choose(scores: Sequence[int], sensitivity: int, epsilon: Decimal, *, monotone: bool = False) -> int:
@@ -141,6 +145,7 @@ def choose(scores: Sequence[int], sensitivity: int, epsilon: Decimal, *, monoton
         epsilon: what may be spent.
         monotone: whether all scores change in the same direction then, so that half the noise will do.
     """
+    _require_size(sensitivity)
     dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=monotone)
 
@@ -166,6 +171,16 @@ def choice_bound(candidates: int, scale: float, share: float) -> float:
     ``scale * ln(candidates / (1 - share))`` (Dwork & Roth 2014, theorem 3.11).
     """
     return scale * math.log(candidates / (1 - share))
+
+
+def _require_size(change: int, largest: int = _LARGEST) -> None:
+    """Raise where one person changes an answer by more than there is room for.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if change > largest:
+        raise UsageError("One person would change the answer by more than 2^62: give less max_rows, or other bounds.")
 
 
 def _down(number: Decimal) -> float:

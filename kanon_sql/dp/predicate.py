@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql import sql
+from kanon_sql.dp.alike import alike
 from kanon_sql.errors import UsageError
 from kanon_sql.roles import resolve_columns
 
@@ -49,6 +50,8 @@ def condition(text: str, columns: Sequence[Column], table: str) -> exp.Expr:
         parsed = sqlglot.parse_one(text, read="duckdb", into=exp.Condition)
     except SqlglotError:
         raise UsageError(f"The condition of --where cannot be read: {_WORDS}.") from None
+    for node in parsed.walk():
+        node.comments = None
     return _checked(parsed, columns, table)
 
 
@@ -75,12 +78,14 @@ def _truth(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
 
 def _compared(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
     left, families = _side(node.this, columns, table)
-    return type(node)(this=left, expression=_side(node.expression, columns, table, families)[0])
+    left, right = alike([left, _side(node.expression, columns, table, families)[0]], columns)
+    return type(node)(this=left, expression=right)
 
 
 def _between(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
     subject, families = _side(node.this, columns, table)
     low, high = (_side(node.args[bound], columns, table, families)[0] for bound in ("low", "high"))
+    subject, low, high = alike([subject, low, high], columns)
     return exp.Between(this=subject, low=low, high=high)
 
 
@@ -104,7 +109,9 @@ def _in(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
     if not node.expressions or any(node.args.get(part) is not None for part in ("query", "unnest", "field")):
         raise _unknown()
     subject, families = _side(node.this, columns, table)
-    return exp.In(this=subject, expressions=[_side(value, columns, table, families)[0] for value in node.expressions])
+    listed = [_side(value, columns, table, families)[0] for value in node.expressions]
+    subject, *listed = alike([subject, *listed], columns)
+    return exp.In(this=subject, expressions=listed)
 
 
 _CONDITIONS: tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., exp.Expr]], ...] = (
@@ -153,7 +160,7 @@ def _literal(node: exp.Expr) -> tuple[exp.Expr, set[str]]:
         return exp.Neg(this=inner.copy()), set(_NUMBERS)
     if isinstance(node, exp.Cast) and isinstance(inner, exp.Literal) and inner.is_string:
         for kind, family in (("DATE", "date"), ("TIMESTAMP", "timestamp")):
-            if node.to.is_type(kind):
+            if node.to == exp.DataType.build(kind, dialect="duckdb"):
                 return sql.cast(exp.Literal.string(_moment(inner.this, kind)), kind), {family}
     raise _unknown()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation, localcontext
+from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import UsageError
@@ -22,6 +22,8 @@ ZERO = Decimal(0)
 _DIGITS = 20  # after the point, as the tables of the budget keep them
 _LARGEST = Decimal(10**9)
 _PRECISION = 60
+_EXACT = Context(prec=4 * _PRECISION)
+_LEAST = Decimal(1).scaleb(-_DIGITS)
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ def _number(value: Decimal | float | str, what: str) -> Decimal:
         raise UsageError(f"{what} is a number, not {str(value)!r}.") from None
     if not found.is_finite():
         raise UsageError(f"{what} is a number, not {value}.")
-    if found.normalize().as_tuple().exponent < -_DIGITS:  # type: ignore[operator]  # of a finite number, it is a number
+    # Not normalize(): that rounds to 28 digits first, and a number that is too small to nothing.
+    if abs(found.adjusted()) > _PRECISION or found != found.quantize(_LEAST, context=_EXACT):
         raise UsageError(f"{what} has {_DIGITS} digits after the point at most.")
     return found

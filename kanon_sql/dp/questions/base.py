@@ -58,8 +58,10 @@ class Question(ABC):
             raise UsageError("Gaussian noise needs a delta, such as --delta 1e-6.")
         if self.delta and self.noise != "gaussian" and not self.needs_delta:
             raise UsageError(f"Delta is for Gaussian noise, and for keys that nobody gave: {self.words} needs none.")
-        if self.max_rows < 1:
-            raise UsageError(f"The rows of a person that count (--max-rows) are 1 or more, not {self.max_rows}.")
+        if not isinstance(self.max_rows, int) or self.max_rows < 1:
+            raise UsageError(
+                f"The rows of a person that count (--max-rows) are a whole number from 1 on, not {self.max_rows}."
+            )
         if self.max_rows > 1 and self.entity is None:
             raise UsageError("--max-rows is how many rows of a person count: say with --entity who that is.")
 
@@ -67,6 +69,11 @@ class Question(ABC):
     def price(self) -> tuple[Decimal, Decimal]:
         """Epsilon and delta as exact numbers."""
         return Decimal(self.epsilon), Decimal(self.delta)
+
+    @property
+    def key(self) -> str | None:
+        """The column whose values are told apart as they are written, if there is one."""
+        return None
 
     @property
     @abstractmethod

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
+from kanon_sql.dp.alike import MOST_EXPONENT
 from kanon_sql.dp.contributions import Bounds, bounds_of
 from kanon_sql.dp.questions.base import Question
 from kanon_sql.errors import UsageError
@@ -48,7 +49,7 @@ class BoundedQuestion(Question):
         Raises:
             UsageError: the column does not exist or has no numbers.
         """
-        return bounds_of(self.given, asked.column(self.column))
+        return bounds_of(self.given, asked.column(self.column), means=asked.person is not None)
 
     def assumes(self, asked: Asked) -> tuple[str, ...]:
         """Return what the promise rests on."""
@@ -71,4 +72,6 @@ def number(value: Numeric, what: str) -> Decimal:
         raise UsageError(f"{what} is a number, not {str(value)!r}.") from None
     if not found.is_finite():
         raise UsageError(f"{what} is a number, not {value}.")
+    if found and abs(found.adjusted()) > MOST_EXPONENT:
+        raise UsageError(f"{what} is a number from 1e-{MOST_EXPONENT} to 1e{MOST_EXPONENT} in size, not {value}.")
     return found

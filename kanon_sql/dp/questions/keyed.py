@@ -54,6 +54,11 @@ class KeyedQuestion(Question):
         """Whether somebody gave the keys."""
         return not (self.keys is None and self.bins is None and self.hierarchy is None)
 
+    @property
+    def key(self) -> str | None:
+        """The column whose values are the keys, or are found in a hierarchy; none where they are put in bins."""
+        return self.column if self.bins is None else None
+
     def known(self, asked: Asked) -> Keys | None:
         """Return the keys; None if nobody gave them.
 
