@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql import sql
 from kanon_sql.dialect import script
 from kanon_sql.dp.asked import asked_of
 from kanon_sql.dp.budget import Budget, budget_statements, closing, open_budgets, waited
@@ -221,7 +223,12 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
     with closing(open_budgets(opened, kept_in)) as budgets:
         left = budgets.charge(question.charge(asked))
     # 4. Compute the exact numbers. 5. Add the noise.
-    return question.answer(_exact(opened, query), asked).paid(left, script([query], opened.dialect))
+    answer = question.answer(_exact(opened, query), asked).paid(left, script([query], opened.dialect))
+    if opened.file is None or opened.file.suffix.lower() == ".parquet":
+        return answer
+    # One value makes a column of whole numbers one of others, or of texts: steps and messages would tell.
+    known = "The types of the columns, which this file does not say, were known without looking at it."
+    return replace(answer, assumes=(*answer.assumes, known))
 
 
 def require_table(opened: Source) -> None:
@@ -233,6 +240,8 @@ def require_table(opened: Source) -> None:
     in_database = opened.file is None and opened.frame_kind is None and opened.address is None
     if opened.warehouse is None and in_database and opened.relation.catalog:
         _require_current(opened)
+    if opened.warehouse is None and in_database and not opened.relation.db:
+        _require_lasting(opened)
     if in_database and kind_of(opened.engine, opened.relation) != "TABLE":
         raise UsageError(
             f"{opened.name} is no table: the rows of a view would be paid for apart from those of its table. Name the "
@@ -250,6 +259,18 @@ def _require_current(opened: Source) -> None:
     (current,) = opened.engine.row(query, "the database we are in")
     if folded(str(current)) != folded(opened.relation.catalog):
         raise UsageError(f"{opened.name} is in another database, which keeps its budget: USE that one first.")
+
+
+def _require_lasting(opened: Source) -> None:
+    """Raise where a temporary table or view stands before the table of its name, which would pay for other rows.
+
+    Raises:
+        UsageError: there is one.
+    """
+    listed = opened.engine.rows(sql.statement("tables"), "find the table")
+    name = folded(opened.relation.name)
+    if any(catalog == "temp" and folded(str(listed_name)) == name for catalog, _, listed_name, _ in listed):
+        raise UsageError(f"{opened.name} is temporary, and its budget would not be: write it to a table first.")
 
 
 def _exact(opened: Source, query: exp.Query) -> list[tuple[Any, ...]]:
