@@ -4,6 +4,7 @@ SELECT
   $place,
   $source_schema,
   $source_name,
+  $entity,
   CAST($epsilon AS DECIMAL(38, 20)),
   CAST($delta AS DECIMAL(38, 20)),
   0

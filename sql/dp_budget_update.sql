@@ -1,6 +1,7 @@
 /* Change the budget of a table; what was spent stays spent. */
 UPDATE kanon.dp_budgets
 SET
+  entity = $entity,
   epsilon = CAST($epsilon AS DECIMAL(38, 20)),
   delta = CAST($delta AS DECIMAL(38, 20))
 WHERE

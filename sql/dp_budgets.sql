@@ -3,6 +3,7 @@ SELECT
   place,
   source_schema,
   source_name,
+  entity,
   epsilon,
   delta
 FROM kanon.dp_budgets

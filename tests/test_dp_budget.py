@@ -114,6 +114,31 @@ def test_a_person_in_several_groups_pays_in_all_of_them(clinic: Path) -> None:
     assert spent_in(clinic) == ONE
 
 
+def test_a_budget_for_people_is_spent_on_people_alone(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    """One budget has one meaning: what protects a row does not protect a person with several, and cannot be added."""
+    assert kanon("dp", "budget", clinic, "patients", "--epsilon", "2", "--entity", "PERSON").code == 0
+    answer = dp.ask(clinic, "patients", dp.Count(epsilon="0.5"))
+    assert "one person" in answer.assumes[0]
+    assert "GROUP BY" in answer.sql(), "people are counted"
+    dp.ask(clinic, "patients", dp.Count(epsilon="0.5", entity="person"))
+    with pytest.raises(UsageError, match="cannot be added up"):
+        dp.ask(clinic, "patients", dp.Count(epsilon="0.5", entity="id"))
+    ended = kanon(
+        "dp", "release", clinic, "patients", "--qi", "ward", "--hierarchy", "ward=flat", "--levels", "ward=1",
+        "--epsilon", "1", "-k", "5", "--into", "r",
+    )  # fmt: skip
+    assert ended.code == 2
+    assert "cannot be added up" in ended.err
+    assert spent_in(clinic) == ONE
+    with pytest.raises(UsageError, match="Leave --entity out"):
+        dp.set_budget(clinic, "patients", epsilon=3, entity="id")
+    budget = dp.set_budget(clinic, "patients", epsilon=3)
+    assert (budget.entity, budget.epsilon) == ("person", 3)
+    assert "person names" in kanon("dp", "budget", clinic, "patients").out
+    with pytest.raises(UsageError, match="no column"):
+        dp.set_budget(clinic, "patients", epsilon=3, entity="nobody")
+
+
 GROUPS = st.one_of(st.none(), st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")))
 
 
@@ -181,22 +206,22 @@ def test_what_is_wrong_with_a_question_is_said_before_it_costs(clinic: Path) -> 
 
 
 def test_a_file_has_its_budget_in_a_database_that_is_named(clinic: Path, tmp_path: Path) -> None:
-    csv, keeper = tmp_path / "patients.csv", tmp_path / "budgets.duckdb"
+    file, keeper = tmp_path / "patients.parquet", tmp_path / "budgets.duckdb"
     with duckdb.connect(str(clinic), read_only=True) as connection:
-        connection.sql("FROM patients").write_csv(str(csv))
+        connection.sql("FROM patients").write_parquet(str(file))
     with pytest.raises(UsageError, match="--budget"):
-        dp.set_budget(csv, epsilon=1)
+        dp.set_budget(file, epsilon=1)
     with pytest.raises(SourceError, match="does not exist"):
-        dp.ask(csv, None, dp.Count(epsilon=1), budget=keeper)
+        dp.ask(file, None, dp.Count(epsilon=1), budget=keeper)
     assert not keeper.exists()
-    dp.set_budget(csv, epsilon=1, budget=keeper)
-    link = tmp_path / "link.csv"
-    link.symlink_to(csv)
-    for source in (csv, link, tmp_path / "." / "patients.csv", csv):
+    dp.set_budget(file, epsilon=1, budget=keeper)
+    link = tmp_path / "link.parquet"
+    link.symlink_to(file)
+    for source in (file, link, tmp_path / "." / "patients.parquet", file):
         answer = dp.ask(source, None, dp.Count(epsilon="0.25"), budget=keeper)
         assert abs(answer.value - 100) <= 100  # type: ignore[operator]  # off by more with a probability of e^-25
     with pytest.raises(BudgetError):
-        dp.ask(csv, None, dp.Count(epsilon="0.25"), budget=keeper)
+        dp.ask(file, None, dp.Count(epsilon="0.25"), budget=keeper)
 
 
 def test_a_data_frame_has_no_budget() -> None:

@@ -24,6 +24,7 @@ from sqlglot import exp
 import kanon_sql.dp
 from kanon_sql.cli import dp_release
 from kanon_sql.dp import releaser
+from kanon_sql.dp.account import Limits
 from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
 from kanon_sql.dp.node_choice import MOST_NODES, SCALE, candidates, scores, weight
 from kanon_sql.dp.safepub import k_for, parameters_of
@@ -556,7 +557,7 @@ def test_a_release_is_paid_for(database: Path, kanon: Callable[..., Ended]) -> N
     assert ended.code == 1
     assert "no budget" in ended.err
     source = open_source(database, writable=True)
-    budgets.open_budgets(source, None).set(Decimal("1.5"), Decimal("0.00001"))
+    budgets.open_budgets(source, None).set(Limits(Decimal("1.5"), Decimal("0.00001")))
     source.engine.close()
     assert kanon(*command).code == 0
     assert kanon(*command).code == 1
@@ -572,7 +573,7 @@ def test_a_release_is_paid_for(database: Path, kanon: Callable[..., Ended]) -> N
     assert kanon(*command).code != 0
     source = open_source(file)
     with budgets.closing(budgets.open_budgets(source, keeper, make=True)) as opened:
-        opened.set(Decimal(1), Decimal("0.00001"))
+        opened.set(Limits(Decimal(1), Decimal("0.00001")))
     source.engine.close()
     assert [kanon(*command).code for _ in range(2)] == [0, 1]
 

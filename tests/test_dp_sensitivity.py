@@ -56,6 +56,10 @@ class Table:
         asked = asked_of(opened, question)
         return opened.engine.rows(question.query(asked))
 
+    def bounds(self, question: Any) -> Any:
+        """Return the bounds of a question, in its steps."""
+        return question.in_bounds(asked_of(open_source(self.connection, "source"), question))
+
 
 def vector(rows: list[tuple[Any, ...]]) -> list[int]:
     ((*numbers,),) = rows
@@ -92,13 +96,14 @@ def test_one_person_changes_no_more_than_the_noise_is_made_for(
     one, other = both(dp.Count(**common))
     assert apart(vector(one), vector(other)) <= most
     for column in (before.number, before.whole):
-        bounds = open_bounds(before, column, low, high)
-        one, other = both(dp.Sum(column=column, bounds=(low, high), **common))
-        assert apart(vector(one), vector(other)) <= most * bounds.farthest
-        one, other = both(dp.Mean(column=column, bounds=(low, high), **common))
-        assert apart(vector(one), vector(other)) <= most * bounds.width
+        total, mean = (kind(column=column, bounds=(low, high), **common) for kind in (dp.Sum, dp.Mean))
+        one, other = both(total)
+        assert apart(vector(one), vector(other)) <= most * before.bounds(total).farthest
+        one, other = both(mean)
+        assert apart(vector(one), vector(other)) <= most * before.bounds(mean).width
         quantile = dp.Quantile(column=column, bounds=(low, high), share="0.3", **common)
         one, other = both(quantile)
+        bounds = before.bounds(quantile)
         candidates = bounds.width // quantile._gap(bounds) + 1  # noqa: SLF001 - the candidates that the answer has
         scores = [quantile._scores({int(key): n for key, n in found}, candidates) for found in (one, other)]  # noqa: SLF001 - as above
         assert max(abs(a - b) for a, b in zip(*scores, strict=True)) <= most * 7000
@@ -113,12 +118,6 @@ def test_one_person_changes_no_more_than_the_noise_is_made_for(
         assert sum(n > 0 for n in changed.values()) <= most
 
 
-def open_bounds(table: Table, column: str, low: str, high: str) -> Any:
-    opened = open_source(table.connection, "source")
-    question = dp.Sum(column=column, bounds=(low, high), epsilon=1)
-    return question.in_bounds(asked_of(opened, question))
-
-
 @settings(max_examples=60, deadline=None)
 @given(rows=TABLES, most=st.integers(1, 3))
 def test_exact_numbers_are_those_of_plain_python(rows: list[tuple[Any, ...]], most: int) -> None:
@@ -131,9 +130,12 @@ def test_exact_numbers_are_those_of_plain_python(rows: list[tuple[Any, ...]], mo
     cut = {person: [min(10, max(-5, row[2])) for row in own if row[2] is not None] for person, own in of.items()}
     (total,) = vector(table.exact(dp.Sum(column="n", bounds=(-5, 10), epsilon=1)))
     assert total == sum(map(sum, cut.values()))
-    (total,) = vector(table.exact(dp.Sum(column="n", bounds=(-5, 10), **by_entity)))
+    by_person = dp.Sum(column="n", bounds=(-5, 10), **by_entity)
+    step = table.bounds(by_person).step
+    (total,) = vector(table.exact(by_person))
     exact = sum(sum(own) if len(own) <= most else Decimal(sum(own)) * most / len(own) for own in cut.values())
-    assert abs(total - exact) <= Decimal("0.5") * len(people)  # the mean of a person is rounded to a step
+    assert step <= Decimal("1e-6")
+    assert abs(total * step - exact) <= step * len(people)  # the mean of a person is rounded to a step
     above, below = vector(table.exact(dp.Mean(column="n", bounds=(-5, 10), epsilon=1)))
     values = [value for own in cut.values() for value in own]
     assert (above, below) == (sum(value + 5 for value in values), sum(10 - value for value in values))

@@ -68,8 +68,8 @@ CREATE SCHEMA kanon;
 CREATE TABLE kanon.releases (id BIGINT, made_at TIMESTAMP, source_schema TEXT, source_name TEXT, kind TEXT,
     target_schema TEXT, target_name TEXT, rows_in BIGINT, rows_out BIGINT, policy TEXT, levels TEXT, hierarchies TEXT,
     fingerprint TEXT, source_fingerprint TEXT);
-CREATE TABLE kanon.dp_budgets (place TEXT, source_schema TEXT, source_name TEXT, epsilon DECIMAL(38, 20),
-    delta DECIMAL(38, 20), questions BIGINT);
+CREATE TABLE kanon.dp_budgets (place TEXT, source_schema TEXT, source_name TEXT, entity TEXT,
+    epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), questions BIGINT);
 CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_schema TEXT, source_name TEXT,
     question TEXT, epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), group_column TEXT, group_value TEXT);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
@@ -100,7 +100,7 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         **dict.fromkeys(["levels", "hierarchies", "fingerprint", "source_fingerprint"], "{}"),
         **dict.fromkeys(["rows_in", "rows_out"], 5),
         "bins": 4,
-        **dict.fromkeys(["place", "question", "group_column", "group_value"], "t"),
+        **dict.fromkeys(["place", "entity", "question", "group_column", "group_value"], "t"),
         **dict.fromkeys(["epsilon", "delta"], "0.25"),
         "spent_at": "2026-11-21 10:00:00",
     } | {

@@ -20,15 +20,14 @@ from kanon_sql.cli.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.dp.asking import budget_sql, open_asked, read_in, set_in
-from kanon_sql.dp.budget import Budget
+from kanon_sql.dp.account import Budget
+from kanon_sql.dp.asking import budget_sql, limits_of, open_asked, read_in, set_in
 from kanon_sql.dp.questions.count import Count
 from kanon_sql.dp.questions.histogram import Histogram
 from kanon_sql.dp.questions.mean import Mean
 from kanon_sql.dp.questions.most_frequent import MostFrequent
 from kanon_sql.dp.questions.quantile import Quantile
 from kanon_sql.dp.questions.sum import Sum
-from kanon_sql.dp.spending import delta_of, epsilon_of
 from kanon_sql.errors import UsageError
 
 ColumnOption = Annotated[
@@ -167,6 +166,14 @@ def budget_command(
         typer.Option("--epsilon", metavar="E", help="Set what all answers about the table may cost together."),
     ] = None,
     delta: DeltaOption = None,
+    entity: Annotated[
+        str | None,
+        typer.Option(
+            "--entity",
+            metavar="COLUMN",
+            help="Names the people whom all answers are to protect; without it, each row is a person.",
+        ),
+    ] = None,
     budget: BudgetOption = None,
     sql: SqlOption = False,
     dialect: DialectOption = "duckdb",
@@ -176,13 +183,12 @@ def budget_command(
 ) -> None:
     """Show what was spent on a table, or set what may be spent; what was spent stays spent."""
     check_options(context)
-    if epsilon is None and delta is not None:
-        raise UsageError("A budget has an epsilon: --epsilon 1 --delta 1e-6")
+    if epsilon is None and (delta is not None or entity is not None):
+        raise UsageError("A budget has an epsilon: --epsilon 1 --delta 1e-6 --entity patient_id")
+    limits = None if epsilon is None else limits_of(epsilon, delta, entity)
     if sql:
-        asked = None if epsilon is None else (epsilon, delta)
-        print_sql(budget_sql(source, table, limits=asked, budget=budget, dialect=dialect))
+        print_sql(budget_sql(source, table, limits=limits, budget=budget, dialect=dialect))
         return
-    limits = None if epsilon is None else (epsilon_of(epsilon), None if delta is None else delta_of(delta))
     opened = open_asked(source, table, budget)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
@@ -233,5 +239,6 @@ def _print_budget(budget: Budget) -> None:
         [
             ("epsilon", f"{epsilon.normalize():f} spent of {budget.epsilon.normalize():f}"),
             ("delta", f"{delta.normalize():.3g} spent of {budget.delta.normalize():.3g}"),
+            ("for", "each row" if budget.entity is None else f"the people whom {visible(budget.entity)} names"),
         ]
     )

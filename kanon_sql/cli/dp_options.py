@@ -80,7 +80,7 @@ _OPTIONS: dict[str, Any] = {
         typer.Option(
             "--entity",
             metavar="COLUMN",
-            help="Names the person, who may have several rows. Without it, each row is a person.",
+            help="Names the person, who may have several rows (default: as the budget says, or each row is one).",
             rich_help_panel=_WHO,
         ),
     ],

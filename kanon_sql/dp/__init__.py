@@ -15,9 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kanon_sql.dp.account import Budget
     from kanon_sql.dp.answer import Answer, Figure
     from kanon_sql.dp.asking import ask, ask_sql, read_budget, set_budget
-    from kanon_sql.dp.budget import Budget
     from kanon_sql.dp.questions.base import Question
     from kanon_sql.dp.questions.count import Count
     from kanon_sql.dp.questions.histogram import Histogram
@@ -35,7 +35,7 @@ _HOME = {
     "ask_sql": "asking",
     "read_budget": "asking",
     "set_budget": "asking",
-    "Budget": "budget",
+    "Budget": "account",
     "DPRelease": "released",
     "release": "releaser",
     "Question": "questions.base",

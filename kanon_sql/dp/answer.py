@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kanon_sql.dp.budget import Budget
+    from kanon_sql.dp.account import Budget
 
 CONFIDENCE = 0.95
 """How probable it is that the exact answer lies in the interval of one."""

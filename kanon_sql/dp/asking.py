@@ -9,18 +9,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.dialect import script
+from kanon_sql.dp.account import Limits
 from kanon_sql.dp.asked import asked_of
-from kanon_sql.dp.budget import Budget, budget_statements, closing, open_budgets, require_table, waited
+from kanon_sql.dp.budget import budget_statements, closing, open_budgets, waited
 from kanon_sql.dp.mechanisms import opendp
+from kanon_sql.dp.payable import require_table
 from kanon_sql.dp.spending import delta_of, epsilon_of
 from kanon_sql.engine.sources import Source, is_database, open_source
 from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import BudgetError
+from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:
     import os
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from kanon_sql.dp.account import Budget
     from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.questions.base import Question
     from kanon_sql.engine.resources import Resources
@@ -93,6 +98,7 @@ def set_budget(
     *,
     epsilon: Decimal | float | str,
     delta: Decimal | float | str | None = None,
+    entity: str | None = None,
     budget: str | os.PathLike[str] | None = None,
 ) -> Budget:
     """Set what all answers about a table may cost together; what was spent stays spent.
@@ -102,13 +108,14 @@ def set_budget(
         table: the table in a database.
         epsilon: what all answers may cost.
         delta: with which probability the bound may fail, for all answers together; if not given, what it was, or 0.
+        entity: the column that names the people whom all answers protect; if not given, what it was, or each row.
         budget: as for ``ask``.
 
     Raises:
         UsageError: they are no limits, or no budget can be kept.
         SourceError: it cannot be written.
     """
-    limits = epsilon_of(epsilon), None if delta is None else delta_of(delta)
+    limits = limits_of(epsilon, delta, entity)
     opened = open_asked(source, table, budget)
     with opened.engine:
         return set_in(opened, limits, None if budget is None else Path(budget))
@@ -140,7 +147,7 @@ def budget_sql(
     source: Any,  # noqa: ANN401 - as for open_source
     table: str | None = None,
     *,
-    limits: tuple[Decimal | float | str, Decimal | float | str | None] | None = None,
+    limits: Limits | None = None,
     budget: str | os.PathLike[str] | None = None,
     dialect: str = "duckdb",
 ) -> str:
@@ -150,19 +157,37 @@ def budget_sql(
         source: as for ``ask``.
         table: the table in a database.
         budget: as for ``ask``.
-        limits: epsilon and delta; without delta, it stays what it is.
+        limits: what would be set.
         dialect: of the SQL.
     """
-    exact = None if limits is None else (epsilon_of(limits[0]), None if limits[1] is None else delta_of(limits[1]))
     opened = open_source(source, table)
     with opened.engine, closing(open_budgets(opened, None if budget is None else Path(budget))) as budgets:
-        return script(budget_statements(budgets.key, exact, budgets.read()), dialect)
+        named = None if limits is None else _resolved(opened, limits)
+        return script(budget_statements(budgets.key, named, budgets.read()), dialect)
 
 
-def set_in(opened: Source, limits: tuple[Decimal, Decimal | None], kept_in: Path | None) -> Budget:
+def limits_of(epsilon: Decimal | float | str, delta: Decimal | float | str | None, entity: str | None) -> Limits:
+    """Return what a person says of a budget.
+
+    Raises:
+        UsageError: it cannot be.
+    """
+    return Limits(epsilon_of(epsilon), None if delta is None else delta_of(delta), entity)
+
+
+def set_in(opened: Source, limits: Limits, kept_in: Path | None) -> Budget:
     """Set the budget of an open table (see ``set_budget``)."""
+    limits = _resolved(opened, limits)
     with closing(open_budgets(opened, kept_in, make=True)) as budgets:
-        return budgets.set(*limits)
+        return budgets.set(limits)
+
+
+def _resolved(opened: Source, limits: Limits) -> Limits:
+    """Return limits with the name of a column as the table has it."""
+    if limits.entity is None:
+        return limits
+    (column,) = resolve_columns([limits.entity], opened.columns, opened.name)
+    return replace(limits, entity=column.name)
 
 
 def read_in(opened: Source, kept_in: Path | None) -> Budget:
@@ -192,14 +217,16 @@ def open_asked(
 
 def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer:
     """Return the answer to a question about an open table."""
-    # 2. Say all that can be said against the question; find the noise.
     require_table(opened)
     opendp()
-    asked = asked_of(opened, question)
-    query = question.query(asked)
-    question.prepare(asked)
-    # 3. Spend.
     with closing(open_budgets(opened, kept_in)) as budgets:
+        budget = budgets.read()
+        # 2. Say all that can be said against the question; find the noise.
+        question = question.protecting(None if budget is None else budget.entity)
+        asked = asked_of(opened, question)
+        query = question.query(asked)
+        question.prepare(asked)
+        # 3. Spend.
         left = budgets.charge(question.charge(asked))
     # 4. Compute the exact numbers. 5. Add the noise.
     return question.answer(_exact(opened, query), asked).paid(left, script([query], opened.dialect))

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.dp.account import Budget
+from kanon_sql.dp.payable import require_table
 from kanon_sql.dp.spending import ZERO, Charge, Spent, composed
 from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.engine.sources import is_database
@@ -32,6 +34,7 @@ from kanon_sql.targets import kind_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from kanon_sql.dp.account import Limits
     from kanon_sql.engine.sources import Source
     from kanon_sql.engine.warehouse import Warehouse
     from kanon_sql.sql import Value
@@ -41,52 +44,6 @@ Result = TypeVar("Result")
 _PATIENCE = 30.0  # seconds for which others may have the database
 _PAUSE = 0.05
 _ATTEMPTS = 40  # to write where another one writes too
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The budget of a table as it is.
-
-    Attributes:
-        table: as messages call it.
-        epsilon: what may be spent in all.
-        delta: with which probability the bounds of all answers may fail together.
-        spent: the charges, in their order.
-    """
-
-    table: str
-    epsilon: Decimal
-    delta: Decimal
-    spent: tuple[Spent, ...] = ()
-
-    @property
-    def composed(self) -> tuple[Decimal, Decimal]:
-        """What was spent in all: epsilon and delta."""
-        return composed(each.charge for each in self.spent)
-
-    def summary(self) -> dict[str, object]:
-        """Return it as plain values: what ``--format json`` prints."""
-        epsilon, delta = self.composed
-        return {
-            "table": self.table,
-            "epsilon": float(self.epsilon),
-            "epsilon_spent": float(epsilon),
-            "epsilon_left": float(max(ZERO, self.epsilon - epsilon)),
-            "delta": float(self.delta),
-            "delta_spent": float(delta),
-            "delta_left": float(max(ZERO, self.delta - delta)),
-            "spent": [
-                {
-                    "number": each.number,
-                    "at": f"{each.at.isoformat(timespec='seconds')}Z",
-                    "question": each.charge.question,
-                    "epsilon": float(each.charge.epsilon),
-                    "delta": float(each.charge.delta),
-                    "group": None if each.charge.group is None else "=".join(each.charge.group),
-                }
-                for each in self.spent
-            ],
-        }
 
 
 @dataclass
@@ -117,15 +74,15 @@ class Budgets:
             return None
         try:
             found = [
-                (Decimal(str(epsilon)), Decimal(str(delta)))
-                for *key, epsilon, delta in self.keeper.rows(sql.statement("dp_budgets"), "budgets")
+                (Decimal(str(epsilon)), Decimal(str(delta)), entity)
+                for *key, entity, epsilon, delta in self.keeper.rows(sql.statement("dp_budgets"), "budgets")
                 if tuple(key) == self.key
             ]
             if not found:
                 return None
-            ((epsilon, delta),) = found
+            (limits,) = found
             rows = self.keeper.rows(sql.statement("dp_spent", values=self._values()), "what was spent")
-            return Budget(self.table, epsilon, delta, tuple(_spent_of(row) for row in rows))
+            return Budget(self.table, *limits, tuple(_spent_of(row) for row in rows))
         except NoRightError:
             raise
         except (SourceError, ArithmeticError, ValueError, TypeError):
@@ -134,19 +91,22 @@ class Budgets:
                 "yours."
             ) from None
 
-    def set(self, epsilon: Decimal, delta: Decimal | None) -> Budget:
+    def set(self, limits: Limits) -> Budget:
         """Set what may be spent on the table; return the budget. What was spent stays spent.
 
-        Args:
-            epsilon: all that may be spent.
-            delta: the same; None for what it was, 0 at first.
-
         Raises:
+            UsageError: other people would be protected than by what was told already.
             SourceError: it cannot be written.
         """
 
         def write() -> None:
-            for statement in budget_statements(self.key, (epsilon, delta), self.read()):
+            before = self.read()
+            if limits.entity is not None and before is not None and before.spent and limits.entity != before.entity:
+                raise UsageError(
+                    f"What was told of {self.table} protects {_protected(before.entity)}, so that its budget cannot be "
+                    f"one of {_protected(limits.entity)}. Leave --entity out."
+                )
+            for statement in budget_statements(self.key, limits, before):
                 self.keeper.run(statement, "set the budget")
 
         self._written(write)
@@ -157,6 +117,7 @@ class Budgets:
 
         Raises:
             BudgetError: no budget was set, or it has not so much left; nothing was spent.
+            UsageError: it protects others than what the answer would; nothing was spent.
             SourceError: it cannot be written; nothing was spent.
         """
 
@@ -164,6 +125,11 @@ class Budgets:
             self._require()
             self.keeper.run(sql.statement("dp_budget_take", values=self._values()), "take hold of the budget")
             budget = self._require()
+            if budget.entity is not None and charge.entity != budget.entity:
+                raise UsageError(
+                    f"The budget of {self.table} protects {_protected(budget.entity)}, and this would protect "
+                    f"{_protected(charge.entity)}: they cannot be added up."
+                )
             epsilon, delta = composed([*(each.charge for each in budget.spent), charge])
             if epsilon > budget.epsilon or delta > budget.delta:
                 raise BudgetError(self._too_much(budget, charge))
@@ -269,53 +235,24 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     return Budgets(keeper, key, source.name, f"kanon dp budget ... --budget {kept_in}", owned=True)
 
 
-def require_table(source: Source) -> None:
-    """Raise unless a source is a table or a data file: a view would have a budget of its own.
-
-    Raises:
-        UsageError: it is a view.
-    """
-    in_database = source.file is None and source.frame_kind is None and source.address is None
-    if source.warehouse is None and in_database and source.relation.catalog:
-        _require_current(source)
-    if in_database and kind_of(source.engine, source.relation) != "TABLE":
-        raise UsageError(
-            f"{source.name} is no table: the rows of a view would be paid for apart from those of its table. Name the "
-            "table, and say with --where which of its rows are meant."
-        )
-
-
-def _require_current(source: Source) -> None:
-    """Raise unless a table is in the database that the connection uses: one of two names would have another budget.
-
-    Raises:
-        UsageError: it is in another one.
-    """
-    query = exp.select(exp.Anonymous(this="current_database"))
-    (current,) = source.engine.row(query, "the database we are in")
-    if folded(str(current)) != folded(source.relation.catalog):
-        raise UsageError(f"{source.name} is in another database, which keeps its budget: USE that one first.")
-
-
-def budget_statements(
-    key: tuple[str, str, str], limits: tuple[Decimal, Decimal | None] | None, before: Budget | None
-) -> list[exp.Expr]:
+def budget_statements(key: tuple[str, str, str], limits: Limits | None, before: Budget | None) -> list[exp.Expr]:
     """Return the statements that set the budget of a table, or without limits, those that read it.
 
     Args:
         key: the place, the schema and the name of the table.
-        limits: epsilon, and delta if it is not to stay what it is.
+        limits: what is set.
         before: the budget as it is.
     """
     place, schema, name = key
     values: dict[str, Value] = {"place": place, "source_schema": schema, "source_name": name}
     if limits is None:
         return [sql.statement("dp_budgets"), sql.statement("dp_spent", values=values)]
-    epsilon, delta = limits
-    delta = (ZERO if before is None else before.delta) if delta is None else delta
+    delta, entity = (ZERO, None) if before is None else (before.delta, before.entity)
+    values["epsilon"] = f"{limits.epsilon:f}"
+    values["delta"] = f"{delta if limits.delta is None else limits.delta:f}"
+    values["entity"] = entity if limits.entity is None else limits.entity
     names = ("ledger_schema", "dp_budgets_create", "dp_spent_create")
     write = "dp_budget_insert" if before is None else "dp_budget_update"
-    values |= {"epsilon": f"{epsilon:f}", "delta": f"{delta:f}"}
     return [*(sql.statement(each) for each in names), sql.statement(write, values=values)]
 
 
@@ -385,3 +322,7 @@ def _spent_of(row: tuple[object, ...]) -> Spent:
 
 def _plain(number: Decimal) -> str:
     return f"{number.normalize():f}"
+
+
+def _protected(entity: str | None) -> str:
+    return "single rows" if entity is None else f"people, by column {entity}"

@@ -34,12 +34,14 @@ class Charge:
         question: what was asked, in words.
         epsilon, delta: what it costs whoever it is about.
         group: the column and the value of the rows that it is about, where those have no person in common with others.
+        entity: the column that names the people whom it protects; None where each row is a person.
     """
 
     question: str
     epsilon: Decimal
     delta: Decimal = ZERO
     group: tuple[str, str] | None = None
+    entity: str | None = None
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kanon_sql.dp.spending import Charge, delta_of, epsilon_of
 from kanon_sql.errors import UsageError
@@ -111,7 +111,11 @@ class Question(ABC):
         about = self.words
         if asked.group is not None:
             about += f" where {asked.group[0]} is a given value"
-        return Charge(about, epsilon, delta, group)
+        return Charge(about, epsilon, delta, group, None if asked.person is None else asked.person.name)
+
+    def protecting(self, entity: str | None) -> Self:
+        """Return the question for the people whom a budget is about, where it names no others itself."""
+        return self if entity is None or self.entity is not None else replace(self, entity=entity)
 
     def assumes(self, asked: Asked) -> tuple[str, ...]:
         """Return what the promise rests on."""
