@@ -138,7 +138,7 @@ class Asking:
         common = {name: given[name] for name in _OF_QUESTION}
         question = question_of(**{**common, "delta": given["delta"] or 0, "group": group_of(given["group"])})
         if given["sql"]:
-            print_sql(ask_sql(source, table, question, dialect=given["dialect"]))
+            print_sql(ask_sql(source, table, question, budget=given["budget"], dialect=given["dialect"]))
             return
         opened = open_asked(source, table, given["budget"])
         with opened.engine, Talk(quiet=given["quiet"], verbose=given["verbose"]) as talk:

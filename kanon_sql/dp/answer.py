@@ -144,4 +144,5 @@ def shown(value: Number | float | None, error: Number | float | None = None) -> 
         return f"{int(value):,}"
     size, digits = (abs(float(value)), 2) if not error else (float(error), 1)
     places = digits - math.floor(math.log10(size)) if size else 0
-    return f"{value:,.{min(max(places, 0), _MOST_PLACES)}f}"
+    text = f"{value:,.{min(max(places, 0), _MOST_PLACES)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text and not error else text

@@ -87,6 +87,8 @@ def asked_of(source: Source, question: Question) -> Asked:
     if question.key is not None:
         _require_no_collation(source, question.key)
     person = None
+    if question.entity is None and question.max_rows > 1:
+        raise UsageError("--max-rows is how many rows of a person count: say with --entity who that is.")
     if question.entity is not None:
         (person,) = resolve_columns([question.entity], columns, name)
     return Asked(source.relation, name, columns, person, question.max_rows, tuple(conditions), group)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.dialect import script
 from kanon_sql.dp.account import Limits
 from kanon_sql.dp.asked import asked_of
-from kanon_sql.dp.budget import budget_statements, closing, open_budgets, waited
+from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets, waited
 from kanon_sql.dp.mechanisms import opendp
 from kanon_sql.dp.payable import require_table
 from kanon_sql.dp.spending import delta_of, epsilon_of
@@ -72,6 +72,7 @@ def ask_sql(
     table: str | None,
     question: Question,
     *,
+    budget: str | os.PathLike[str] | None = None,
     dialect: str | None = None,
 ) -> str:
     """Return the SQL that ``ask`` would run on the table for the exact numbers; nothing is asked and nothing is spent.
@@ -80,6 +81,7 @@ def ask_sql(
         source: as for ``ask``.
         table: the table in a database.
         question: what would be asked.
+        budget: as for ``ask``; it says whom the answer would protect, if the question does not.
         dialect: of the SQL; by default, that of where the table is.
 
     Raises:
@@ -89,6 +91,7 @@ def ask_sql(
     opened = open_source(source, table)
     with opened.engine:
         require_table(opened)
+        question = question.protecting(_entity_of(opened, None if budget is None else Path(budget)))
         return script([question.query(asked_of(opened, question))], dialect or opened.dialect)
 
 
@@ -230,6 +233,15 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
         left = budgets.charge(question.charge(asked))
     # 4. Compute the exact numbers. 5. Add the noise.
     return question.answer(_exact(opened, query), asked).paid(left, script([query], opened.dialect))
+
+
+def _entity_of(opened: Source, kept_in: Path | None) -> str | None:
+    """Return whom the budget of a table protects, if there is one that says it."""
+    if kept_in is None and not keeps_budget(opened):
+        return None
+    with closing(open_budgets(opened, kept_in)) as budgets:
+        budget = budgets.read()
+    return None if budget is None else budget.entity
 
 
 def _exact(opened: Source, query: exp.Query) -> list[tuple[Any, ...]]:

@@ -281,6 +281,11 @@ def waited(opened: Callable[[], Result]) -> Result:
             time.sleep(_PAUSE)
 
 
+def keeps_budget(source: Source) -> bool:
+    """Tell whether the database of a table can keep its budget."""
+    return _own_keeper(source) is not None
+
+
 def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
     """Return the database of a table, if it can keep a budget: all or nothing of what is written at once."""
     if isinstance(source.engine, Workbench):

@@ -62,8 +62,6 @@ class Question(ABC):
             raise UsageError(
                 f"The rows of a person that count (--max-rows) are a whole number from 1 on, not {self.max_rows}."
             )
-        if self.max_rows > 1 and self.entity is None:
-            raise UsageError("--max-rows is how many rows of a person count: say with --entity who that is.")
 
     @property
     def price(self) -> tuple[Decimal, Decimal]:
