@@ -213,7 +213,8 @@ COLUMNS = (
 @pytest.mark.parametrize(
     "text",
     [
-        "age > 5 AND sex = 'F'", "age BETWEEN 5 AND 10", "age NOT BETWEEN 5 AND 10", "sex IN ('F', 'O''Brien')",
+        "age > 5 AND sex = 'F'", "d >= '2020-01-01'", "d IN ('2020-01-01')",
+        "age BETWEEN 5 AND 10", "age NOT BETWEEN 5 AND 10", "sex IN ('F', 'O''Brien')",
         "sex NOT IN ('F')", "NOT age < -3 OR d >= DATE '2020-01-01'", '"select"', 'NOT "select"', '"x y" IS NOT NULL',
         "sex LIKE 'F%'", "sex NOT LIKE 'F%'", "sex NOT ILIKE 'f_'", "age IS NULL AND (sex IS DISTINCT FROM 'M')",
         "age = 1.5e1", 'age <= "x y"', "TRUE", '"select" IS NOT TRUE', "age <> 5", "5 < age",

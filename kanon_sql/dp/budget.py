@@ -9,6 +9,7 @@ Where nothing can be kept beside the table (a data file, Spark), a DuckDB file t
 
 from __future__ import annotations
 
+import shlex
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ class Budgets:
             return None
         try:
             found = [
-                (Decimal(str(epsilon)), Decimal(str(delta)), entity)
+                (_finite(epsilon), _finite(delta), entity)
                 for *key, entity, epsilon, delta in self.keeper.rows(sql.statement("dp_budgets"), "budgets")
                 if tuple(key) == self.key
             ]
@@ -220,7 +221,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
                 f"A budget cannot be kept beside {source.name}: name a DuckDB file that keeps it (--budget FILE); "
                 "kanon dp budget makes it."
             )
-        command = f"kanon dp budget {source.place} {source.relation.name}"
+        command = shlex.join(["kanon", "dp", "budget", *_named(source)])
         return Budgets(own, ("", schema, name), source.name, command)
     if own is not None and Budgets(own, ("", schema, name), source.name, "").read() is not None:
         raise UsageError(f"{source.name} has a budget in its own database: leave --budget out.")
@@ -232,7 +233,8 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     key = (_place(source), schema if source.warehouse is not None or source.database is not None else "", name)
     if source.file is not None:
         key = (_place(source), "", "")
-    return Budgets(keeper, key, source.name, f"kanon dp budget ... --budget {kept_in}", owned=True)
+    command = shlex.join(["kanon", "dp", "budget", *_named(source), "--budget", str(kept_in)])
+    return Budgets(keeper, key, source.name, command, owned=True)
 
 
 def budget_statements(key: tuple[str, str, str], limits: Limits | None, before: Budget | None) -> list[exp.Expr]:
@@ -295,6 +297,14 @@ def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
     return source.engine
 
 
+def _named(source: Source) -> list[str]:
+    """Return how a person names a table on the command line."""
+    if source.file is not None:
+        return [str(source.file)]
+    schema = f"{source.relation.db}." if source.relation.db else ""
+    return [source.place, f"{schema}{source.relation.name}"]
+
+
 def _schema(source: Source) -> str:
     """Return the schema that names without one are of."""
     if source.warehouse is not None:
@@ -323,6 +333,18 @@ def _spent_of(row: tuple[object, ...]) -> Spent:
     if not isinstance(at, datetime):
         at = datetime.fromisoformat(str(at))
     return Spent(int(str(number)), at, Charge(str(question), Decimal(str(epsilon)), Decimal(str(delta)), group))
+
+
+def _finite(value: object) -> Decimal:
+    """Return what a table holds as a number.
+
+    Raises:
+        ArithmeticError: it is none.
+    """
+    found = Decimal(str(value))
+    if not found.is_finite():
+        raise ArithmeticError(str(value))
+    return found
 
 
 def _plain(number: Decimal) -> str:

@@ -28,6 +28,7 @@ SOURCE = "source"
 """The name that the table has in the statements of this package."""
 
 _KNOWN = {"this", "expression", "expressions", "low", "high", "table", "is_string", "to", "quoted"}
+_MOMENTS = {"date": "DATE", "timestamp": "TIMESTAMP"}
 _NUMBERS = {"integer", "decimal", "float"}
 _WORDS = (
     "compare columns with values (=, <>, <, <=, >, >=, BETWEEN, IN (...), LIKE, IS NULL) and join that by AND, OR and "
@@ -129,6 +130,10 @@ def _side(
     node: exp.Expr, columns: Sequence[Column], table: str, wanted: set[str] | None = None
 ) -> tuple[exp.Expr, set[str]]:
     """Return one side of a comparison, and the families of types that it can be compared with."""
+    if wanted is not None and isinstance(node, exp.Literal) and node.is_string and len(wanted) == 1:
+        (family,) = wanted
+        if (kind := _MOMENTS.get(family)) is not None:  # DATE need not be written where a date is meant
+            return sql.cast(exp.Literal.string(_moment(node.this, kind)), kind), wanted
     found, families = _value(node, columns, table)
     if wanted is not None and not families & wanted:
         raise UsageError(

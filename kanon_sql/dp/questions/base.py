@@ -120,8 +120,9 @@ class Question(ABC):
         if asked.person is None:
             return ("Neighbouring tables differ in one row: each person has one. If not, name the person (--entity).",)
         rows = "1 counts" if asked.most_rows == 1 else f"{asked.most_rows} count"
+        shared = () if asked.group is None else ("A person may be in several groups: all pay for the answer.",)
         person = f"all rows of one {asked.person.name}, of which at most {rows}"
-        return (f"Neighbouring tables differ in one person: {person}.",)
+        return (f"Neighbouring tables differ in one person: {person}.", *shared)
 
 
 def whole(value: Any) -> int:  # noqa: ANN401 - whatever an engine makes of a whole number
