@@ -9,12 +9,11 @@ import typer
 from kanon_sql.cli import completion
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
-from kanon_sql.cli.dp_options import Asking, BudgetOption, DeltaOption
+from kanon_sql.cli.dp_options import Asking, BudgetOption, DeltaOption, SourceArgument
 from kanon_sql.cli.options import (
     DialectOption,
     FormatOption,
     QuietOption,
-    SourceArgument,
     SqlOption,
     TableArgument,
     VerboseOption,

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 _PRICE, _WHO, _SHOWN = "What it costs", "Which rows, and who is protected", "How it is shown"
 _OTHER, _NOTHING = "(any other)", "(no value)"
 
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A DuckDB file; Parquet files; a warehouse: postgresql://, spark:, sc://; or another address: mysql://, "
+        "s3://, https://. CSV and JSON are refused: the types of their columns are guessed from the values.",
+        show_default=False,
+    ),
+]
 EpsilonOption = Annotated[
     str | None,
     typer.Option(

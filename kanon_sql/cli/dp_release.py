@@ -11,6 +11,7 @@ import typer
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.destination_options import IntoOption, OutOption, check_destination
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
+from kanon_sql.cli.dp_options import SourceArgument
 from kanon_sql.cli.options import (
     DialectOption,
     FormatOption,
@@ -18,7 +19,6 @@ from kanon_sql.cli.options import (
     QiOption,
     QuietOption,
     ReplaceOption,
-    SourceArgument,
     SqlOption,
     TableArgument,
     VerboseOption,
