@@ -101,8 +101,7 @@ def test_answers_are_near_what_is_exact(clinic: Path, kanon: Callable[..., Ended
     bins = answer("histogram", "--column", "cost", "--bins", "0,10,30")
     assert [each["key"] for each in bins] == ["[0, 10)", "[10, 30)", None]
     assert all(abs(each["answer"] - n) <= 4 for each, n in zip(bins, (500, 1000, 500), strict=True))
-    (most,) = answer("most-frequent", "--column", "town", "--keys", f"{SECRET},other")
-    assert most["key"] == SECRET
+    assert answer("most-frequent", "--column", "town", "--keys", f"{SECRET},other") == SECRET
 
 
 def test_keys_are_the_labels_of_a_hierarchy(clinic: Path, kanon: Callable[..., Ended], tmp_path: Path) -> None:

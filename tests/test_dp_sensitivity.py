@@ -182,5 +182,5 @@ def test_the_interval_of_a_mean_has_the_mean() -> None:
     for _ in range(draws):
         (figure,) = question.answer(rows, asked).figures
         inside += figure.low <= exact <= figure.high  # type: ignore[operator]  # it has an interval
-    # 95 % at least: fewer than 93 % with a probability below exp(-2 * 2000 * 0.02^2 ...) of Hoeffding is 0.2; so 88 %.
+    # 95 % of them at least, by what is said: fewer than 88 % have a probability below 1e-8 (Hoeffding).
     assert inside >= 0.88 * draws

@@ -185,17 +185,17 @@ def group_of(text: str | None) -> tuple[str, str] | None:
 def print_answer(answer: Answer) -> None:
     """Print an answer for people."""
     print_prose(f"{visible(answer.table)}: {visible(answer.question)}\n")
-    single = not answer.keyed or answer.figures[:1] == (Figure(None, answer.value if answer.keyed else None),)  # type: ignore[arg-type]
     pairs = []
-    if single:
-        (only,) = answer.figures
+    if (only := answer.single) is not None:
         error = answer.expected_error
         pairs.append(("answer", _key(only) if only.value is None else shown(only.value, error)))
         if only.low is not None:
             pairs.append(("interval", f"{shown(only.low, error)} to {shown(only.high, error)} (95 %)"))
-    else:
-        rows = [(_key(each), shown(each.value), shown(each.low), shown(each.high)) for each in answer.figures]
+    elif answer.figures:
+        rows = [(_key(each), each.value, each.low, each.high) for each in answer.figures]
         print_table(["key", "rows", "from (95 %)", "to"], rows)
+    else:
+        print_prose("No key has so many rows that it may be told.\n")
     pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {shown(answer.scale)}")]
     pairs.append(("cost", _price(answer.epsilon, answer.delta)))
     if answer.budget is not None:

@@ -76,12 +76,16 @@ class Answer:
     text: str = ""
 
     @property
+    def single(self) -> Figure | None:
+        """The figure, where one was asked for: a number, or a key; None where there is one for each key."""
+        return self.figures[0] if not self.keyed or (self.figures and self.figures[0].value is None) else None
+
+    @property
     def value(self) -> Number | str | None:
         """The answer, where it is a single one: a number, or the key that was asked for."""
-        only = self.figures[0] if len(self.figures) == 1 else None
-        if only is None:
+        if self.single is None:
             return None
-        return only.key if only.value is None else only.value
+        return self.single.key if self.single.value is None else self.single.value
 
     @property
     def values(self) -> dict[str | None, Number | None]:
@@ -98,13 +102,14 @@ class Answer:
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values: what ``--format json`` prints."""
-        single = self.figures[0].summary() if not self.keyed else None
+        each = [figure.summary() for figure in self.figures]
+        single = self.single
         epsilon, delta = (None, None) if self.budget is None else self.budget.composed
         return {
             "question": self.question,
             "table": self.table,
-            "answer": single["answer"] if single else [figure.summary() for figure in self.figures],
-            "interval": single["interval"] if single else None,
+            "answer": each if single is None else single.key if single.value is None else plain(single.value),
+            "interval": None if single is None or single.low is None else each[0]["interval"],
             "confidence": CONFIDENCE,
             "expected_error": None if self.expected_error is None else float(self.expected_error),
             "accuracy": self.accuracy,
