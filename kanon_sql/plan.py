@@ -92,7 +92,7 @@ def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
     two_sides = any(logged.dialect is not None for logged in logs)
     parts = []
     for logged in logs:
-        bound = logged.statement.transform(_with_value, logged.parameters)
+        bound = sql.bound(logged.statement, logged.parameters)
         side = "" if not two_sides else " (workbench)" if logged.dialect is None else f" (warehouse, {logged.dialect})"
         try:
             text = as_script([bound], logged.dialect or dialect)
@@ -187,9 +187,3 @@ def _literal_rows(engine: Engine, hierarchy: Hierarchy) -> exp.Query:
     values = sql.values("lines", names, rows)
     typed = sql.named(sql.cast(sql.column(VALUE), hierarchy.column.lookup_type), VALUE)
     return exp.select(typed, *levels_columns(hierarchy.height)[1:]).from_(values)
-
-
-def _with_value(node: exp.Expr, parameters: dict[str, object]) -> exp.Expr:
-    if isinstance(node, exp.Placeholder) and node.name in parameters:
-        return exp.convert(parameters[node.name])
-    return node

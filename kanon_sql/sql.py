@@ -8,7 +8,7 @@ called, it stays an identifier, and no text is ever spliced into SQL.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
@@ -153,6 +153,16 @@ def negated(condition: exp.Expr) -> exp.Expr:
     if isinstance(condition, exp.LTE):
         return exp.GT(this=condition.this, expression=condition.expression)
     return exp.Not(this=exp.Paren(this=condition))
+
+
+def bound(expression: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
+    """Return an expression with values in the place of those placeholders that are given."""
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        known = isinstance(node, exp.Placeholder) and node.name in parameters
+        return exp.convert(parameters[node.name]) if known else node
+
+    return expression.transform(replaced)
 
 
 def bits(expression: exp.Expr, mask: int) -> exp.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -33,14 +34,17 @@ print(answered)
 
 @pytest.fixture
 def people(postgres: str) -> Iterator[str]:
+    """The URL of a database of this test's own, with a table of 50 people."""
     import psycopg
 
     with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE dp_budgets")
+    url = urlsplit(postgres)._replace(path="/dp_budgets").geturl()
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE people AS SELECT i AS id FROM generate_series(1, 50) AS n(i)")
-    yield postgres
+    yield url
     with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("DROP TABLE people")
-        connection.execute("DROP SCHEMA IF EXISTS kanon CASCADE")
+        connection.execute("DROP DATABASE dp_budgets WITH (FORCE)")
 
 
 def test_processes_at_once_spend_the_budget_of_postgresql_once(people: str) -> None:

@@ -139,12 +139,8 @@ class DuckDBEngine:
         file = path.resolve()
         if file in self._attached:  # DuckDB does not attach a file twice
             return self._attached[file]
-        if not self._owned and self.in_transaction():
-            raise UsageError(
-                "The connection has a transaction open; commit it or roll it back, then read another file."
-            )
-        taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
-        name = unused_name("kanon_attached", taken)
+        self._require_no_transaction("read another file", owned_too=False)
+        name = self._unused_database("kanon_attached")
         self._attach_file(path, sql.identifier(name), writable=False)
         self._attached[file] = name
         return name
@@ -160,10 +156,8 @@ class DuckDBEngine:
             SourceError: it cannot be made.
             UsageError: a transaction is open, in which it could not be detached again.
         """
-        if not self._owned and self.in_transaction():
-            raise UsageError("The connection has a transaction open; commit it or roll it back, then publish.")
-        taken = [name for (name,) in self.rows(sql.statement("databases"), "names in use")]
-        name = unused_name("kanon_new", taken)
+        self._require_no_transaction("publish", owned_too=False)
+        name = self._unused_database("kanon_new")
         written = self.row(sql.statement("storage_of_database"), "how the file is written") if like_this else None
         options = () if written is None else storage_options(*written)
         self._attach_file(path, sql.identifier(name), writable=True, options=options)
@@ -211,6 +205,13 @@ class DuckDBEngine:
             self._execute(exp.Attach(this=attached, expressions=[*read_only, *options]))
         except duckdb.Error as error:
             raise not_opened(path, error, writable=writable) from None
+
+    def _require_no_transaction(self, then: str, *, owned_too: bool = True) -> None:
+        if (owned_too or not self._owned) and self.in_transaction():
+            raise UsageError(f"The connection has a transaction open; commit it or roll it back, then {then}.")
+
+    def _unused_database(self, wanted: str) -> str:
+        return unused_name(wanted, [name for (name,) in self.rows(sql.statement("databases"), "names in use")])
 
     def _execute(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement that is about this connection and not about its data: no script shows it.
@@ -302,8 +303,7 @@ class DuckDBEngine:
     def transaction(self) -> Iterator[None]:
         """Make the statements inside take effect together, or not at all."""
         # Asked first: a failed BEGIN would abort the transaction that is open.
-        if self.in_transaction():
-            raise UsageError("The connection has a transaction open; commit it or roll it back, then publish.")
+        self._require_no_transaction("publish")
         self.connection.begin()
         try:
             yield

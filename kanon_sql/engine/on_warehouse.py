@@ -65,7 +65,7 @@ class WarehouseEngine:
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             raise DeadlineReachedError
-        bound = statement if not parameters else statement.transform(_with_value, parameters)
+        bound = statement if not parameters else sql.bound(statement, parameters)
         return [tuple(map(_plain, row)) for row in self._warehouse.rows(bound, title, left)]
 
     def row(
@@ -145,12 +145,6 @@ class WarehouseEngine:
     def close(self) -> None:
         """Drop what was made."""
         self.forget()
-
-
-def _with_value(node: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
-    if isinstance(node, exp.Placeholder) and node.name in parameters:
-        return exp.convert(parameters[node.name])
-    return node
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - what a query returns

@@ -176,6 +176,7 @@ class PostgresWarehouse:
     def rows(self, statement: exp.Expr, title: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
         with in_time(seconds), self._step(statement, title) as texts:
+            before_it = _setting(self.connection, "statement_timeout") if seconds is not None else ""
             if seconds is not None:  # in force until the step ends
                 milliseconds = str(max(1, int(seconds * 1000)))
                 self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (milliseconds,))
@@ -184,7 +185,7 @@ class PostgresWarehouse:
                 self.connection.execute(text)
             found = _tuples(self.connection, query)
             if seconds is not None:
-                self.connection.execute("SELECT set_config('statement_timeout', '0', true)")
+                self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (before_it,))
             return found
 
     def drop_temporary(self, table: exp.Table) -> None:

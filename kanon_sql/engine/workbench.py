@@ -200,7 +200,7 @@ class Workbench(DuckDBEngine):
     def values_of(self, relation: exp.Table, columns: Sequence[Column]) -> exp.Table:
         """Return a view of the values of each column by itself, NULL in all others; the tuples stay in the warehouse.
 
-        From now on, what would need them is refused (see ``seal``): they were not to be moved.
+        From now on, what would need them is refused (see ``is_sealed``): they were not to be moved.
 
         Args:
             relation: of the warehouse.
