@@ -343,8 +343,8 @@ def test_refused_is_what_loops_over_the_rows_of_both_find(
             with duckdb.connect(str(path)) as connection:
                 connection.execute("DROP TABLE first")
         why = why_refused(path, kinds[1], **asked, k=k + 1, **WAYS[second])
-    if why is not None and kinds[0] == "file" and "its file cannot be read" in why:
-        return  # a CSV file may be such that nobody can tell its columns; what cannot be checked is refused
+    if why is not None and kinds[0] == "file" and re.search("its (file|labels) cannot be read", why):
+        return  # a CSV file may be such that nobody can tell its columns or quotes; what cannot be checked is refused
     rows = [oracle.candidates(table.original, release, table.upwards) for release in releases]
     classes = [
         [{release.labels[number] for number in own} for own in found]
