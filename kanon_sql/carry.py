@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.destinations import recode
-from kanon_sql.engine.postgres_types import as_postgres_writes
+from kanon_sql.engine.sending import SENT, shape_of, written_rows
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.identity import looked_up
 from kanon_sql.names import unused_name
@@ -63,19 +63,16 @@ def _carry_left_out(
     names = publication.quasi_identifiers
     here = bench.temporary_name("kanon_left_out")
     bench.run(sql.create_table(here, too_small_query(publication, lookups), temporary=True), "classes left out")
-    as_text = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]
-    rows = bench.rows(exp.select(*as_text).from_(here.copy()), "the classes that are left out, to be carried over")
+    kinds = {name: publication.published_types[name] for name in names}
+    rows = written_rows(bench, here, kinds, "the classes that are left out, to be carried over")
     bench.run(sql.drop(here), "drop the classes that are left out")
     if not rows:
         return None
-    typed = [
-        sql.named(sql.column(column.name, "source"), column.name)
-        if publication.recoding.label_type(number) is None
-        else sql.named(sql.cast(exp.null(), publication.published_types[column.name]), column.name)
-        for number, column in enumerate(publication.roles.quasi_identifiers)
-    ]
-    shape = exp.select(*typed).from_(sql.aliased(publication.source, "source")).where(exp.false())
-    warehouse.upload(here, shape, names, rows, "the classes that are left out")
+    typed = {
+        name: sql.column(name, "source") if publication.recoding.label_type(number) is None else kinds[name]
+        for number, name in enumerate(names)
+    }
+    warehouse.upload(here, shape_of(publication.source, typed), names, rows, "the classes that are left out")
     return here
 
 
@@ -143,22 +140,16 @@ def _carry_hierarchy(bench: Workbench, warehouse: Warehouse, publication: Public
     """Carry over the values that the column has, and their labels."""
     column, relation = hierarchy.column, hierarchy.relation
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
-    value = sql.named(_as_text(sql.column(VALUE, "lookup"), column.type), VALUE)
-    query = exp.select(value, *(sql.column(level, "lookup") for level in levels))
-    query = query.from_(sql.aliased(relation, "lookup"))
+    kinds = {VALUE: column.type, **dict.fromkeys(levels, "VARCHAR")}
+    present = None
     if (tuples := bench.tuples_of(publication.source)) is not None:
-        present = exp.select("1").from_(sql.aliased(tuples, "source"))
-        present = present.where(sql.same(sql.column(column.name, "source"), sql.column(VALUE, "lookup")))
-        query = query.where(exp.Exists(this=present))
-    rows = bench.rows(
-        query,
-        f"the hierarchy of {column.name}, to be carried over",
-    )
-    shape = exp.select(
-        sql.named(looked_up(sql.column(column.name, "source"), column), VALUE),
-        *(sql.named(sql.cast(exp.null(), "VARCHAR"), level) for level in levels),
-    ).from_(sql.aliased(publication.source, "source"))
-    warehouse.upload(relation, shape.where(exp.false()), [VALUE, *levels], rows, f"the hierarchy of {column.name}")
+        own = exp.select("1").from_(sql.aliased(tuples, "source"))
+        own = own.where(sql.same(sql.column(column.name, "source"), sql.column(VALUE, SENT)))
+        present = exp.Exists(this=own)
+    rows = written_rows(bench, relation, kinds, f"the hierarchy of {column.name}, to be carried over", present)
+    typed: dict[str, str | exp.Expr] = {**kinds, VALUE: looked_up(sql.column(column.name, "source"), column)}
+    shape = shape_of(publication.source, typed)
+    warehouse.upload(relation, shape, [*kinds], rows, f"the hierarchy of {column.name}")
 
 
 def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
@@ -172,25 +163,15 @@ def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Pub
     labels = [*names.labels.values()]
     own = publication.quasi_identifiers
     types = {column.name: column.type for column in publication.columns}
-    as_text = [sql.named(_as_text(sql.column(name), types[name]), name) for name in own]
-    step = sql.named(sql.cast(sql.column(names.step), "VARCHAR"), names.step)
-    query = exp.select(*as_text, *(sql.column(label) for label in labels), step).distinct()
-    published = sql.column(names.step).is_(exp.null()).not_()
-    rows = bench.rows(
-        query.from_(publication.combinations.copy()).where(published), "the steps of the recoding, to be carried over"
-    )
-    shape = exp.select(
-        *(sql.column(name, "source") for name in own),
-        *(sql.named(sql.cast(exp.null(), "VARCHAR"), label) for label in labels),
-        sql.named(sql.cast(exp.null(), "INTEGER"), names.step),
-    ).from_(sql.aliased(publication.source, "source"))
-    warehouse.upload(
-        publication.combinations,
-        shape.where(exp.false()),
-        [*own, *labels, names.step],
-        rows,
-        "the step at which each combination of quasi-identifiers is published",
-    )
+    made = {**dict.fromkeys(labels, "VARCHAR"), names.step: "INTEGER"}
+    kinds = {name: types[name] for name in own} | made
+    published = sql.column(names.step, SENT).is_(exp.null()).not_()
+    title = "the steps of the recoding, to be carried over"
+    rows = written_rows(bench, publication.combinations, kinds, title, published, distinct=True)
+    typed: dict[str, str | exp.Expr] = {**{name: sql.column(name, "source") for name in own}, **made}
+    shape = shape_of(publication.source, typed)
+    title = "the step at which each combination of quasi-identifiers is published"
+    warehouse.upload(publication.combinations, shape, [*kinds], rows, title)
     return replace(publication, roles=replace(publication.roles, entity=None), models=())
 
 
@@ -212,21 +193,20 @@ def _carry_labels(
     query = labels_query(publication, led)
     columns = [*own, *(label for label in labels if label is not None), *(ranks or ())]
     bench.run(sql.create_table(led.labels_table, query, temporary=True), "the labels of each combination")
-    as_text = [sql.named(sql.cast(sql.column(column), "VARCHAR"), column) for column in columns]
-    rows = bench.rows(exp.select(*as_text).from_(led.labels_table.copy()), "these labels, to be carried over")
+    of_labels = [kind for kind in recoding.types if kind is not None]
+    made = dict(zip(columns[len(own) :], [*of_labels, *("BIGINT" for _ in ranks or ())], strict=True))
+    types = {column.name: column.type for column in publication.columns}
+    kinds = {column: types[column] for column in own} | made
+    rows = written_rows(bench, led.labels_table, kinds, "these labels, to be carried over")
     bench.run(sql.drop(led.labels_table), "drop them here")
-    kinds = [kind for kind in recoding.types if kind is not None]
-    typed: list[exp.Expr] = [sql.column(column, "source") for column in own]
-    for column, kind in zip(columns[len(own) :], [*kinds, *("BIGINT" for _ in ranks or ())], strict=True):
-        typed.append(sql.named(sql.cast(exp.null(), kind), column))
-    shape = exp.select(*typed).from_(sql.aliased(publication.source, "source")).where(exp.false())
+    typed: dict[str, str | exp.Expr] = {**{column: sql.column(column, "source") for column in own}, **made}
+    shape = shape_of(publication.source, typed)
     warehouse.upload(led.labels_table, shape, columns, rows, "the labels of each combination of quasi-identifiers")
     return replace(publication, recoding=led)
 
 
 def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publication, recoding: Multidimensional) -> None:
     """Carry over the places of texts, the cuts and the boxes."""
-    nothing = exp.select().from_(sql.aliased(publication.source, "source")).where(exp.false())
     own = {
         order.name: hierarchy.column
         for order, hierarchy in zip(recoding.orders, publication.hierarchies, strict=True)
@@ -234,21 +214,10 @@ def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publicatio
     }
     orders = [order for order in recoding.orders if order is not None]
     for table in (*orders, recoding.cuts_table, recoding.boxes_table):
-        columns = bench.columns(table)
-        as_text = [sql.named(_as_text(sql.column(column.name), column.type), column.name) for column in columns]
-        rows = bench.rows(exp.select(*as_text).from_(table.copy()), f"{table.name}, to be carried over")
-        # Values of a text column have the type that the warehouse has for them, such as CHAR(5).
-        typed = [
-            sql.named(looked_up(sql.column(own[table.name].name, "source"), own[table.name]), VALUE)
-            if column.name == VALUE and table.name in own
-            else sql.named(sql.cast(exp.null(), column.type), column.name)
-            for column in columns
-        ]
-        warehouse.upload(
-            table, nothing.select(*typed), [column.name for column in columns], rows, f"{table.name} of the parts"
-        )
-
-
-def _as_text(value: exp.Expr, kind: str) -> exp.Expr:
-    """Return a value as a text that the warehouse reads."""
-    return as_postgres_writes(sql.cast(value, "VARCHAR"), kind)
+        kinds = {column.name: column.type for column in bench.columns(table)}
+        rows = written_rows(bench, table, kinds, f"{table.name}, to be carried over")
+        typed: dict[str, str | exp.Expr] = {**kinds}
+        if table.name in own:  # values of a text column have the type that the warehouse has for them, such as CHAR(5)
+            typed[VALUE] = looked_up(sql.column(own[table.name].name, "source"), own[table.name])
+        shape = shape_of(publication.source, typed)
+        warehouse.upload(table, shape, [*kinds], rows, f"{table.name} of the parts")

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql import sql
 from kanon_sql.engine.on_warehouse import WarehouseEngine
+from kanon_sql.engine.sending import shape_of, written_rows
 from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.frequency import build_frequency
@@ -25,6 +24,8 @@ from kanon_sql.models.t_closeness import TCloseness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sqlglot import exp
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources import Source
@@ -97,19 +98,10 @@ def _coded_there(bench: Workbench, engine: WarehouseEngine, source: exp.Table, h
     column = hierarchy.column
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
     codes = [code_name(number) for number in range(len(hierarchy.words))]
-    text = sql.named(sql.cast(sql.column(VALUE), "VARCHAR"), VALUE)
-    own = [sql.named(sql.cast(sql.column(code), "VARCHAR"), code) for code in codes]
-    rows = bench.rows(
-        exp.select(text, *map(sql.column, levels), *own).from_(hierarchy.relation.copy()),
-        f"the hierarchy of {column.name} with its codes, to be carried over",
-    )
-    shape = exp.select(
-        sql.named(looked_up(sql.column(column.name, "source"), column), VALUE),
-        *(sql.named(sql.cast(exp.null(), "VARCHAR"), level) for level in levels),
-        *(sql.named(sql.cast(exp.null(), "BIGINT"), code) for code in codes),
-    ).from_(sql.aliased(source, "source"))
+    kinds = {VALUE: column.type, **dict.fromkeys(levels, "VARCHAR"), **dict.fromkeys(codes, "BIGINT")}
+    title = f"the hierarchy of {column.name} with its codes, to be carried over"
+    rows = written_rows(bench, hierarchy.relation, kinds, title)
+    shape = shape_of(source, {**kinds, VALUE: looked_up(sql.column(column.name, "source"), column)})
     relation = engine.temporary_name(f"kanon_codes_{column.name}")
-    bench.warehouse.upload(
-        relation, shape.where(exp.false()), [VALUE, *levels, *codes], rows, f"codes of {column.name}"
-    )
+    bench.warehouse.upload(relation, shape, [*kinds], rows, f"codes of {column.name}")
     return replace(hierarchy, relation=relation, stored=None)

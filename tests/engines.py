@@ -130,6 +130,7 @@ def spark_place(request: pytest.FixtureRequest, _directory: Path) -> Iterator[Pl
 
     session, database, typed = request.getfixturevalue("spark"), "suite", "spark:suite"
     session.sql(f"CREATE DATABASE {database}")
+    session.sql("DROP DATABASE IF EXISTS kanon CASCADE")  # what other tests of this worker left in the ledger
     session.catalog.setCurrentDatabase(database)
     patch = pytest.MonkeyPatch()
     # What a person types would start a Spark of its own: here it names this session.

@@ -112,7 +112,7 @@ def test_a_wide_gaussian_is_normal() -> None:
 
 @pytest.mark.parametrize(("epsilon", "contribution"), [("0.5", 1), ("1", 1), ("1", 4), ("2.5", 2)])
 def test_laplace_noise_is_drawn_from_its_law(epsilon: str, contribution: int) -> None:
-    law = law_of("laplace", contribution, contribution, Decimal(epsilon), Decimal(0))
+    law = law_of("laplace", contribution, Decimal(epsilon), Decimal(0))
     scale = contribution / float(epsilon)
     assert law.scale == pytest.approx(scale)
     drawn = Counter(with_noise([0] * DRAWS, law))
@@ -120,7 +120,7 @@ def test_laplace_noise_is_drawn_from_its_law(epsilon: str, contribution: int) ->
 
 
 def test_gaussian_noise_is_drawn_from_its_law() -> None:
-    law = law_of("gaussian", 1, 1, Decimal(1), Decimal("1e-6"))
+    law = law_of("gaussian", 1, Decimal(1), Decimal("1e-6"))
     drawn = Counter(with_noise([0] * DRAWS, law))
     weights = {value: math.exp(-(value**2) / (2 * law.scale**2)) for value in range(-100, 101)}
     require_law(drawn, {value: weight / sum(weights.values()) for value, weight in weights.items()})
@@ -192,7 +192,7 @@ def likelier(law: Law, by: int, epsilon: float) -> float:
 @pytest.mark.parametrize("epsilon", ["0.1", "0.3", "1", "3"])
 @pytest.mark.parametrize("contribution", [1, 3])
 def test_no_answer_becomes_likelier_than_epsilon_allows(epsilon: str, contribution: int) -> None:
-    law = law_of("laplace", contribution, contribution, Decimal(epsilon), Decimal(0))
+    law = law_of("laplace", contribution, Decimal(epsilon), Decimal(0))
     for by in range(1, contribution + 1):
         assert likelier(law, by, float(epsilon)) <= 1e-12
     assert likelier(law, contribution, float(epsilon) * 0.9) > 0, "no more noise than is needed"
@@ -200,7 +200,7 @@ def test_no_answer_becomes_likelier_than_epsilon_allows(epsilon: str, contributi
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "1e-4"), ("1", "1e-6"), ("3", "1e-3")])
 def test_gaussian_noise_keeps_epsilon_and_delta(epsilon: str, delta: str) -> None:
-    law = law_of("gaussian", 2, 2, Decimal(epsilon), Decimal(delta))
+    law = law_of("gaussian", 2, Decimal(epsilon), Decimal(delta))
     assert likelier(law, 2, float(epsilon)) <= float(delta)
     assert likelier(law, 1, float(epsilon)) <= float(delta)
 
@@ -262,7 +262,7 @@ def test_keys_with_many_rows_are_told_and_others_are_not() -> None:
 
 def test_what_may_be_spent_is_not_rounded_up() -> None:
     for text in ("0.1", "0.3", "0.7", "1e-5", "123.456"):
-        law = law_of("laplace", 3, 3, Decimal(text), Decimal(0))
+        law = law_of("laplace", 3, Decimal(text), Decimal(0))
         assert Fraction(3) / Fraction(law.scale) <= Fraction(text)
 
 

@@ -283,3 +283,5 @@ def test_a_run_scans_the_source_twice(postgres: str) -> None:
             release.to_table("scanned_k")
             assert release.rows_suppressed or release.levels
         assert scans() - before == 2
+        ((analyzed,),) = connection.execute("SELECT sum(analyze_count) FROM pg_stat_user_tables").fetchall()
+        assert not analyzed, "a table that nobody asked about was analyzed"

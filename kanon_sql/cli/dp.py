@@ -21,6 +21,7 @@ from kanon_sql.cli.options import (
 from kanon_sql.cli.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.account import Budget
 from kanon_sql.dp.asking import budget_sql, limits_of, open_asked, read_in, set_in
+from kanon_sql.dp.numbers import plain, small
 from kanon_sql.dp.questions.count import Count
 from kanon_sql.dp.questions.histogram import Histogram
 from kanon_sql.dp.questions.mean import Mean
@@ -227,8 +228,8 @@ def _print_budget(budget: Budget) -> None:
                 each.number,
                 each.at.isoformat(" ", timespec="seconds"),
                 each.charge.question,
-                f"{each.charge.epsilon.normalize():f}",
-                f"{each.charge.delta.normalize():.3g}" if each.charge.delta else "0",
+                plain(each.charge.epsilon),
+                small(each.charge.delta),
                 "" if each.charge.group is None else "=".join(each.charge.group),
             )
             for each in budget.spent
@@ -236,8 +237,8 @@ def _print_budget(budget: Budget) -> None:
         print_table(columns, rows, spare=["group", "delta"])
     print_pairs(
         [
-            ("epsilon", f"{epsilon.normalize():f} spent of {budget.epsilon.normalize():f}"),
-            ("delta", f"{delta.normalize():.3g} spent of {budget.delta.normalize():.3g}"),
+            ("epsilon", f"{plain(epsilon)} spent of {plain(budget.epsilon)}"),
+            ("delta", f"{small(delta)} spent of {small(budget.delta)}"),
             ("for", "each row" if budget.entity is None else f"the people whom {visible(budget.entity)} names"),
         ]
     )

@@ -17,6 +17,7 @@ from kanon_sql.cli.options import DialectName, FormatOption, QuietOption, Verbos
 from kanon_sql.cli.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.answer import Answer, Figure, shown
 from kanon_sql.dp.asking import answered, ask_sql, open_asked
+from kanon_sql.dp.numbers import plain, small
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
@@ -200,16 +201,16 @@ def print_answer(answer: Answer) -> None:
     pairs.append(("cost", _price(answer.epsilon, answer.delta)))
     if answer.budget is not None:
         epsilon, delta = answer.budget.composed
-        spent = f"epsilon {epsilon.normalize():f} of {answer.budget.epsilon.normalize():f} spent"
+        spent = f"epsilon {plain(epsilon)} of {plain(answer.budget.epsilon)} spent"
         if answer.budget.delta:
-            spent += f", delta {delta.normalize():.3g} of {answer.budget.delta.normalize():.3g}"
+            spent += f", delta {small(delta)} of {small(answer.budget.delta)}"
         pairs.append(("budget", spent))
     pairs += [("assumes" if not number else "", text) for number, text in enumerate(answer.assumes)]
     print_pairs(pairs)
 
 
 def _price(epsilon: Decimal, delta: Decimal) -> str:
-    return f"epsilon {epsilon.normalize():f}" + (f", delta {delta.normalize():.3g}" if delta else "")
+    return f"epsilon {plain(epsilon)}" + (f", delta {small(delta)}" if delta else "")
 
 
 def _key(figure: Figure) -> str:

@@ -28,12 +28,12 @@ from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:
     import os
-    from decimal import Decimal
 
     from sqlglot import exp
 
     from kanon_sql.dp.account import Budget
     from kanon_sql.dp.answer import Answer
+    from kanon_sql.dp.numbers import Number
     from kanon_sql.dp.questions.base import Question
     from kanon_sql.engine.resources import Resources
 
@@ -64,7 +64,7 @@ def ask(
     """
     opened = open_asked(source, table, budget, resources)
     with opened.engine:
-        return answered(opened, question, None if budget is None else Path(budget))
+        return answered(opened, question, _path(budget))
 
 
 def ask_sql(
@@ -91,7 +91,7 @@ def ask_sql(
     opened = open_source(source, table)
     with opened.engine:
         require_table(opened)
-        question = question.protecting(_entity_of(opened, None if budget is None else Path(budget)))
+        question = question.protecting(_entity_of(opened, _path(budget)))
         return script([question.query(asked_of(opened, question))], dialect or opened.dialect)
 
 
@@ -99,8 +99,8 @@ def set_budget(
     source: Any,  # noqa: ANN401 - as for open_source
     table: str | None = None,
     *,
-    epsilon: Decimal | float | str,
-    delta: Decimal | float | str | None = None,
+    epsilon: Number,
+    delta: Number | None = None,
     entity: str | None = None,
     budget: str | os.PathLike[str] | None = None,
 ) -> Budget:
@@ -121,7 +121,7 @@ def set_budget(
     limits = limits_of(epsilon, delta, entity)
     opened = open_asked(source, table, budget)
     with opened.engine:
-        return set_in(opened, limits, None if budget is None else Path(budget))
+        return set_in(opened, limits, _path(budget))
 
 
 def read_budget(
@@ -143,7 +143,7 @@ def read_budget(
     """
     opened = waited(lambda: open_source(source, table))
     with opened.engine:
-        return read_in(opened, None if budget is None else Path(budget))
+        return read_in(opened, _path(budget))
 
 
 def budget_sql(
@@ -164,12 +164,12 @@ def budget_sql(
         dialect: of the SQL.
     """
     opened = open_source(source, table)
-    with opened.engine, closing(open_budgets(opened, None if budget is None else Path(budget))) as budgets:
+    with opened.engine, closing(open_budgets(opened, _path(budget))) as budgets:
         named = None if limits is None else _resolved(opened, limits)
         return script(budget_statements(budgets.key, named, budgets.read()), dialect)
 
 
-def limits_of(epsilon: Decimal | float | str, delta: Decimal | float | str | None, entity: str | None) -> Limits:
+def limits_of(epsilon: Number, delta: Number | None, entity: str | None) -> Limits:
     """Return what a person says of a budget.
 
     Raises:
@@ -220,7 +220,6 @@ def open_asked(
 
 def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer:
     """Return the answer to a question about an open table."""
-    require_table(opened)
     opendp()
     with closing(open_budgets(opened, kept_in)) as budgets:
         budget = budgets.read()
@@ -233,6 +232,10 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
         left = budgets.charge(question.charge(asked))
     # 4. Compute the exact numbers. 5. Add the noise.
     return question.answer(_exact(opened, query), asked).paid(left, script([query], opened.dialect))
+
+
+def _path(budget: str | os.PathLike[str] | None) -> Path | None:
+    return None if budget is None else Path(budget)
 
 
 def _entity_of(opened: Source, kept_in: Path | None) -> str | None:

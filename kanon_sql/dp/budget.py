@@ -22,6 +22,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.dp.account import Budget
+from kanon_sql.dp.numbers import plain
 from kanon_sql.dp.payable import require_table
 from kanon_sql.dp.spending import ZERO, Charge, Spent, composed
 from kanon_sql.engine.duckdb import DuckDBEngine
@@ -165,10 +166,10 @@ class Budgets:
 
     def _too_much(self, budget: Budget, charge: Charge) -> str:
         epsilon, delta = budget.composed
-        costs = f"epsilon {_plain(charge.epsilon)}" + (f" and delta {_plain(charge.delta)}" if charge.delta else "")
-        spent = f"epsilon {_plain(epsilon)} of {_plain(budget.epsilon)}"
+        costs = f"epsilon {plain(charge.epsilon)}" + (f" and delta {plain(charge.delta)}" if charge.delta else "")
+        spent = f"epsilon {plain(epsilon)} of {plain(budget.epsilon)}"
         if charge.delta or budget.delta:
-            spent += f" and delta {_plain(delta)} of {_plain(budget.delta)}"
+            spent += f" and delta {plain(delta)} of {plain(budget.delta)}"
         return (
             f"This answer costs {costs}, and {self.table} has spent {spent}: it is not given. Ask for less, or let the "
             f"owner of the table decide on more ({self.command} --epsilon ...)."
@@ -345,10 +346,6 @@ def _finite(value: object) -> Decimal:
     if not found.is_finite():
         raise ArithmeticError(str(value))
     return found
-
-
-def _plain(number: Decimal) -> str:
-    return f"{number.normalize():f}"
 
 
 def _protected(entity: str | None) -> str:

@@ -44,23 +44,22 @@ def opendp() -> ModuleType:
     return prelude
 
 
-def law_of(noise: Noise, l1: int, l2: int, epsilon: Decimal, delta: Decimal) -> Law:
+def law_of(noise: Noise, change: int, epsilon: Decimal, delta: Decimal) -> Law:
     """Return the narrowest law of noise that keeps (epsilon, delta).
 
     Args:
         noise: of which kind.
-        l1: by how much the numbers of an answer can change together when one person comes or goes: the sum of the
-            changes.
-        l2: the same, as the root of the sum of their squares, rounded up.
+        change: by how much the numbers of an answer can change together when one person comes or goes: the sum of the
+            changes, which the root of the sum of their squares, that Gaussian noise is made for, does not exceed.
         epsilon: what may be spent.
         delta: with which probability that may fail.
 
     Raises:
         UsageError: no scale can be found for them.
     """
-    _require_size(l1)
+    _require_size(change)
     if noise == "laplace":
-        scale = _least_scale(lambda scale: _laplace(scale).map(l1), l1 / _down(epsilon), _down(epsilon))
+        scale = _least_scale(lambda scale: _laplace(scale).map(change), change / _down(epsilon), _down(epsilon))
         return DiscreteLaplace(scale)
     dp = opendp()
 
@@ -74,7 +73,7 @@ def law_of(noise: Noise, l1: int, l2: int, epsilon: Decimal, delta: Decimal) -> 
             f"No Gaussian noise keeps epsilon {epsilon:f} with delta {delta:f}: ask for more of one of them, or leave "
             "--noise gaussian out."
         ) from None
-    return DiscreteGaussian(_least_scale(lambda scale: bounded(scale).map(l2)[0], for_one * l2, _down(epsilon)))
+    return DiscreteGaussian(_least_scale(lambda scale: bounded(scale).map(change)[0], for_one * change, _down(epsilon)))
 
 
 def with_noise(numbers: Sequence[int], law: Law) -> list[int]:

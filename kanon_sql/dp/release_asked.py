@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Decimal
 from typing import TYPE_CHECKING
 
+from kanon_sql.dp.numbers import Number, exact
 from kanon_sql.dp.safepub import k_for, parameters_of, require_delta, require_epsilon
 from kanon_sql.errors import UsageError
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from kanon_sql.dp.safepub import SafePubParameters
     from kanon_sql.policy import Policy
 
-Number = Decimal | int | float | str
 _SEARCH_SHARE = 10  # of epsilon, one part in so many chooses the levels where nothing else is said
 _MOST_DIGITS = 18  # after the point: as budgets keep them, and their sums
 _LAST_DIGIT = Decimal(1).scaleb(-_MOST_DIGITS)
@@ -103,10 +103,7 @@ def _number(number: Number, name: str) -> Decimal:
     Raises:
         UsageError: it is none, or has more digits than anybody means.
     """
-    try:
-        found = Decimal(str(number))
-    except InvalidOperation:
-        raise UsageError(f"--{name} is a number, not {number!r}.") from None
-    if not found.is_finite() or found.adjusted() > _MOST_DIGITS or found != found.quantize(_LAST_DIGIT):
+    found = exact(number, f"--{name}")
+    if found.adjusted() > _MOST_DIGITS or found != found.quantize(_LAST_DIGIT):
         raise UsageError(f"--{name} is a number with at most {_MOST_DIGITS} digits after the point, not {number}.")
     return found

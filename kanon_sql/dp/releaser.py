@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from kanon_sql.destination import Destination
-    from kanon_sql.dp.release_asked import Number
+    from kanon_sql.dp.numbers import Number
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.resources import Resources
     from kanon_sql.engine.sources import Source

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from decimal import Context, Decimal, InvalidOperation, localcontext
+from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING
 
+from kanon_sql.dp.numbers import exact
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
+
+    from kanon_sql.dp.numbers import Number
 
 ZERO = Decimal(0)
 _DIGITS = 20  # after the point, as the tables of the budget keep them
@@ -82,7 +85,7 @@ def _composed(costs: Iterable[tuple[tuple[str, str] | None, Decimal]]) -> Decima
         return of_all + sum(dearest.values(), ZERO)
 
 
-def epsilon_of(value: Decimal | float | str) -> Decimal:
+def epsilon_of(value: Number) -> Decimal:
     """Return an epsilon as an exact number.
 
     Raises:
@@ -94,7 +97,7 @@ def epsilon_of(value: Decimal | float | str) -> Decimal:
     return found
 
 
-def delta_of(value: Decimal | float | str) -> Decimal:
+def delta_of(value: Number) -> Decimal:
     """Return a delta as an exact number.
 
     Raises:
@@ -106,13 +109,8 @@ def delta_of(value: Decimal | float | str) -> Decimal:
     return found
 
 
-def _number(value: Decimal | float | str, what: str) -> Decimal:
-    try:
-        found = Decimal(str(value).strip())
-    except InvalidOperation:
-        raise UsageError(f"{what} is a number, not {str(value)!r}.") from None
-    if not found.is_finite():
-        raise UsageError(f"{what} is a number, not {value}.")
+def _number(value: Number, what: str) -> Decimal:
+    found = exact(value, what)
     # Not normalize(): that rounds to 28 digits first, and a number that is too small to nothing.
     if abs(found.adjusted()) > _PRECISION or found != found.quantize(_LEAST, context=_EXACT):
         raise UsageError(f"{what} has {_DIGITS} digits after the point at most.")

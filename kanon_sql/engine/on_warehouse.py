@@ -139,7 +139,7 @@ class WarehouseEngine:
         """Drop every temporary table that was made."""
         for table in reversed(self._temporary):
             with suppress(KanonError):
-                self._warehouse.drop_temporary(table)
+                self._warehouse.drop(table, "TABLE")
         self._temporary.clear()
 
     def close(self) -> None:

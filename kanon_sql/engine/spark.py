@@ -169,7 +169,8 @@ class SparkWarehouse:
         if isinstance(statement, exp.Drop) and statement.args.get("tables"):
             (dropped,) = statement.args["tables"]
             if dropped in self._temporary:
-                self.drop_temporary(dropped)
+                with self._working(title):
+                    self.session.catalog.dropTempView(dropped.name)
                 return
         if isinstance(statement, exp.Delete):
             self._delete(statement, title)
@@ -231,9 +232,6 @@ class SparkWarehouse:
 
     def drop(self, relation: exp.Table, kind: RelationKind) -> None:
         """Drop a relation, if it is there."""
-        if any(relation == table for table in self._temporary):
-            self.drop_temporary(relation)
-            return
         self.run(sql.drop(relation, kind), "drop what is not needed any more")
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
@@ -251,11 +249,6 @@ class SparkWarehouse:
         self._made.clear()
         yield
         self._made.clear()
-
-    def drop_temporary(self, table: exp.Table) -> None:
-        """Drop what stands for a temporary table."""
-        with self._working("drop what was made for a while"):
-            self.session.catalog.dropTempView(table.name)
 
     def forget(self) -> None:
         """Drop the temporary views that were made for a while."""

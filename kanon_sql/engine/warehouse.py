@@ -145,14 +145,11 @@ class Warehouse(Protocol):
             DeadlineReachedError: it was stopped.
         """
 
-    def drop_temporary(self, table: exp.Table) -> None:
-        """Drop a temporary table, or what stands for one."""
-
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
         """Give a relation its name; there is nothing of that name."""
 
     def drop(self, relation: exp.Table, kind: RelationKind) -> None:
-        """Drop a relation, if it is there."""
+        """Drop a relation, or what stands for a temporary table, if it is there."""
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
         """Take back what was made and is not to be, where the end of the transaction did not."""

@@ -11,7 +11,7 @@ every statement that is written for a table runs here unchanged, with the same r
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,6 @@ class Mirror:
         brought: names of those whose tuples were fetched.
         person: the column whose values are people, fetched as numbers.
         tuples: the table of tuples; None before any was fetched.
-        complete: whether those of all columns were.
         sealed: whether none may be fetched.
     """
 
@@ -57,8 +56,12 @@ class Mirror:
     brought: frozenset[str] = frozenset()
     person: Column | None = None
     tuples: exp.Table | None = None
-    complete: bool = field(default=False)
     sealed: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the tuples of all columns were fetched."""
+        return all(column.name in self.brought for column in self.columns)
 
 
 class Workbench(DuckDBEngine):
@@ -209,7 +212,7 @@ class Workbench(DuckDBEngine):
         query, types = values_query(self.warehouse, relation, columns)
         table, view = self.temporary_name("kanon_values"), self.temporary_name("kanon_rows")
         self.warehouse.fetch(query, types, self, table, f"values of each column of {relation.name} and their counts")
-        mirror = Mirror(view.copy(), tuple(columns), frozenset(types), tuples=table, complete=True)
+        mirror = Mirror(view.copy(), tuple(columns), frozenset(types), tuples=table)
         self._mirrors[self._key(view)] = mirror
         self._show(mirror, table)
         self.mirror(relation).sealed = True
@@ -253,7 +256,6 @@ class Workbench(DuckDBEngine):
         if mirror.tuples is not None:
             super().rows(sql.drop(mirror.tuples), "tuples of fewer columns")
         mirror.tuples, mirror.brought = table, frozenset(column.name for column in wanted)
-        mirror.complete = len(wanted) == len(mirror.columns)
         self._show(mirror, table)
 
     def _show(self, mirror: Mirror, tuples: exp.Table) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.engine.postgres_types import as_postgres_writes
+from kanon_sql.engine.sending import shape_of, written_rows
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import coded_query
 from kanon_sql.hierarchy.lookup import Hierarchy, StoredHierarchy
@@ -62,23 +62,11 @@ def keep_in_warehouse(bench: Workbench, source: exp.Table, hierarchy: Hierarchy,
     title = f"keep the hierarchy of {hierarchy.column.name}"
     query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
     bench.run(sql.create_table(coded, query, temporary=True), title)
-    columns = bench.columns(coded)
-    texts = [
-        sql.named(as_postgres_writes(sql.cast(sql.column(column.name), "VARCHAR"), column.type), column.name)
-        for column in columns
-    ]
-    shape = exp.select(
-        *(
-            sql.named(sql.column(hierarchy.column.name, "source"), VALUE)
-            if column.name == VALUE
-            else sql.named(sql.cast(exp.null(), column.type), column.name)
-            for column in columns
-        )
-    ).from_(sql.aliased(source, "source"))
-    rows = bench.rows(exp.select(*texts).from_(coded.copy()), title)
-    names = [column.name for column in columns]
-    bench.warehouse.upload(coded, shape.where(exp.false()), names, rows, title)
-    kept = exp.select(*(sql.column(name) for name in names)).from_(coded.copy())
+    kinds = {column.name: column.type for column in bench.columns(coded)}
+    rows = written_rows(bench, coded, kinds, title)
+    shape = shape_of(source, {**kinds, VALUE: sql.column(hierarchy.column.name, "source")})
+    bench.warehouse.upload(coded, shape, [*kinds], rows, title)
+    kept = exp.select(*(sql.column(name) for name in kinds)).from_(coded.copy())
     for statement in _kept_statements(hierarchy, kept, replace=replace):
         bench.warehouse.run(statement, title)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from kanon_sql.dp.answer import Answer
 from kanon_sql.dp.spending import Charge, delta_of, epsilon_of
 from kanon_sql.errors import UsageError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.dp.answer import Answer
+    from kanon_sql.dp.answer import Figure
     from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.mechanisms import Noise
 
@@ -98,6 +99,33 @@ class Question(ABC):
             UsageError: the mechanism cannot keep what is asked of it.
             SourceError: OpenDP is not installed.
         """
+
+    def told(
+        self,
+        asked: Asked,
+        figures: tuple[Figure, ...],
+        *,
+        mechanism: str,
+        scale: Decimal | float,
+        accuracy: str,
+        expected_error: Decimal | float | None = None,
+        keyed: bool = False,
+    ) -> Answer:
+        """Return an answer with its price and what it rests on (see ``Answer`` for the others)."""
+        epsilon, delta = self.price
+        return Answer(
+            question=self.words,
+            table=asked.name,
+            figures=figures,
+            keyed=keyed,
+            mechanism=mechanism,
+            scale=scale,
+            expected_error=expected_error,
+            accuracy=accuracy,
+            epsilon=epsilon,
+            delta=delta,
+            assumes=self.assumes(asked),
+        )
 
     def charge(self, asked: Asked) -> Charge:
         """Return what the answer costs.

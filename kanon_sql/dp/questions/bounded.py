@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from kanon_sql.dp.alike import MOST_EXPONENT
 from kanon_sql.dp.contributions import Bounds, bounds_of
+from kanon_sql.dp.numbers import Number, exact
 from kanon_sql.dp.questions.base import Question
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
     from kanon_sql.dp.asked import Asked
-
-Numeric = Decimal | float | str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +27,7 @@ class BoundedQuestion(Question):
     """
 
     column: str
-    bounds: tuple[Numeric, Numeric]
+    bounds: tuple[Number, Number]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,18 +59,13 @@ class BoundedQuestion(Question):
         )
 
 
-def number(value: Numeric, what: str) -> Decimal:
+def number(value: Number, what: str) -> Decimal:
     """Return a number that a person gave, as an exact one.
 
     Raises:
         UsageError: it is none.
     """
-    try:
-        found = Decimal(str(value).strip())
-    except InvalidOperation:
-        raise UsageError(f"{what} is a number, not {str(value)!r}.") from None
-    if not found.is_finite():
-        raise UsageError(f"{what} is a number, not {value}.")
+    found = exact(value, what)
     if found and abs(found.adjusted()) > MOST_EXPONENT:
         raise UsageError(f"{what} is a number from 1e-{MOST_EXPONENT} to 1e{MOST_EXPONENT} in size, not {value}.")
     return found

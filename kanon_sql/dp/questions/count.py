@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kanon_sql.dp.answer import CONFIDENCE, Answer, Figure, shown
+from kanon_sql.dp.answer import CONFIDENCE, Figure, shown
 from kanon_sql.dp.contributions import row_count
 from kanon_sql.dp.mechanisms import law_of, with_noise
 from kanon_sql.dp.questions.base import Question, whole
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.laws import Law
     from kanon_sql.dp.questions.base import Row
@@ -43,19 +44,14 @@ class Count(Question):
         ((exact,),) = rows
         (noisy,) = with_noise([whole(exact)], law)
         bound = law.within(CONFIDENCE)
-        return Answer(
-            question=self.words,
-            table=asked.name,
+        return self.told(
+            asked,
             figures=(Figure(noisy, None, noisy - bound, noisy + bound),),
-            keyed=False,
             mechanism=law.name,
             scale=law.scale,
             expected_error=law.expected_error,
             accuracy=f"off by {shown(law.expected_error)} on average, by at most {bound:,} in 95 of 100 answers",
-            epsilon=self.price[0],
-            delta=self.price[1],
-            assumes=self.assumes(asked),
         )
 
     def _law(self, asked: Asked) -> Law:
-        return law_of(self.noise, asked.most_rows, asked.most_rows, *self.price)
+        return law_of(self.noise, asked.most_rows, *self.price)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from kanon_sql.dp.answer import CONFIDENCE, Answer, Figure, shown
+from kanon_sql.dp.answer import CONFIDENCE, Figure, shown
 from kanon_sql.dp.mechanisms import above_threshold, law_of, with_noise
 from kanon_sql.dp.questions.keyed import KeyedQuestion, by_key
 from kanon_sql.errors import UsageError
@@ -13,6 +13,7 @@ from kanon_sql.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.laws import Law
     from kanon_sql.dp.questions.base import Row
@@ -70,9 +71,8 @@ class Histogram(KeyedQuestion):
 
     def _answered(self, keys: Sequence[str | None], noisy: Sequence[int], law: Law, asked: Asked, why: str) -> Answer:
         bound = law.within(CONFIDENCE)
-        return Answer(
-            question=self.words,
-            table=asked.name,
+        return self.told(
+            asked,
             figures=tuple(
                 Figure(n, key, n - bound, n + bound, other=self.has_keys and key is None)
                 for key, n in zip(keys, noisy, strict=True)
@@ -83,10 +83,7 @@ class Histogram(KeyedQuestion):
             expected_error=law.expected_error,
             accuracy=f"each is off by {shown(law.expected_error)} on average, by at most {bound:,} in 95 of 100 "
             f"cases{why}",
-            epsilon=self.price[0],
-            delta=self.price[1],
-            assumes=self.assumes(asked),
         )
 
     def _law(self, asked: Asked) -> Law:
-        return law_of(self.noise, asked.most_rows, asked.most_rows, *self.price)
+        return law_of(self.noise, asked.most_rows, *self.price)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.dp.asked import Asked
+    from kanon_sql.dp.numbers import Number
     from kanon_sql.dp.questions.base import Row
-    from kanon_sql.dp.questions.bounded import Numeric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class KeyedQuestion(Question):
 
     column: str
     keys: Sequence[str] | None = None
-    bins: Sequence[Numeric] | None = None
+    bins: Sequence[Number] | None = None
     hierarchy: str | None = None
     level: int | None = None
     directory: Path | None = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from kanon_sql.dp.answer import CONFIDENCE, Answer, Figure, shown
+from kanon_sql.dp.answer import CONFIDENCE, Figure, shown
 from kanon_sql.dp.contributions import Bounds, sides_of_mean
 from kanon_sql.dp.mechanisms import law_of, with_noise
 from kanon_sql.dp.questions.base import whole
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.laws import Law
     from kanon_sql.dp.questions.base import Row
@@ -58,24 +59,18 @@ class Mean(BoundedQuestion):
         if above + below <= 2 * bound:  # there may be no rows at all
             low, high = (bounds.value(steps) for steps in (bounds.low, bounds.high))
         error = _error(law.expected_error, above + below, bounds)
-        return Answer(
-            question=self.words,
-            table=asked.name,
+        return self.told(
+            asked,
             figures=(Figure(value, None, low, high),),
-            keyed=False,
             mechanism=law.name,
             scale=bounds.value(law.scale),
             expected_error=error,
             accuracy=f"off by about {shown(error)} on average; 95 of 100 such intervals have the exact mean of the "
             "values within the bounds",
-            epsilon=self.price[0],
-            delta=self.price[1],
-            assumes=self.assumes(asked),
         )
 
     def _law(self, asked: Asked, bounds: Bounds) -> Law:
-        most = asked.most_rows * bounds.width
-        return law_of(self.noise, most, most, *self.price)
+        return law_of(self.noise, asked.most_rows * bounds.width, *self.price)
 
 
 def _mean(above: int, below: int, bounds: Bounds) -> Decimal:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from kanon_sql.dp.answer import CONFIDENCE, Answer, Figure
+from kanon_sql.dp.answer import CONFIDENCE, Figure
 from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose
 from kanon_sql.dp.questions.keyed import KeyedQuestion, by_key
 from kanon_sql.errors import UsageError
@@ -14,6 +14,7 @@ from kanon_sql.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.questions.base import Row
 
@@ -46,20 +47,15 @@ class MostFrequent(KeyedQuestion):
         if known is None:
             raise TypeError("Nobody gave keys")
         counts, _ = known.counts(by_key(rows))
-        epsilon, delta = self.price
+        epsilon, _ = self.price
         chosen = choose(counts, asked.most_rows, epsilon, monotone=True)
         scale = choice_scale(asked.most_rows, epsilon, monotone=True)
         off = math.ceil(choice_bound(len(counts), scale, CONFIDENCE))
-        return Answer(
-            question=self.words,
-            table=asked.name,
+        return self.told(
+            asked,
             figures=(Figure(None, known.labels[chosen]),),
             keyed=True,
             mechanism="exponential mechanism (permute and flip)",
             scale=scale,
-            expected_error=None,
             accuracy=f"in 95 of 100 answers, no other key of the {len(counts):,} has more than {off:,} rows more",
-            epsilon=epsilon,
-            delta=delta,
-            assumes=self.assumes(asked),
         )

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.dp.answer import CONFIDENCE, Answer, Figure
+from kanon_sql.dp.answer import CONFIDENCE, Figure
 from kanon_sql.dp.contributions import Bounds, bounds_of, counts_of_keys, in_steps
 from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose
+from kanon_sql.dp.numbers import Number, plain
 from kanon_sql.dp.questions.base import whole
-from kanon_sql.dp.questions.bounded import BoundedQuestion, Numeric, number
+from kanon_sql.dp.questions.bounded import BoundedQuestion, number
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.questions.base import Row
 
@@ -38,8 +40,8 @@ class Quantile(BoundedQuestion):
         step: between the values that can be the answer; as fine as 10,000 of them allow, if nobody says.
     """
 
-    share: Numeric = "0.5"
-    step: Numeric | None = None
+    share: Number = "0.5"
+    step: Number | None = None
 
     has_noise: ClassVar[bool] = False
 
@@ -55,7 +57,7 @@ class Quantile(BoundedQuestion):
     @property
     def words(self) -> str:
         """The question in a few words."""
-        return f"quantile {Decimal(self.share).normalize():f} of {self.column}"
+        return f"quantile {plain(Decimal(self.share))} of {self.column}"
 
     @property
     def _parts(self) -> int:
@@ -103,23 +105,17 @@ class Quantile(BoundedQuestion):
         candidates = bounds.width // gap + 1
         scores = self._scores({int(place): whole(n) for place, n in rows}, candidates)
         sensitivity = self._sensitivity(asked)
-        epsilon, delta = self.price
+        epsilon, _ = self.price
         chosen = choose(scores, sensitivity, epsilon)
         scale = choice_scale(sensitivity, epsilon)
         off = math.ceil(choice_bound(candidates, scale, CONFIDENCE) / _PARTS)
-        return Answer(
-            question=self.words,
-            table=asked.name,
+        return self.told(
+            asked,
             figures=(Figure(bounds.value(bounds.low + gap * chosen)),),
-            keyed=False,
             mechanism="exponential mechanism (permute and flip)",
             scale=scale / _PARTS,
-            expected_error=None,
             accuracy=f"in 95 of 100 answers, at most {off:,} rows more lie on the wrong side of it than of the best of "
             f"{candidates:,} candidates",
-            epsilon=epsilon,
-            delta=delta,
-            assumes=self.assumes(asked),
         )
 
     def _scores(self, counts: Mapping[int, int], candidates: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kanon_sql.dp.answer import CONFIDENCE, Answer, Figure, shown
+from kanon_sql.dp.answer import CONFIDENCE, Figure, shown
 from kanon_sql.dp.contributions import Bounds, total_steps
 from kanon_sql.dp.mechanisms import law_of, with_noise
 from kanon_sql.dp.questions.base import whole
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.laws import Law
     from kanon_sql.dp.questions.base import Row
@@ -47,21 +48,15 @@ class Sum(BoundedQuestion):
         bound = law.within(CONFIDENCE)
         value, low, high = (bounds.value(steps) for steps in (noisy, noisy - bound, noisy + bound))
         error, most = bounds.value(law.expected_error), bounds.value(bound)
-        return Answer(
-            question=self.words,
-            table=asked.name,
+        return self.told(
+            asked,
             figures=(Figure(value, None, low, high),),
-            keyed=False,
             mechanism=law.name,
             scale=bounds.value(law.scale),
             expected_error=error,
             accuracy=f"off by {shown(error)} on average, by at most {shown(most)} in 95 of 100 answers, and by "
             "what the bounds cut off",
-            epsilon=self.price[0],
-            delta=self.price[1],
-            assumes=self.assumes(asked),
         )
 
     def _law(self, asked: Asked, bounds: Bounds) -> Law:
-        most = asked.most_rows * bounds.farthest
-        return law_of(self.noise, most, most, *self.price)
+        return law_of(self.noise, asked.most_rows * bounds.farthest, *self.price)
