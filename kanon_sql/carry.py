@@ -21,6 +21,7 @@ from kanon_sql.publish import GENERALIZED, generalized_release, readable_lookups
 from kanon_sql.publish_boxes import labels_query
 from kanon_sql.publish_local import CombinationColumns
 from kanon_sql.recoding import FullDomain, Led, Local, Multidimensional
+from kanon_sql.repeated import are_repeated, repeated_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +54,10 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
         query = generalized_release(there, lookups)
     else:
         query = release_query(there, lookups, left_out=left_out)
-    return with_known(query, _never_null(bench, publication))
+    query = with_known(query, _never_null(bench, publication))
+    if are_repeated(bench, warehouse, publication):
+        return repeated_rows(query, [column.name for column in publication.columns])
+    return query
 
 
 def _carry_left_out(
@@ -124,7 +128,7 @@ def carry(bench: Workbench, warehouse: Warehouse, publication: Publication, *, l
     if isinstance(publication.recoding, Local):
         return _carry_combinations(bench, warehouse, publication)
     if isinstance(publication.recoding, Multidimensional):
-        if not warehouse.leads_by_recursion and not live:
+        if not live:
             return _carry_labels(bench, warehouse, publication, publication.recoding)
         _carry_boxes(bench, warehouse, publication, publication.recoding)
     return publication
@@ -178,7 +182,11 @@ def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Pub
 def _carry_labels(
     bench: Workbench, warehouse: Warehouse, publication: Publication, recoding: Multidimensional
 ) -> Publication:
-    """Carry over the labels of the box that each combination of quasi-identifiers has come to."""
+    """Carry over the labels of the box that each combination of quasi-identifiers has come to.
+
+    They were all led to their boxes for the search. A warehouse would do it again: by a recursive query, of which each
+    round is a job in Spark, and whose rows PostgreSQL takes for so few that it compares each row with each combination.
+    """
     own = publication.quasi_identifiers
     taken = list(own)
 

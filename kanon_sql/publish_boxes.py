@@ -21,7 +21,7 @@ from kanon_sql.boxes import BoxColumns
 from kanon_sql.dialect import shuffled
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.hierarchy.store import SCHEMA
-from kanon_sql.identity import looked_up
+from kanon_sql.identity import comparable, looked_up
 from kanon_sql.names import unused_name
 from kanon_sql.publish_local import as_published
 from kanon_sql.recoding import Led, Multidimensional
@@ -171,7 +171,7 @@ def _walked(
     kept = [name for name in _kept(publication, recoding, names) if with_position or name != names.position]
     arrived = exp.select(*(sql.column(name, walk) for name in kept), *labels).from_(sql.relation(walk))
     arrived = arrived.join(
-        sql.aliased(recoding.boxes_table, _BOXES), on=sql.all_of([in_box, *_within(publication, recoding, names)])
+        sql.aliased(recoding.boxes_table, _BOXES), on=exp.and_(in_box, _within(publication, recoding, names))
     )
     # Boxes have higher numbers than cuts.
     arrived = arrived.where(exp.GT(this=box.copy(), expression=sql.literal(recoding.cuts)))
@@ -224,7 +224,10 @@ def _led_query(publication: Publication, led: Led) -> exp.Select:
         value = as_published(column) if label is None else sql.named(sql.column(label, "led"), column.name)
         columns.append(value)
     own = publication.quasi_identifiers
-    same = [sql.same(sql.column(name, "source"), sql.column(name, "led")) for name in own]
+    same = [
+        sql.same(sql.column(column.name, "source"), sql.column(column.name, "led"), comparable(column))
+        for column in publication.roles.quasi_identifiers
+    ]
     source: exp.Expr = sql.aliased(publication.source, "source")
     if led.ranks is not None:
         rank = unused_name("kanon_rank", [column.name for column in publication.columns])
@@ -309,8 +312,12 @@ def _goes_inside(publication: Publication, recoding: Multidimensional, names: Bo
     return case
 
 
-def _within(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> list[exp.Expr]:
-    """Return the conditions that a row lies between the bounds of its box."""
+def _within(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Expr:
+    """Return the condition that a row lies between the bounds of its box.
+
+    In one CASE: a planner multiplies the shares of rows that it expects of each bound, expects one row where nearly all
+    of them lie in their boxes, and compares it with all rows of the source.
+    """
     walk = step_name(publication, "walk")
     conditions: list[exp.Expr] = []
     for number, hierarchy in enumerate(publication.hierarchies):
@@ -324,7 +331,8 @@ def _within(publication: Publication, recoding: Multidimensional, names: BoxColu
             has_null = sql.column(names.null[number], _BOXES)
             between = exp.or_(between, exp.and_(value.copy().is_(exp.null()), has_null))
         conditions.append(between)
-    return conditions
+    inside = exp.Case().when(sql.all_of(conditions), sql.literal(1)).else_(sql.literal(0))
+    return exp.GT(this=inside, expression=sql.literal(0))
 
 
 def _written_out(engine: Engine, table: exp.Table, sorted_by: str) -> exp.Create:

@@ -37,7 +37,6 @@ class Capabilities:
         exists_in_select: whether EXISTS over another table may stand in a SELECT list.
         exists: whether EXISTS may read columns of the query around it at all.
         views: whether a release may be a view: it reads tables that are called after it, with a dot in their names.
-        analyzes: whether the planner knows the size of a new table only when it is told to look.
         quotes: whether every name is quoted, because other words are reserved than those that we know.
         types: names of types that sqlglot writes otherwise, by its own names for them.
         no_types: types that there are not.
@@ -58,7 +57,6 @@ class Capabilities:
     exists_in_select: bool = False
     exists: bool = True
     views: bool = False
-    analyzes: bool = False
     quotes: bool = False
     types: dict[str, str] = field(default_factory=dict)
     no_types: frozenset[str] = frozenset()
@@ -97,7 +95,6 @@ _ALL = (
         hints=True,
         filters=True,
         views=True,
-        analyzes=True,
     ),
     Capabilities(
         "spark",

@@ -27,7 +27,9 @@ def null_safe(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     """Return a null-safe equality in a form that the engine can hash, where it cannot hash the plain one.
 
     PostgreSQL compares every row with every other on IS NOT DISTINCT FROM alone. A condition that follows from it and
-    can be hashed goes before it: both sides equal with something in the place of NULL.
+    can be hashed goes before it: both sides equal with something in the place of NULL. It also takes what it says for
+    so rare that it expects no rows where several columns are joined, and then compares all of them with all others;
+    that both sides are NULL or none is, it takes for an even chance.
     """
     if capabilities.equality == "as it is" or not isinstance(node, exp.NullSafeEQ):
         return node
@@ -43,8 +45,12 @@ def null_safe(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     if family in {"date", "timestamp"} and capabilities.name == "trino":  # which reads no text as a date unasked
         some = sql.cast(some.copy(), family.upper())
     sides = [exp.Coalesce(this=side.copy(), expressions=[some.copy()]) for side in (left, right)]
-    plain = exp.NullSafeEQ(this=left, expression=right)  # without its family, or it would be rewritten again
-    return exp.and_(exp.EQ(this=sides[0], expression=sides[1]), plain, copy=False)
+    if capabilities.name == "postgres":
+        nulls = [exp.paren(side.is_(exp.null())) for side in (left, right)]
+        alike: exp.Expr = exp.EQ(this=nulls[0], expression=nulls[1])
+    else:
+        alike = exp.NullSafeEQ(this=left, expression=right)  # without its family, or it would be rewritten again
+    return exp.and_(exp.EQ(this=sides[0], expression=sides[1]), alike, copy=False)
 
 
 def without_filter(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:

@@ -98,11 +98,9 @@ def _table(statement: exp.Create, capabilities: Capabilities) -> list[Made]:
         return [_temporary(table, query, "VIEW", replace=True), exp.Cache(this=table.copy())]
     if capabilities.sqlglot == "tsql":
         return [_with_option(_into(table, query), capabilities)]
-    if temporary and capabilities.temporary == "plain table":
+    if not temporary or capabilities.temporary == "plain table":
         return [_plain(table, query, capabilities)]
-    if not temporary:
-        return [_plain(table, query, capabilities)]
-    return [statement, *([exp.Analyze(tables=[table.copy()])] if capabilities.analyzes else [])]
+    return [statement]
 
 
 def _temporary(table: exp.Table, query: exp.Query, kind: str, *, replace: bool) -> exp.Create:

@@ -34,3 +34,16 @@ def shown_address(address: str) -> str:
         return address
     shown = [(name, HIDDEN if _SECRET_NAME.fullmatch(name) else value) for name, value in settings]
     return urlunsplit(parts._replace(query=urlencode(shown, safe="*/:")))
+
+
+def shown_url(url: str) -> str:
+    """Return the URL of a database as it may be shown; also one whose password has signs that end other parts."""
+    scheme, _, rest = url.partition("://")
+    base, _, query = rest.partition("?")
+    of_user, _, place = base.rpartition("@")
+    if "@" in query:
+        return f"{scheme}://..."  # what it means is anybody's guess
+    user = of_user.partition(":")[0]
+    shown = [part for part in query.split("&") if not part.lower().startswith(("password=", "sslpassword="))]
+    query = "&".join(shown)
+    return f"{scheme}://{f'{user}@' if user else ''}{place}{f'?{query}' if query else ''}"

@@ -12,6 +12,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.dialect import NATIVE, rendered
 from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.passwords import shown_url
 from kanon_sql.engine.postgres_batches import batches
 from kanon_sql.engine.postgres_failures import in_time, told
 from kanon_sql.engine.postgres_types import type_of
@@ -42,6 +43,11 @@ _WORK_MEMORY = "128MB"
 """What a step of a statement of ours may use at least before it goes to disk; the default of servers is 4 MB."""
 _SENT = "kanon_sent"
 """What the names of tables begin with that are sent there for a while."""
+_FEW = 1000
+"""How many rows a table may have that is not analyzed: hierarchies, of which the planner then expects ten pages.
+
+Where NULL is a value, what it learned of few labels would make it expect that few rows have any of them.
+"""
 _GATHERING = 0.01
 """What the planner may think at most that a row costs on its way from a worker; the default of servers is 0.1.
 
@@ -60,7 +66,6 @@ class PostgresWarehouse:
     dialect = "postgres"
     kind = "PostgreSQL"
     all_or_nothing = True
-    leads_by_recursion = True
     job_for_each = False
 
     def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
@@ -101,7 +106,7 @@ class PostgresWarehouse:
             raise SourceError(
                 "PostgreSQL needs psycopg, which is not here: pip install 'kanon-sql[postgres]'."
             ) from None
-        place = without_password(url)
+        place = shown_url(url)
         try:
             connection = psycopg.connect(url, autocommit=True)
         except psycopg.ProgrammingError:  # its text quotes the part that it could not read: of a password, perhaps
@@ -156,6 +161,10 @@ class PostgresWarehouse:
     def origin_of(self, relation: exp.Table) -> str | None:
         """Return the comment on a table; None if it has none."""
         return next((text for (text,) in self._ask("postgres_comment", "where it came from", relation)), None)
+
+    def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int]:
+        """Return how many values columns have, as the last ANALYZE estimated it."""
+        return dict(self._ask("postgres_values", "how many values columns have", relation))
 
     def _ask(self, name: str, title: str, relation: exp.Table | None = None) -> list[tuple[Any, ...]]:
         about: dict[str, sql.Value | exp.Expr] = {}
@@ -230,10 +239,12 @@ class PostgresWarehouse:
         copy = composed.SQL("COPY {} ({}) FROM STDIN").format(
             composed.Identifier(self._sent[table.name]), composed.SQL(", ").join(map(composed.Identifier, names))
         )
+        number = 0
         with told(title), self.connection.cursor() as cursor, cursor.copy(copy) as channel:
-            for row in rows:
+            for number, row in enumerate(rows, start=1):  # noqa: B007 - how many there were
                 channel.write_row(row)
-        self.run(exp.Analyze(tables=[sql.relation(table.name)]), title)
+        if number > _FEW:
+            self.run(exp.Analyze(tables=[sql.relation(table.name)]), title)
 
     def _may_create(self) -> bool:
         """Tell whether this user may make tables in the current schema."""
@@ -382,19 +393,6 @@ def _tuples(connection: psycopg.Connection[Any], text: str, values: Sequence[Any
         # Without values nothing in the text is a placeholder: a per cent sign is one.
         cursor.execute(text, values or None)
         return [] if cursor.description is None else cursor.fetchall()
-
-
-def without_password(url: str) -> str:
-    """Return a URL as it may be shown; also one whose password has signs that end other parts."""
-    scheme, _, rest = url.partition("://")
-    base, _, query = rest.partition("?")
-    of_user, _, place = base.rpartition("@")
-    if "@" in query:
-        return f"{scheme}://..."  # what it means is anybody's guess
-    user = of_user.partition(":")[0]
-    shown = [part for part in query.split("&") if not part.lower().startswith(("password=", "sslpassword="))]
-    query = "&".join(shown)
-    return f"{scheme}://{f'{user}@' if user else ''}{place}{f'?{query}' if query else ''}"
 
 
 def _why(error: Exception) -> str:

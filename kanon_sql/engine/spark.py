@@ -38,7 +38,6 @@ class SparkWarehouse:
     dialect = "spark"
     kind = "Spark"
     all_or_nothing = False
-    leads_by_recursion = False  # each round of a recursive query is a job
     job_for_each = True
 
     def __init__(self, session: Any, *, owned: bool, url: str | None = None) -> None:  # noqa: ANN401 - of pyspark
@@ -153,6 +152,9 @@ class SparkWarehouse:
         return bool(self.session.catalog.currentCatalog() == "spark_catalog")
 
     # Statements
+
+    def numbers_of_values(self, relation: exp.Table) -> None:
+        """Return None: tables have no statistics, unless somebody had them made."""
 
     def read(self, column: Column) -> exp.Expr:
         """Return a column as it is carried over: what has no type of its own there, and numbers of many forms, as text.

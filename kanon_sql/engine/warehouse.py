@@ -55,8 +55,6 @@ class Warehouse(Protocol):
         schema: the current schema: where a bare name is looked up and made.
         tell: called with every statement before it is run.
         all_or_nothing: whether statements of a transaction take effect together.
-        leads_by_recursion: whether a recursive query leads each combination of values from cut to cut; where one is
-            slow, the labels of each combination are carried there instead.
         job_for_each: whether every statement is a job, which takes long however little it does.
     """
 
@@ -66,7 +64,6 @@ class Warehouse(Protocol):
     schema: str
     tell: Callable[[Logged], None]
     all_or_nothing: bool
-    leads_by_recursion: bool
     job_for_each: bool
 
     def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
@@ -102,6 +99,12 @@ class Warehouse(Protocol):
 
     def origin_of(self, relation: exp.Table) -> str | None:
         """Return the comment on a table; None if it has none."""
+
+    def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int] | None:
+        """Return how many values columns have, as far as the warehouse knows without a look at them.
+
+        None where it never knows.
+        """
 
     def read(self, column: Column) -> exp.Expr:
         """Return a column as it is carried over: in its own type, or as text where that says more."""

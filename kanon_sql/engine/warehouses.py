@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.passwords import shown_url
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ def is_warehouse(source: Any) -> bool:  # noqa: ANN401 - asks what kind of value
 def shown(source: str) -> str:
     """Return what a person typed as SOURCE as it may be shown: a URL without its password or token."""
     if source.startswith(_POSTGRES):
-        from kanon_sql.engine.postgres import without_password
-
-        return without_password(source)
+        return shown_url(source)
     return source.partition(";")[0] if source.startswith(_SPARK) else source
 
 

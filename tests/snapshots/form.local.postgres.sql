@@ -61,8 +61,6 @@ FROM (VALUES
   ('97', '>=90', '>=90', '*'),
   (NULL, '*', '*', '*')) AS lines(value, level_1, level_2, level_3);
 
-ANALYZE kanon_hierarchy_age;
-
 -- 2. Step by step: the combinations of values whose class is large enough
 CREATE TEMPORARY TABLE kanon_combinations AS
 WITH combined AS (
@@ -87,8 +85,6 @@ SELECT
   combined.disease,
   CAST(NULL AS INT) AS step
 FROM combined;
-
-ANALYZE kanon_combinations;
 
 UPDATE kanon_combinations SET step = 1
 WHERE
@@ -139,9 +135,17 @@ WHERE
     ) AS large
     WHERE
       COALESCE(large.sex, '') = COALESCE(kanon_combinations.sex, '')
-      AND large.sex IS NOT DISTINCT FROM kanon_combinations.sex
+      AND (
+        large.sex IS NULL
+      ) = (
+        kanon_combinations.sex IS NULL
+      )
       AND COALESCE(large.zip, '') = COALESCE(kanon_combinations.zip, '')
-      AND large.zip IS NOT DISTINCT FROM kanon_combinations.zip
+      AND (
+        large.zip IS NULL
+      ) = (
+        kanon_combinations.zip IS NULL
+      )
   );
 
 -- 3. The release: generalize, leave out classes that are too small, mix the rows
@@ -155,11 +159,23 @@ WITH generalized AS (
   FROM patients AS source
   JOIN kanon_combinations
     ON COALESCE(source.age, 0) = COALESCE(kanon_combinations.age, 0)
-    AND source.age IS NOT DISTINCT FROM kanon_combinations.age
+    AND (
+      source.age IS NULL
+    ) = (
+      kanon_combinations.age IS NULL
+    )
     AND COALESCE(source.sex, '') = COALESCE(kanon_combinations.sex, '')
-    AND source.sex IS NOT DISTINCT FROM kanon_combinations.sex
+    AND (
+      source.sex IS NULL
+    ) = (
+      kanon_combinations.sex IS NULL
+    )
     AND COALESCE(source.zip, '') = COALESCE(kanon_combinations.zip, '')
-    AND source.zip IS NOT DISTINCT FROM kanon_combinations.zip
+    AND (
+      source.zip IS NULL
+    ) = (
+      kanon_combinations.zip IS NULL
+    )
     AND ARRAY[source.disease] = ARRAY[kanon_combinations.disease]
   WHERE
     NOT kanon_combinations.step IS NULL
@@ -244,5 +260,9 @@ WHERE
     FROM kanon_hierarchy_age
     WHERE
       COALESCE(kanon_hierarchy_age.level_3, '') = COALESCE(published.label, '')
-      AND kanon_hierarchy_age.level_3 IS NOT DISTINCT FROM published.label
+      AND (
+        kanon_hierarchy_age.level_3 IS NULL
+      ) = (
+        published.label IS NULL
+      )
   );

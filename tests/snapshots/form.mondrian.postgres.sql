@@ -7,8 +7,6 @@ FROM (VALUES
   ('F', '1'),
   ('M', '2')) AS lines(value, place);
 
-ANALYZE kanon_order_sex;
-
 CREATE TEMPORARY TABLE kanon_order_zip AS
 SELECT
   CAST(lines.value AS TEXT) AS value,
@@ -21,8 +19,6 @@ FROM (VALUES
   ('10000', '5'),
   ('10011', '6'),
   ('10022', '7')) AS lines(value, place);
-
-ANALYZE kanon_order_zip;
 
 CREATE TEMPORARY TABLE kanon_cuts AS
 SELECT
@@ -39,8 +35,6 @@ FROM (VALUES
   ('1', 'age', '45', NULL, NULL, NULL, NULL, '2', '3'),
   ('2', 'sex', NULL, '0', '1', NULL, NULL, '4', '5'),
   ('3', 'sex', NULL, '0', '1', NULL, NULL, '6', '7')) AS lines(box, column_name, age, sex_from, sex_to, zip_from, zip_to, inside, outside);
-
-ANALYZE kanon_cuts;
 
 CREATE TEMPORARY TABLE kanon_boxes AS
 SELECT
@@ -59,8 +53,6 @@ FROM (VALUES
   ('6', '46', '96', '1', '1', '1', '7', '[46-96]', '*'),
   ('7', '47', '97', '2', '2', '1', '6', '[47-97]', '*')) AS lines(box, age_from, age_to, sex_from, sex_to, zip_from, zip_to, age, zip);
 
-ANALYZE kanon_boxes;
-
 -- 2. The release: generalize, leave out classes that are too small, mix the rows
 CREATE TABLE released AS
 WITH RECURSIVE walk AS (
@@ -72,10 +64,18 @@ WITH RECURSIVE walk AS (
   FROM patients AS source
   JOIN kanon_order_sex AS order_2
     ON COALESCE(source.sex, '') = COALESCE(order_2.value, '')
-    AND source.sex IS NOT DISTINCT FROM order_2.value
+    AND (
+      source.sex IS NULL
+    ) = (
+      order_2.value IS NULL
+    )
   JOIN kanon_order_zip AS order_3
     ON COALESCE(source.zip, '') = COALESCE(order_3.value, '')
-    AND source.zip IS NOT DISTINCT FROM order_3.value
+    AND (
+      source.zip IS NULL
+    ) = (
+      order_3.value IS NULL
+    )
   UNION ALL
   SELECT
     walk.age,
@@ -106,9 +106,13 @@ WITH RECURSIVE walk AS (
   FROM walk
   JOIN kanon_boxes AS boxes
     ON boxes.box = walk.box
-    AND walk.age BETWEEN boxes.age_from AND boxes.age_to
-    AND walk.sex_place BETWEEN boxes.sex_from AND boxes.sex_to
-    AND walk.zip_place BETWEEN boxes.zip_from AND boxes.zip_to
+    AND CASE
+      WHEN walk.age BETWEEN boxes.age_from AND boxes.age_to
+      AND walk.sex_place BETWEEN boxes.sex_from AND boxes.sex_to
+      AND walk.zip_place BETWEEN boxes.zip_from AND boxes.zip_to
+      THEN 1
+      ELSE 0
+    END > 0
   WHERE
     walk.box > 3
 ), generalized AS (
@@ -120,10 +124,18 @@ WITH RECURSIVE walk AS (
   FROM patients AS source
   JOIN kanon_order_sex AS order_2
     ON COALESCE(source.sex, '') = COALESCE(order_2.value, '')
-    AND source.sex IS NOT DISTINCT FROM order_2.value
+    AND (
+      source.sex IS NULL
+    ) = (
+      order_2.value IS NULL
+    )
   JOIN kanon_order_zip AS order_3
     ON COALESCE(source.zip, '') = COALESCE(order_3.value, '')
-    AND source.zip IS NOT DISTINCT FROM order_3.value
+    AND (
+      source.zip IS NULL
+    ) = (
+      order_3.value IS NULL
+    )
   JOIN arrived
     ON ARRAY[source.age] = ARRAY[arrived.age]
     AND order_2.place = arrived.sex_place
@@ -213,7 +225,11 @@ WHERE
     ) AS known
     WHERE
       COALESCE(known.label, '') = COALESCE(published.label, '')
-      AND known.label IS NOT DISTINCT FROM published.label
+      AND (
+        known.label IS NULL
+      ) = (
+        published.label IS NULL
+      )
   )
 UNION ALL
 SELECT
@@ -235,5 +251,9 @@ WHERE
     ) AS known
     WHERE
       COALESCE(known.label, '') = COALESCE(published.label, '')
-      AND known.label IS NOT DISTINCT FROM published.label
+      AND (
+        known.label IS NULL
+      ) = (
+        published.label IS NULL
+      )
   );

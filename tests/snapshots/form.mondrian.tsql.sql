@@ -106,9 +106,13 @@ WITH [walk] AS (
   FROM [walk]
   JOIN [kanon_boxes] AS [boxes]
     ON [boxes].[box] = [walk].[box]
-    AND [walk].[age] BETWEEN [boxes].[age_from] AND [boxes].[age_to]
-    AND [walk].[sex_place] BETWEEN [boxes].[sex_from] AND [boxes].[sex_to]
-    AND [walk].[zip_place] BETWEEN [boxes].[zip_from] AND [boxes].[zip_to]
+    AND CASE
+      WHEN [walk].[age] BETWEEN [boxes].[age_from] AND [boxes].[age_to]
+      AND [walk].[sex_place] BETWEEN [boxes].[sex_from] AND [boxes].[sex_to]
+      AND [walk].[zip_place] BETWEEN [boxes].[zip_from] AND [boxes].[zip_to]
+      THEN 1
+      ELSE 0
+    END > 0
   WHERE
     [walk].[box] > 3
 ), [generalized] AS (

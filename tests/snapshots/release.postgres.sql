@@ -61,8 +61,6 @@ FROM (VALUES
   ('97', '>=90', '>=90', '*'),
   (NULL, '*', '*', '*')) AS lines(value, level_1, level_2, level_3);
 
-ANALYZE kanon_hierarchy_age;
-
 -- 2. The release: generalize, leave out classes that are too small, mix the rows
 CREATE TABLE released AS
 WITH generalized AS MATERIALIZED (
@@ -99,11 +97,23 @@ WHERE
     FROM too_small
     WHERE
       COALESCE(too_small.age, '') = COALESCE(generalized.age, '')
-      AND too_small.age IS NOT DISTINCT FROM generalized.age
+      AND (
+        too_small.age IS NULL
+      ) = (
+        generalized.age IS NULL
+      )
       AND COALESCE(too_small.sex, '') = COALESCE(generalized.sex, '')
-      AND too_small.sex IS NOT DISTINCT FROM generalized.sex
+      AND (
+        too_small.sex IS NULL
+      ) = (
+        generalized.sex IS NULL
+      )
       AND COALESCE(too_small.zip, '') = COALESCE(generalized.zip, '')
-      AND too_small.zip IS NOT DISTINCT FROM generalized.zip
+      AND (
+        too_small.zip IS NULL
+      ) = (
+        generalized.zip IS NULL
+      )
   )
 ORDER BY
   HASH_RECORD_EXTENDED(ROW(generalized.age, generalized.sex, generalized.zip, generalized.disease), 1);
@@ -143,7 +153,11 @@ WHERE
     FROM kanon_hierarchy_age
     WHERE
       COALESCE(kanon_hierarchy_age.level_3, '') = COALESCE(published.label, '')
-      AND kanon_hierarchy_age.level_3 IS NOT DISTINCT FROM published.label
+      AND (
+        kanon_hierarchy_age.level_3 IS NULL
+      ) = (
+        published.label IS NULL
+      )
   );
 
 WITH generalized AS (
