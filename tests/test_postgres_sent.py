@@ -59,6 +59,16 @@ def test_tables_with_our_names_are_not_read(database: str, algorithm: str) -> No
         assert run(database, f'TABLE "{name}"') == [(1,)]
 
 
+@pytest.mark.parametrize("name", ["kanon_left_out", "kanon_hierarchy_age", "kanon_combinations", "kanon_labels"])
+def test_a_table_with_our_name_is_read(database: str, name: str) -> None:
+    run(database, f"ALTER TABLE people RENAME TO {name}")
+    algorithm = {"kanon_combinations": "local", "kanon_labels": "mondrian"}.get(name, "optimal")
+    with kanon_of.anonymize(database, name, **FORCED, algorithm=algorithm, max_suppressed=0.2) as release:
+        made = release.to_table("released", ignore_ledger=True)
+        assert made.verification.rows + release.rows_suppressed == 400
+    assert run(database, "SELECT count(*) FROM released") == [(made.verification.rows,)]
+
+
 def test_two_runs_do_not_wait_for_each_other(database: str) -> None:
     """The first has sent its tables and is not at its end when the second runs, which may wait for half a second."""
     impatient = f"{database}&options=-c%20lock_timeout%3D500"

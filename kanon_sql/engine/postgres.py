@@ -15,6 +15,7 @@ from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.passwords import shown_url
 from kanon_sql.engine.postgres_batches import batches
 from kanon_sql.engine.postgres_failures import in_time, told
+from kanon_sql.engine.postgres_session import SESSION, current_schema, setting, spend_more, tuples
 from kanon_sql.engine.postgres_types import type_of
 from kanon_sql.engine.warehouse import Listed
 from kanon_sql.errors import SourceError
@@ -27,32 +28,12 @@ if TYPE_CHECKING:
     from kanon_sql.engine.warehouse import RelationKind
     from kanon_sql.engine.workbench import Workbench
 
-_SESSION = {
-    "TimeZone": "UTC",
-    "DateStyle": "ISO, YMD",
-    "IntervalStyle": "postgres",
-    "extra_float_digits": "1",
-    "bytea_output": "hex",
-    "standard_conforming_strings": "on",
-    "client_min_messages": "warning",
-    "application_name": "kanon-sql",
-    "jit": "off",
-}
-"""How values are written to us, whatever the settings of the server or of the user; JIT costs more than it gives."""
-_WORK_MEMORY = "128MB"
-"""What a step of a statement of ours may use at least before it goes to disk; the default of servers is 4 MB."""
 _SENT = "kanon_sent"
 """What the names of tables begin with that are sent there for a while."""
 _FEW = 1000
 """How many rows a table may have that is not analyzed: hierarchies, of which the planner then expects ten pages.
 
 Where NULL is a value, what it learned of few labels would make it expect that few rows have any of them.
-"""
-_GATHERING = 0.01
-"""What the planner may think at most that a row costs on its way from a worker; the default of servers is 0.1.
-
-It takes a tenth of all rows for the number of groups where there are several columns, finds that so many are not worth
-the workers, and counts alone: 5,000,000 rows in 3.3 s that two workers help to count in 2.0 s.
 """
 
 
@@ -88,9 +69,9 @@ class PostgresWarehouse:
         self._temporary: list[exp.Table] = []
         self._sent: dict[str, str] = {}
         with told("the settings of the session"):
-            self._before = {name: _setting(connection, name) for name in (*_SESSION, "search_path")}
-            self._set(_SESSION)
-            self.schema, path = _current_schema(connection)
+            self._before = {name: setting(connection, name) for name in (*SESSION, "search_path")}
+            self._set(SESSION)
+            self.schema, path = current_schema(connection)
             self._set({"search_path": path})
 
     @classmethod
@@ -195,14 +176,14 @@ class PostgresWarehouse:
     def rows(self, statement: exp.Expr, title: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
         with in_time(seconds), self._step(statement, title) as texts:
-            before_it = _setting(self.connection, "statement_timeout") if seconds is not None else ""
+            before_it = setting(self.connection, "statement_timeout") if seconds is not None else ""
             if seconds is not None:  # in force until the step ends
                 milliseconds = str(max(1, int(seconds * 1000)))
                 self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (milliseconds,))
             *before, query = texts
             for text in before:
                 self.connection.execute(text)
-            found = _tuples(self.connection, query)
+            found = tuples(self.connection, query)
             if seconds is not None:
                 self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (before_it,))
             return found
@@ -248,7 +229,7 @@ class PostgresWarehouse:
 
     def _may_create(self) -> bool:
         """Tell whether this user may make tables in the current schema."""
-        ((allowed,),) = _tuples(self.connection, "SELECT has_schema_privilege(current_schema(), 'CREATE')")
+        ((allowed,),) = tuples(self.connection, "SELECT has_schema_privilege(current_schema(), 'CREATE')")
         return bool(allowed)
 
     def _has(self, create: exp.Create) -> bool:
@@ -318,16 +299,7 @@ class PostgresWarehouse:
         if not self._begun:
             with told("begin"):
                 self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-                self.connection.execute(
-                    "SELECT set_config('work_mem', %s, true) WHERE pg_size_bytes(current_setting('work_mem')) < "
-                    "pg_size_bytes(%s)",
-                    (_WORK_MEMORY, _WORK_MEMORY),
-                )
-                self.connection.execute(
-                    "SELECT set_config('parallel_tuple_cost', least(%s, current_setting('parallel_tuple_cost')::float8)"
-                    "::text, true)",
-                    (_GATHERING,),
-                )
+                spend_more(self.connection)
             self._begun = True
 
     @contextmanager
@@ -365,34 +337,6 @@ class PostgresWarehouse:
         with suppress(psycopg.Error):  # gone, and its transaction with it
             self.connection.execute(how)
         self._begun = False
-
-
-def _current_schema(connection: psycopg.Connection[Any]) -> tuple[str, str]:
-    """Return where a bare name is looked up and made, and the search path for that.
-
-    Never in the schema that is kept for kanon's own tables: it would be for a user of that name, whose own schema
-    PostgreSQL looks into first. And in that of temporary tables last: those of the session hide no table.
-    """
-    ((found,),) = _tuples(connection, "SELECT current_schemas(false)")
-    schemas = [name for name in found if name != "kanon"] or ["public"]
-    query = "SELECT string_agg(quote_ident(name), ', ' ORDER BY place) || ', pg_temp' FROM unnest(%s::text[])"
-    ((path,),) = _tuples(connection, f"{query} WITH ORDINALITY AS names(name, place)", (schemas,))
-    return str(schemas[0]), str(path)
-
-
-def _setting(connection: psycopg.Connection[Any], name: str) -> str:
-    ((value,),) = _tuples(connection, "SELECT current_setting(%s)", (name,))
-    return str(value)
-
-
-def _tuples(connection: psycopg.Connection[Any], text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """Return the rows of a query as tuples, whatever its owner wants a connection to make of rows."""
-    from psycopg.rows import tuple_row
-
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        # Without values nothing in the text is a placeholder: a per cent sign is one.
-        cursor.execute(text, values or None)
-        return [] if cursor.description is None else cursor.fetchall()
 
 
 def _why(error: Exception) -> str:

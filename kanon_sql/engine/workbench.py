@@ -22,11 +22,12 @@ from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.engine.postgres_types import as_duckdb_writes
 from kanon_sql.engine.text_reader import text_reader
 from kanon_sql.engine.warehouse import N, carried_type, tuples_query, values_query
+from kanon_sql.engine.whole_reads import tables_read_whole
 from kanon_sql.errors import NoRightError, UsageError
 from kanon_sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Self
 
     from kanon_sql.engine.base import Column, Logged
@@ -232,6 +233,16 @@ class Workbench(DuckDBEngine):
         mirror = self._mirrors.get(self._key(relation))
         return mirror is not None and mirror.sealed
 
+    def temporary_name(self, wanted: str) -> exp.Table:
+        """Return a name for a temporary table that no other table has, nor one of the warehouse that is looked at.
+
+        What is carried over has the name there that it has here.
+        """
+        looked_at = {mirror.relation.name for mirror in self._mirrors.values()}
+        while (table := super().temporary_name(wanted)).name in looked_at:
+            pass
+        return table
+
     def tuples_of(self, relation: exp.Table) -> exp.Table | None:
         """Return the table of tuples of a relation, with ``kanon_n`` rows each; None if it is none of the warehouse."""
         mirror = self._mirrors.get(self._key(relation))
@@ -306,7 +317,7 @@ class Workbench(DuckDBEngine):
         if not needed:
             return
         named = {folded(identifier.name) for identifier in statement.find_all(exp.Identifier)}
-        whole = {self._key(table) for table in _read_whole(statement)}
+        whole = {self._key(table) for table in tables_read_whole(statement)}
         for mirror in needed:
             everything = self._key(mirror.relation) in whole
             self._bring(
@@ -348,31 +359,6 @@ class Workbench(DuckDBEngine):
         finally:
             if (warehouse := getattr(self, "warehouse", None)) is not None:
                 warehouse.close()
-
-
-def _read_whole(statement: exp.Expr) -> Iterator[exp.Table]:
-    """Yield the tables of which a statement reads all columns: those that a query with ``*`` names itself.
-
-    Of a subquery with a ``*`` around it, the columns are those that it names: no identifier is fetched for it.
-    """
-    for star in statement.find_all(exp.Star):
-        query = star.find_ancestor(exp.Select)
-        if isinstance(star.parent, exp.Count) or query is None or _is_named_around(query):
-            continue
-        for part in (query.args.get("from_"), *(query.args.get("joins") or [])):
-            if part is not None and isinstance(part.this, exp.Table):
-                yield part.this
-
-
-def _is_named_around(query: exp.Select) -> bool:
-    """Tell whether a query stands in the FROM of another one that names each column that it takes of it."""
-    around, place = query.parent_select, query.parent
-    if around is None or query.args.get("distinct") or not isinstance(place, exp.Subquery):
-        return False
-    if not isinstance(place.parent, exp.From | exp.Join):
-        return False
-    takes_all = any(isinstance(value, exp.Star) or value.is_star for value in around.expressions)
-    return not takes_all or _is_named_around(around)
 
 
 def _places(types: Mapping[str, str]) -> list[str]:
