@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
@@ -241,3 +241,42 @@ def test_one_damaged_row_never_gives_a_column_its_name(data: st.DataObject) -> N
             said, found = str(error), names
     assert found == names
     assert not said or f"t.csv, line {damaged + 2} has {len(rows[damaged])} field" in said
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_an_apostrophe_is_a_value_and_holds_no_lines_together(tmp_path: Path, as_text: bool) -> None:
+    """DuckDB alone reads three rows, of which one has five lines for a value."""
+    rows = [("a", text) for text in ("a", "'", "a", "a", "'", "a")]
+    path = written(tmp_path / "t.csv", "n,x\n" + "".join(f"{left},{right}\n" for left, right in rows))
+    assert len(duckdb.read_csv(str(path)).fetchall()) == 3  # else this test tests nothing
+    assert read(path, as_text=as_text) == (["n", "x"], rows)
+
+
+@given(rows=st.lists(st.tuples(st.sampled_from("ab"), st.text("ab' ", min_size=1)), min_size=1, max_size=25))
+def test_values_with_apostrophes_are_read_as_rows(rows: list[tuple[str, str]]) -> None:
+    rows = [("x", "x"), *rows]
+    assume(not all(len(text) > 1 and text[0] == text[-1] == "'" for _, text in rows[1:]))
+    with tempfile.TemporaryDirectory() as directory:
+        text = "n,x\n" + "".join(f"{left},{right}\n" for left, right in rows)
+        columns, found = read(written(Path(directory) / "t.csv", text), as_text=True)
+    assert columns == ["n", "x"]
+    assert len(found) == len(rows)
+
+
+def test_apostrophes_quote_what_separators_are_in(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "'n','x'\n1,'a,b'\n2,'c'\n")
+    assert read(path) == (["n", "x"], [(1, "a,b"), (2, "c")])
+
+
+@pytest.mark.parametrize("late", ['"z"', '"z ""y"""'])
+def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path, late: str) -> None:
+    """DuckDB looks at the first 20,480 rows for what quotes values."""
+    path = written(tmp_path / "t.csv", "n,x\n" + "a,b\n" * 30_000 + f"c,{late}\n")
+    _, rows = read(path)
+    assert len(rows) == 30_001
+    assert rows[-1] == ("c", late[1:-1].replace('""', '"'))
+
+
+def test_quotation_marks_that_are_no_quotes_stay(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "n,x\n" + "a,b\n" * 30_000 + 'c,5" pipe\nd,"nick" name "x"\n')
+    assert read(path)[1][-2:] == [("c", '5" pipe'), ("d", '"nick" name "x"')]

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.engine.csv_layout import SAMPLE, is_blank, layout_of, lost_separator, require_even
+from kanon_sql.engine.csv_quotes import quotes_of
 from kanon_sql.engine.reading import other_encoding, read_from, reading, unreadable
 from kanon_sql.errors import NoRoomError, SourceError
 
@@ -60,18 +61,26 @@ def read_csv(
                 require_even(engine, file)
         raise unreadable(path) from None
     _require_lines(engine, path, files)
+    if quotes := quotes_of(engine, files, pattern, relation, settings, sample):
+        settings |= quotes
+        create = _read_again(engine, path, pattern, relation, settings)
     again = _as_it_is(engine, files, relation, sample)
     if not again and not as_text:
         again = _as_codes(engine, files, pattern, relation, settings, sample)
-    if again:
-        create = reading("read_csv", pattern, relation, settings | again)
-        engine.run(sql.drop(relation), f"read {path.name} again")
-        try:
-            engine.run(create, f"read {path.name}")
-        except NoRoomError:
-            raise
-        except SourceError:
-            raise unreadable(path) from None
+    return _read_again(engine, path, pattern, relation, settings | again) if again else create
+
+
+def _read_again(
+    engine: Engine, path: Path, pattern: str, relation: exp.Table, settings: Mapping[str, exp.Expr]
+) -> exp.Create:
+    create = reading("read_csv", pattern, relation, settings)
+    engine.run(sql.drop(relation), f"read {path.name} again")
+    try:
+        engine.run(create, f"read {path.name}")
+    except NoRoomError:
+        raise
+    except SourceError:
+        raise unreadable(path) from None
     return create
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SAMPLE = 20_480  # how many rows DuckDB looks at, unless told otherwise
 _SEPARATORS = (",", ";", "\t", "|")
 _SHOWN = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "|"}
-_EVERY_LINE = (1 << 63) - 1
+EVERY_LINE = (1 << 63) - 1
 _QUOTINGS = (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)  # the second for a quotation mark that is none
 _NEARLY_ALL = 0.9
 _SEVERAL = 2
@@ -35,9 +35,18 @@ _SEVERAL = 2
 
 @dataclass(frozen=True)
 class Layout:
-    """What DuckDB made of a file: its separator, lines left out, whether the next has the names, number of columns."""
+    """What DuckDB made of a file.
+
+    Attributes:
+        separator: of values.
+        quote: what may stand around them.
+        skipped: lines left out at the beginning.
+        header: whether the next has the names.
+        columns: how many there are.
+    """
 
     separator: str
+    quote: str
     skipped: int
     header: bool
     columns: int
@@ -88,8 +97,8 @@ def layout_of(engine: Engine, path: Path, columns: int, sample: int) -> Layout:
         sample: how many rows it looked at; -1 for all.
     """
     values: dict[str, sql.Value] = {"path": glob.escape(str(path)), "sample": sample}
-    separator, skipped, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")
-    return Layout(separator, skipped, header, columns)
+    separator, quote, skipped, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")
+    return Layout(separator, quote, skipped, header, columns)
 
 
 def lost_separator(engine: Engine, path: Path, names: Sequence[str], sample: int) -> str | None:
@@ -180,7 +189,7 @@ def _first_fields(engine: Engine, path: Path) -> dict[str, list[str]]:
     """
     fields: dict[str, list[str]] = {}
     for separator in _SEPARATORS:
-        with _lines(engine, path, limit=100) as lines:
+        with lines_of(engine, path, limit=100) as lines:
             try:
                 fields[separator] = next((record for _, record in _records(lines, separator, csv.QUOTE_MINIMAL)), [])
             except csv.Error:
@@ -195,7 +204,7 @@ def _widths(engine: Engine, path: Path, separator: str, width: int, skipped: int
     """Count the fields of each line. A separator at the end of a line that begins no value is none, as to DuckDB."""
     counts: Counter[int] = Counter()
     odd, where_read = None, 0
-    with _lines(engine, path) as lines:
+    with lines_of(engine, path) as lines:
         for line, record in _records(lines, separator, quoting):
             fields = width if len(record) == width + 1 and not record[-1] else len(record)
             counts[fields] += 1
@@ -217,7 +226,7 @@ def _records(lines: Iterable[str], separator: str, quoting: int) -> Iterator[tup
 
 
 @contextmanager
-def _lines(engine: Engine, path: Path, limit: int = _EVERY_LINE) -> Iterator[Iterable[str]]:
+def lines_of(engine: Engine, path: Path, limit: int = EVERY_LINE) -> Iterator[Iterable[str]]:
     """Open a file of text for reading line by line; a file of .zst is read by DuckDB, at once."""
     suffix = path.suffix.lower()
     if suffix == ".zst":
