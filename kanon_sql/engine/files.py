@@ -149,7 +149,7 @@ def raw_names(engine: Engine, reader: str, place: exp.Expr, columns: Sequence[Co
         return []
     values: dict[str, sql.Value | exp.Expr] = {"path": place, "sample": SAMPLE}
     if reader == "read_csv":
-        delimiter, skip, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")
+        delimiter, _, skip, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")
         values |= {"delimiter": delimiter, "skip": skip}
         lines = engine.rows(sql.statement("raw_names_of_csv", values=values), "names in the file") if header else []
         return [str(name) for line in lines for name in line]
