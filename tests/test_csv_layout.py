@@ -255,7 +255,11 @@ def test_an_apostrophe_is_a_value_and_holds_no_lines_together(tmp_path: Path, as
 @given(rows=st.lists(st.tuples(st.sampled_from("ab"), st.text("ab' ", min_size=1)), min_size=1, max_size=25))
 def test_values_with_apostrophes_are_read_as_rows(rows: list[tuple[str, str]]) -> None:
     rows = [("x", "x"), *rows]
-    assume(not all(len(text) > 1 and text[0] == text[-1] == "'" for _, text in rows[1:]))
+    begin, end = (
+        sum(text.startswith("'") == begins and text.endswith("'") != begins for _, text in rows)
+        for begins in (True, False)
+    )
+    assume(not 0 < begin == end)  # then it is apostrophes that quote values of several lines
     with tempfile.TemporaryDirectory() as directory:
         text = "n,x\n" + "".join(f"{left},{right}\n" for left, right in rows)
         columns, found = read(written(Path(directory) / "t.csv", text), as_text=True)
@@ -280,3 +284,17 @@ def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path, late: str) 
 def test_quotation_marks_that_are_no_quotes_stay(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", "n,x\n" + "a,b\n" * 30_000 + 'c,5" pipe\nd,"nick" name "x"\n')
     assert read(path)[1][-2:] == [("c", '5" pipe'), ("d", '"nick" name "x"')]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("note\n" + "'a\nb'\n" * 50 + "c\n", [("a\nb",)] * 50 + [("c",)]),
+        (
+            "id,note\n" + "".join(f"{number},'first\n{number},second'\n" for number in range(50)),
+            [(number, f"first\n{number},second") for number in range(50)],
+        ),
+    ],
+)
+def test_apostrophes_quote_values_of_several_lines(tmp_path: Path, text: str, rows: list[tuple[object, ...]]) -> None:
+    assert read(written(tmp_path / "t.csv", text))[1] == rows

@@ -49,11 +49,13 @@ def quotes_of(
     apostrophes = any(_apostrophes_quote(engine, file, sample) for file in files)
     if not apostrophes and (not files or sample == -1 or not _has_late_quotes(engine, relation)):
         return {}
-    rows = _rows_by(engine, pattern, relation, {**settings, **quote})
-    found = engine.row(sql.select_count(relation), "count rows")[0]
+    (found,) = engine.row(sql.select_count(relation), "count rows")
+    by_quotes = _by_quotes(engine, pattern, relation, {**settings, **quote})
+    if by_quotes is None:
+        return {}
     # What was one value by the apostrophes is lines of its own; quotes that are values' own hold no lines together.
-    is_better = rows is not None and (rows > found if apostrophes else rows == found)
-    return quote if is_better else {}
+    rows, begin, end = by_quotes
+    return quote if (rows > found and not 0 < begin == end if apostrophes else rows == found) else {}
 
 
 def _apostrophes_quote(engine: Engine, path: Path, sample: int) -> bool:
@@ -77,8 +79,14 @@ def _has_late_quotes(engine: Engine, relation: exp.Table) -> bool:
     return bool(has)
 
 
-def _rows_by(engine: Engine, pattern: str, relation: exp.Table, settings: Mapping[str, exp.Expr]) -> int | None:
-    """Return how many rows there are by other settings; None if they cannot be read so, or have other columns."""
+def _by_quotes(
+    engine: Engine, pattern: str, relation: exp.Table, settings: Mapping[str, exp.Expr]
+) -> tuple[int, int, int] | None:
+    """Return how many rows there are by the usual quotes; None if they cannot be read so, or have other columns.
+
+    And how many values only begin with an apostrophe, and only end with one: as many, where apostrophes do quote values
+    that go over several lines, which are taken apart now.
+    """
     read = engine.temporary_name("kanon_requoted")
     try:
         engine.run(reading("read_csv", pattern, read, settings), "read by the usual quotes")
@@ -86,7 +94,20 @@ def _rows_by(engine: Engine, pattern: str, relation: exp.Table, settings: Mappin
         raise
     except SourceError:
         return None
-    names = [[column.name for column in engine.columns(table)] for table in (relation, read)]
-    (rows,) = engine.row(sql.select_count(read), "count rows by the usual quotes")
+    columns = [engine.columns(table) for table in (relation, read)]
+    halves: list[exp.Expr] = [sql.literal(0), sql.literal(0)]
+    for column in columns[1]:
+        if column.family == "text":
+            begins, ends = (
+                exp.Like(this=sql.column(column.name), expression=sql.literal(where))
+                for where in (f"{_APOSTROPHE}%", f"%{_APOSTROPHE}")
+            )
+            for half, (has, lacks) in enumerate(((begins, ends), (ends, begins))):
+                only = exp.and_(has.copy(), sql.negated(lacks.copy()))
+                halves[half] = exp.Add(this=halves[half], expression=sql.where(sql.count_rows(), only))
+    rows, begin, end = engine.row(
+        exp.select(sql.count_rows(), *halves).from_(read.copy()), "count rows by the usual quotes"
+    )
     engine.run(sql.drop(read), "count rows by the usual quotes")
-    return int(rows) if names[0] == names[1] else None
+    own, other = ([column.name for column in of] for of in columns)
+    return (int(rows), int(begin), int(end)) if own == other else None
