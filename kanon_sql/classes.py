@@ -74,6 +74,7 @@ def coded_members(
         shares=lambda model: facts(model).shares,
         features=features,
         populations=populations,
+        coded=True,
     )
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.dialect import is_aggregate
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.distances import FEATURES
 from kanon_sql.models.population import PopulationModel
@@ -52,6 +53,7 @@ class Members:
             their rows as ``n``.
         null_safe: whether a class may have NULLs in what makes it.
         taken: names that steps must not have, since a step would hide the table that it is made from.
+        coded: whether they are rows of the frequency set.
     """
 
     rows: exp.Select
@@ -64,6 +66,7 @@ class Members:
     populations: Callable[[PopulationModel], exp.Query] | None = None
     null_safe: bool = False
     taken: tuple[str, ...] = ()
+    coded: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -198,7 +201,7 @@ class _Steps:
         tuples = columns.tuples if with_rows else None
         spread: dict[int, TCloseness] = {number: model for number, model in models.items() if _compares_features(model)}
         others = {number: model for number, model in models.items() if number not in spread}
-        weighed = Weighed(names, first.facts.values if first.facts else None)
+        weighed = Weighed(names, first.facts.values if first.facts else None, coded=members.coded)
         # Rows are counted along with the first measures, whatever they are of.
         rows_first = with_rows and bool(others or tuples)
         aggregates = self._of_rows(weighed, of_rows, tuples) if rows_first else {}
@@ -244,9 +247,10 @@ class _Steps:
                 aggregates[self.columns.bounds[number]] = model.most(weighed)
         return aggregates
 
-    def _by_class(self, query: exp.Select, *more: exp.Expr) -> exp.Select:
-        keys = [*self.classes(), *more]
-        return query.group_by(*keys) if keys else query
+    def _by_class(self, query: exp.Select) -> exp.Select:
+        keys = self.classes()
+        grouped = query.group_by(*keys) if keys else query
+        return _once(grouped, self.members.names) if self.members.coded else grouped
 
     def _weighed(self, counted: str, model: SensitiveModel, needed: set[str], tuples: str | None) -> str:
         """Add the values of each class with what models compare them to."""
@@ -349,6 +353,29 @@ class _Steps:
                 join_type="left" if in_population else "inner",
             )
         return query
+
+
+def _once(query: exp.Select, classes: Sequence[str]) -> exp.Select:
+    """Return a query of classes that names each of its aggregates once, under those that are made from them.
+
+    Bounds repeat them many times, and to read a statement takes as long as to count a small table.
+    """
+    found: dict[str, exp.Alias] = {}
+
+    def named(node: exp.Expr) -> exp.Expr:
+        if not is_aggregate(node):
+            return node
+        total = found.setdefault(node.sql(), sql.named(node.copy(), unused_name(f"total_{len(found)}", classes)))
+        return sql.column(total.alias, "totals")
+
+    made = [
+        sql.named(value.unalias().transform(named), value.alias)
+        for value in query.selects
+        if value.alias_or_name not in classes
+    ]
+    totals = query.copy()
+    totals.set("expressions", [*(sql.column(name) for name in classes), *found.values()])
+    return exp.select(*(sql.column(name, "totals") for name in classes), *made).from_(totals.subquery("totals"))
 
 
 def _compares_features(model: SensitiveModel) -> TypeGuard[TCloseness]:

@@ -7,6 +7,7 @@ sqlglot writes it as text, and one statement may become several.
 from __future__ import annotations
 
 from kanon_sql.dialect.capabilities import CAPABILITIES, Capabilities, capabilities_of, require_views
+from kanon_sql.dialect.largest import is_aggregate, sum_of_largest
 from kanon_sql.dialect.order import shuffled
 from kanon_sql.dialect.rendering import NATIVE, begin, clean_up, render, rendered, script
 
@@ -18,11 +19,13 @@ __all__ = [
     "begin",
     "capabilities_of",
     "clean_up",
+    "is_aggregate",
     "render",
     "rendered",
     "require_views",
     "script",
     "shuffled",
+    "sum_of_largest",
 ]
 
 DIALECTS = tuple(CAPABILITIES)

@@ -15,6 +15,7 @@ from kanon_sql.dialect.conditions import (
     without_exists,
     without_filter,
 )
+from kanon_sql.dialect.largest import summed
 from kanon_sql.dialect.names import named, national
 from kanon_sql.dialect.numbers import finite, float_text, has_a_place
 from kanon_sql.dialect.order import ordered
@@ -78,7 +79,7 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
     capabilities = capabilities_of(dialect)
     if dialect == "duckdb":
         special = expression.find(exp.Anonymous) is not None
-        adapted = expression.transform(ordered, capabilities) if special else expression
+        adapted = expression.transform(_for_duckdb, capabilities) if special else expression
         return adapted.sql(dialect, pretty=pretty)
     _require_portable(expression, capabilities)
     adapted = conditions_moved(expression.copy(), capabilities)
@@ -105,8 +106,20 @@ def _require_portable(expression: exp.Expr, capabilities: Capabilities) -> None:
 
 
 _ONLY_DUCKDB = (exp.Copy, exp.Command, exp.Lambda, exp.List, exp.Unnest, exp.Attach, exp.Pragma)
-_EVERYWHERE = {"kanon_shuffle", "isfinite", "tuple", "dense_rank", "current_schema", "current_database"}
+_EVERYWHERE = {
+    "kanon_shuffle",
+    "kanon_largest",
+    "isfinite",
+    "tuple",
+    "dense_rank",
+    "current_schema",
+    "current_database",
+}
 """Functions that sqlglot has no node for, and that are called so in every dialect or are rewritten."""
+
+
+def _for_duckdb(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    return summed(ordered(node, capabilities), capabilities)
 
 
 def _hinted(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
@@ -130,6 +143,7 @@ _RULES = (
     rows_written,
     typed,
     ordered,
+    summed,
     national,
     named,
 )

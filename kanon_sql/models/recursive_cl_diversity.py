@@ -16,6 +16,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.dialect import sum_of_largest
 from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
@@ -66,6 +67,8 @@ class RecursiveCLDiversity(SensitiveModel):
             if self.l == 1:
                 return weighed.rows
             return exp.Paren(this=exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n)))
+        if weighed.coded:
+            return exp.Paren(this=exp.Sub(this=weighed.rows, expression=sum_of_largest(weighed.n, self.l - 1)))
         return total_where(weighed.n, exp.GTE(this=weighed.place, expression=sql.literal(self.l)))
 
     def measure(self, weighed: Weighed) -> exp.Expr:

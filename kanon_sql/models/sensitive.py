@@ -50,15 +50,17 @@ class SensitiveFacts:
 class Weighed:
     """The columns of ``weighed`` rows, under the names that they have in a query."""
 
-    def __init__(self, names: dict[str, str], values: int | None = None) -> None:
+    def __init__(self, names: dict[str, str], values: int | None = None, *, coded: bool = False) -> None:
         """Take the names.
 
         Args:
             names: of the columns that are called ``n``, ``class_n``, ``place``, ``share`` and ``values`` above.
             values: how many values the whole table has, where that is known beforehand.
+            coded: whether a search asks, and not somebody who reads the query.
         """
         self._names = names
         self.values_of_table = values
+        self.coded = coded
 
     def __getattr__(self, name: str) -> exp.Column:
         """Return a column."""

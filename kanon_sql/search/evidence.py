@@ -269,7 +269,10 @@ class Evidence:
             of_rows: monotone models that alone are looked at, if there are any.
         """
         frequency = self.problem.frequency
-        relation = (classes or self.roll_ups.source(node)).relation
+        if of_rows and classes is None:
+            relation = self.roll_ups.rows_alone(node, self.deadline)
+        else:
+            relation = (classes or self.roll_ups.source(node)).relation
         masks = frequency.masks(node)
         kept = tuple(mask != 0 for mask in masks)
         shape = (relation.name, kept, probe, bool(of_rows))

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.classes import PROBED, node_query
-from kanon_sql.frequency import roll_up_query
+from kanon_sql.frequency import N, key_name, roll_up_query
 
 if TYPE_CHECKING:
     from kanon_sql.frequency import FrequencySet
@@ -52,11 +52,33 @@ class RollUps:
         self._kept = [RollUp(lattice.steps(lattice.bottom), frequency.relation, frequency.tuples)]
         self._scanned: Counter[Node] = Counter()
         self._considered: set[Node] = set()
+        self._rows_alone: exp.Table | None = None
 
     def source(self, node: Node) -> RollUp:
         """Return the smallest relation from which the classes of a node can be counted."""
         steps = self._lattice.steps(node)
         return min((kept for kept in self._kept if not kept.steps & ~steps), key=lambda kept: kept.tuples)
+
+    def rows_alone(self, node: Node, deadline: float | None = None) -> exp.Table:
+        """Return a relation from which the rows of the classes of a node can be counted, and nothing else.
+
+        That is the frequency set without the sensitive values, which has fewer tuples; or a roll-up, if there is one.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile.
+        """
+        frequency, source = self._frequency, self.source(node)
+        if not frequency.sensitive or frequency.counts_people or source.relation != frequency.relation:
+            return source.relation
+        if self._rows_alone is None:
+            keys = [sql.column(key_name(key)) for key in range(frequency.keys)]
+            n = sql.named(sql.cast(exp.Sum(this=sql.column(N)), "BIGINT"), N)
+            query = exp.select(*keys, n).from_(frequency.relation.copy()).group_by(*(key.copy() for key in keys))
+            relation = frequency.engine.temporary_name("kanon_rows")
+            made = sql.create_table(relation, query, temporary=True)
+            frequency.engine.rows(made, "the frequency set without sensitive values", deadline=deadline)
+            self._rows_alone = relation
+        return self._rows_alone
 
     def scanned(self, lower: Node, deadline: float | None = None) -> None:
         """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``.
@@ -101,6 +123,9 @@ class RollUps:
         for roll_up in self._kept[1:]:
             if roll_up.relation != relation:
                 self.drop(roll_up)
+        if self._rows_alone is not None:
+            self._frequency.engine.run(sql.drop(self._rows_alone), "drop what rows were counted from")
+            self._rows_alone = None
 
     def _estimate(self, node: Node, source: RollUp, deadline: float | None) -> int:
         """Return about how many tuples a roll-up would have."""
