@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.population import PopulationModel
     from kanon_sql.models.sensitive import SensitiveFacts
     from kanon_sql.models.t_closeness import TCloseness
+    from kanon_sql.packing import Packing
 
 PROBED = 11
 """A probe counts one class in this many. Bits are spread well by a prime modulo which the powers of two differ."""
@@ -44,7 +45,10 @@ def coded_columns(
 
 
 def coded_members(
-    rows: exp.Select, classes: Iterable[exp.Expr], populations: Callable[[PopulationModel], exp.Query] | None = None
+    rows: exp.Select,
+    classes: Iterable[exp.Expr],
+    populations: Callable[[PopulationModel], exp.Query] | None = None,
+    packing: Packing | None = None,
 ) -> Members:
     """Return rows of the frequency set as the members of classes.
 
@@ -52,6 +56,7 @@ def coded_members(
         rows: the rows: a query that selects nothing yet.
         classes: what makes a class, each with a name.
         populations: for a model that compares with a population, the same classes of it.
+        packing: where counts stand in the rows, if they stand side by side.
     """
 
     def facts(model: SensitiveModel) -> SensitiveFacts:
@@ -75,6 +80,7 @@ def coded_members(
         features=features,
         populations=populations,
         coded=True,
+        packing=packing,
     )
 
 
@@ -85,6 +91,7 @@ def classes_query(
     *,
     probe: bool = False,
     bounds: bool = False,
+    packing: Packing | None = None,
 ) -> exp.Select:
     """Return the query of the classes of a node: masked keys, rows, and the measure of each privacy model.
 
@@ -96,6 +103,7 @@ def classes_query(
         bounds: whether to tell also, as ``bound_0``, ``bound_1``, ..., how many rows of a class could be published at
             most
             by models that are not monotone.
+        packing: where counts stand in the relation, if they stand side by side.
     """
     kept = [key for key, mask in enumerate(masks) if mask != 0] or [0]
     masked = [exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(masks[key])) for key in kept]
@@ -110,7 +118,8 @@ def classes_query(
         counted = exp.select(*(column.copy() for column in named), sql.named(sql.sum_of(sql.column(N)), N))
         return counted.from_(model.population.copy()).group_by(*(key.copy() for key in masked))
 
-    return measured_query(coded_members(rows, named, population), models, coded_columns(models, bounds=bounds))
+    members = coded_members(rows, named, population, packing)
+    return measured_query(members, models, coded_columns(models, bounds=bounds))
 
 
 def is_published(models: Sequence[PrivacyModel]) -> exp.Expr:
@@ -165,6 +174,7 @@ def node_query(
     *,
     probe: bool = False,
     with_sizes: bool = False,
+    packing: Packing | None = None,
 ) -> exp.Select:
     """Return the test of a node: how many classes it has, and how many rows lie in classes that must go.
 
@@ -175,7 +185,8 @@ def node_query(
     suppressed among them: where most classes are too small, that is proof enough at a fraction of the cost.
     """
     bounds = not prunes_by_suppression(models)
-    classes = classes_query(relation, masks, models, probe=probe, bounds=bounds).subquery("classes", copy=False)
+    counted = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing)
+    classes = counted.subquery("classes", copy=False)
     hidden = sql.where(exp.Sum(this=sql.column(N)), sql.negated(is_published(models)))
     suppressed = exp.Coalesce(this=hidden, expressions=[sql.literal(0)])
     query = exp.select(sql.named(sql.count_rows(), "classes"), sql.named(suppressed, "suppressed"))

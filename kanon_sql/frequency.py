@@ -41,6 +41,8 @@ PERSONS = "persons"
 """Column of the frequency set: entities all of whose rows have this tuple."""
 ENTITY = "entity"
 """Column of the frequency set: an entity whose rows have several tuples, as a number; else NULL."""
+TUPLES = "tuples_below"
+"""What a roll-up is made from, where something is joined to it."""
 _WEIGHT = "weight"
 
 
@@ -209,8 +211,17 @@ def build_frequency(
     return FrequencySet(engine, relation, placements, keys, int(rows), tuples, entity is not None, coded)
 
 
-def roll_up_query(frequency: FrequencySet, relation: exp.Table, node: Node) -> exp.Select:
-    """Return the frequency set of a node, made from that of a node below it (Incognito's roll-up)."""
+def roll_up_query(
+    frequency: FrequencySet, relation: exp.Table, node: Node, counts: Sequence[exp.Expr] | None = None
+) -> exp.Select:
+    """Return the frequency set of a node, made from that of a node below it (Incognito's roll-up).
+
+    Args:
+        frequency: the frequency set.
+        relation: the one that it is made from.
+        node: the node.
+        counts: aggregates that take the place of the sensitive values.
+    """
     masked = [
         exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(mask))
         for key, mask in enumerate(frequency.masks(node))
@@ -221,6 +232,8 @@ def roll_up_query(frequency: FrequencySet, relation: exp.Table, node: Node) -> e
     if frequency.counts_people:
         query = query.select(sql.named(sql.sum_of(sql.column(PERSONS)), PERSONS), sql.column(ENTITY))
         groups.append(sql.column(ENTITY))
+    if counts is not None:
+        return query.select(*counts).from_(sql.aliased(relation, TUPLES)).group_by(*groups)
     for own in frequency.sensitive:
         query = query.select(sql.column(own.code))
         groups.append(sql.column(own.code))

@@ -16,23 +16,25 @@ rows of a table (the class is their labels), or combinations of values that stan
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.dialect import is_aggregate
+from kanon_sql.aggregates import each_once
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.distances import FEATURES
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double
-from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.models.t_closeness import TCloseness, compares_features
 from kanon_sql.names import unused_name
+from kanon_sql.packed import packed_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.packing import Packing
 
 _WEIGHED = ("value", "n", "class_n", "place", "share", "values")
 
@@ -54,6 +56,7 @@ class Members:
         null_safe: whether a class may have NULLs in what makes it.
         taken: names that steps must not have, since a step would hide the table that it is made from.
         coded: whether they are rows of the frequency set.
+        packing: where its counts stand, if they stand side by side.
     """
 
     rows: exp.Select
@@ -67,6 +70,7 @@ class Members:
     null_safe: bool = False
     taken: tuple[str, ...] = ()
     coded: bool = False
+    packing: Packing | None = None
 
     @property
     def names(self) -> list[str]:
@@ -121,7 +125,7 @@ def measured_query(members: Members, models: Sequence[PrivacyModel], columns: Co
     """
     steps, query = measured_steps(members, models, columns)
     for name, step in steps:
-        query = query.with_(name, as_=step)
+        query = query.with_(name, as_=step, copy=False)
     return query
 
 
@@ -130,6 +134,8 @@ def measured_steps(
 ) -> tuple[list[tuple[str, exp.Query]], exp.Select]:
     """Return the steps of ``measured_query``, each with its name, and the query over them."""
     of_rows = {number: model for number, model in enumerate(models) if isinstance(model, RowModel)}
+    if members.packing is not None and len(of_rows) < len(models):
+        return [], packed_query(members, members.packing, models, columns)
     if len(of_rows) == len(models):
         return [], _plain(members, of_rows, columns)
     steps = _Steps(members, columns)
@@ -199,7 +205,7 @@ class _Steps:
         members, columns, names = self.members, self.columns, self.names
         first = next(iter(models.values()))
         tuples = columns.tuples if with_rows else None
-        spread: dict[int, TCloseness] = {number: model for number, model in models.items() if _compares_features(model)}
+        spread: dict[int, TCloseness] = {number: model for number, model in models.items() if compares_features(model)}
         others = {number: model for number, model in models.items() if number not in spread}
         weighed = Weighed(names, first.facts.values if first.facts else None, coded=members.coded)
         # Rows are counted along with the first measures, whatever they are of.
@@ -222,7 +228,7 @@ class _Steps:
         parts = []
         if aggregates:
             named = [sql.named(item, name) for name, item in aggregates.items()]
-            query = exp.select(*self.classes(), *named).from_(sql.relation(step))
+            query = exp.select(*self.classes(), *named, copy=False).from_(sql.relation(step), copy=False)
             parts.append(_Part(self.add("measured", self._by_class(query)), tuple(aggregates)))
         for number, model in spread.items():
             with_these = of_rows if with_rows and not parts else None
@@ -249,8 +255,8 @@ class _Steps:
 
     def _by_class(self, query: exp.Select) -> exp.Select:
         keys = self.classes()
-        grouped = query.group_by(*keys) if keys else query
-        return _once(grouped, self.members.names) if self.members.coded else grouped
+        grouped = query.group_by(*keys, copy=False) if keys else query
+        return each_once(grouped, self.members.names) if self.members.coded else grouped
 
     def _weighed(self, counted: str, model: SensitiveModel, needed: set[str], tuples: str | None) -> str:
         """Add the values of each class with what models compare them to."""
@@ -265,7 +271,7 @@ class _Steps:
             order = exp.Order(expressions=[exp.Ordered(this=n.copy(), desc=True)])
             place = exp.Window(this=exp.RowNumber(), partition_by=self.classes(counted), order=order)
             query = query.select(sql.named(place, names["place"]))
-        query = query.from_(sql.relation(counted))
+        query = query.from_(sql.relation(counted), copy=False)
         if needed & {names["share"], names["values"]}:
             shares = self.members.shares(model)
             for name in ("share", "values"):
@@ -310,7 +316,7 @@ class _Steps:
             most = model.spread_most(p, share, total, scale, sql.column(names["class_n"]))
             aggregates[columns.bounds[number]] = most
         named = [sql.named(item, name) for name, item in aggregates.items()]
-        query = exp.select(*self.classes(), *named).from_(sql.relation(step))
+        query = exp.select(*self.classes(), *named, copy=False).from_(sql.relation(step), copy=False)
         return _Part(self.add("distance", self._by_class(query)), tuple(aggregates))
 
     def population(self, number: int, model: PopulationModel) -> _Part:
@@ -353,30 +359,3 @@ class _Steps:
                 join_type="left" if in_population else "inner",
             )
         return query
-
-
-def _once(query: exp.Select, classes: Sequence[str]) -> exp.Select:
-    """Return a query of classes that names each of its aggregates once, under those that are made from them.
-
-    Bounds repeat them many times, and to read a statement takes as long as to count a small table.
-    """
-    found: dict[str, exp.Alias] = {}
-
-    def named(node: exp.Expr) -> exp.Expr:
-        if not is_aggregate(node):
-            return node
-        total = found.setdefault(node.sql(), sql.named(node.copy(), unused_name(f"total_{len(found)}", classes)))
-        return sql.column(total.alias, "totals")
-
-    made = [
-        sql.named(value.unalias().transform(named), value.alias)
-        for value in query.selects
-        if value.alias_or_name not in classes
-    ]
-    totals = query.copy()
-    totals.set("expressions", [*(sql.column(name) for name in classes), *found.values()])
-    return exp.select(*(sql.column(name, "totals") for name in classes), *made).from_(totals.subquery("totals"))
-
-
-def _compares_features(model: SensitiveModel) -> TypeGuard[TCloseness]:
-    return isinstance(model, TCloseness) and model.distance in {"ordered", "hierarchical"}

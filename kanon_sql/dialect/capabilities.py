@@ -34,6 +34,7 @@ class Capabilities:
         preamble: statements that every script needs before it.
         hints: whether common table expressions may be said to be materialized.
         filters: whether an aggregate may have FILTER.
+        adds_wide: whether whole numbers of 128 bits are added about as fast as those of 64.
         exists_in_select: whether EXISTS over another table may stand in a SELECT list.
         exists: whether EXISTS may read columns of the query around it at all.
         views: whether a release may be a view: it reads tables that are called after it, with a dot in their names.
@@ -54,6 +55,7 @@ class Capabilities:
     preamble: tuple[str, ...] = ()
     hints: bool = False
     filters: bool = False
+    adds_wide: bool = False
     exists_in_select: bool = False
     exists: bool = True
     views: bool = False
@@ -84,7 +86,15 @@ _TSQL = Capabilities(
 )
 _ALL = (
     Capabilities(
-        "duckdb", "duckdb", "DuckDB", changes="update", hints=True, filters=True, exists_in_select=True, views=True
+        "duckdb",
+        "duckdb",
+        "DuckDB",
+        changes="update",
+        hints=True,
+        filters=True,
+        adds_wide=True,
+        exists_in_select=True,
+        views=True,
     ),
     Capabilities(
         "postgres",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.base import CellMeasure, Cost
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.packing import Packing
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,14 @@ def hidden_costs_query(
     models: Sequence[PrivacyModel],
     labels: Sequence[Labels],
     measures: Sequence[CellMeasure],
+    packing: Packing | None = None,
 ) -> exp.Query:
     """Return the query of what suppressed rows would cost at a node: one column per measure and quasi-identifier.
 
     Columns at the root cost ``full``, and those at their original values nothing by most measures: the others are
     looked up.
     """
-    hidden = classes_query(relation, frequency.masks(node), models).subquery("classes")
+    hidden = classes_query(relation, frequency.masks(node), models, packing=packing).subquery("classes")
     query = exp.select().from_(hidden, copy=False).where(sql.negated(is_published(models)), copy=False)
     for column, level in zip(labels, node, strict=True):
         for measure in measures:
@@ -149,10 +151,11 @@ def hidden_costs(
     labels: Sequence[Labels],
     costs: Sequence[Costs],
     deadline: float | None = None,
+    packing: Packing | None = None,
 ) -> list[list[int]]:
     """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit."""
     measures = [cost.measure for cost in costs]
-    query = hidden_costs_query(frequency, relation, node, models, labels, measures)
+    query = hidden_costs_query(frequency, relation, node, models, labels, measures, packing)
     answers = iter(frequency.engine.row(query, f"what suppressed rows lose at {node}", deadline=deadline))
     by_column = [[int(next(answers)) for _ in measures] for _ in labels]
     return [

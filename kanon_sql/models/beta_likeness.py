@@ -52,6 +52,7 @@ class _BetaLikeness(SensitiveModel):
 
     beta: float
     letter: ClassVar[str] = "beta"
+    compares_shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_number(self.beta, "beta", least=0, open_end=True)

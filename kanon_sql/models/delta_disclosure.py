@@ -39,6 +39,7 @@ class DeltaDisclosure(SensitiveModel):
     delta: float
     name: ClassVar[str] = "delta-disclosure privacy"
     letter: ClassVar[str] = "delta"
+    compares_shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_number(self.delta, "delta", least=1e-6, most=700)

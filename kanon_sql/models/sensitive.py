@@ -92,6 +92,8 @@ class SensitiveModel(ABC):
     entity: ClassVar[None] = None
     monotone: ClassVar[bool] = False
     unites: ClassVar[bool] = True
+    compares_shares: ClassVar[bool] = False
+    """Whether the shares that values have of a class are compared with those that they have of the table."""
 
     @property
     @abstractmethod

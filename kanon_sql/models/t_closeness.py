@@ -24,7 +24,7 @@ The distance is convex, so that a union of classes that satisfy the model satisf
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
 from sqlglot import exp
 
@@ -41,6 +41,7 @@ from kanon_sql.models.sensitive import (
 )
 
 if TYPE_CHECKING:
+    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.models.distances import Distance
 
 
@@ -57,6 +58,7 @@ class TCloseness(SensitiveModel):
     t: float
     distance: Distance | None = field(default=None)
     letter: ClassVar[str] = "t"
+    compares_shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_number(self.t, "t", least=0, most=1)
@@ -151,3 +153,8 @@ def _differences(p: exp.Expr, share: exp.Expr, total: exp.Expr) -> exp.Expr:
     twice = exp.Mul(this=number(2), expression=above)
     without = exp.Sub(this=twice, expression=exp.Sum(this=p.copy()))
     return exp.Paren(this=exp.Add(this=without, expression=exp.Max(this=total.copy())))
+
+
+def compares_features(model: PrivacyModel) -> TypeGuard[TCloseness]:
+    """Tell whether a model compares features of values, and not values."""
+    return isinstance(model, TCloseness) and model.distance in {"ordered", "hierarchical"}

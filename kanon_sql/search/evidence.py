@@ -18,6 +18,7 @@ from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.packing import pack, pays
 from kanon_sql.search.roll_ups import RollUp, RollUps
 
 if TYPE_CHECKING:
@@ -56,9 +57,13 @@ class Evidence:
     tested: dict[Node, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
+        problem = self.problem
+        few = not pays(problem.models, problem.frequency.tuples)
+        self._packing = None if few else pack(problem.frequency, problem.models)
+        self.roll_ups = RollUps(problem.frequency, problem.lattice, self._packing)
         self._probed: set[Node] = set()
         self._marks: list[tuple[int, int]] = []
+        self._pass_screens: list[int] = []
         self._statements: dict[tuple[str, tuple[bool, ...], bool, bool], exp.Select] = {}
         self._best_classes: RollUp | None = None
         self._exact: dict[Node, Cost | float] = {}
@@ -215,8 +220,8 @@ class Evidence:
         return IMPOSSIBLE if suppressed > self.problem.limit else self._exact_cost(node, suppressed, None)
 
     def classes_of(self, node: Node) -> exp.Table:
-        """Return the smallest relation from which the classes of a node can be counted."""
-        return self.roll_ups.source(node).relation
+        """Return the smallest relation with sensitive values from which the classes of a node can be counted."""
+        return self.problem.frequency.relation if self._packing else self.roll_ups.source(node).relation
 
     def suppresses_at_least(self, node: Node) -> int:
         """Return the most rows that this node is known to suppress, from any tested node at or above it."""
@@ -254,8 +259,14 @@ class Evidence:
         of_rows = [model for model in self.problem.models if isinstance(model, RowModel) and model.monotone]
         if self.monotone or not of_rows or not self.bounds_are_free:
             return None
+        steps = self.problem.lattice.steps(node)
+        if any(not below & ~steps for below in self._pass_screens):  # then so does every node above
+            return None
         suppressed, _ = self._count_suppressed(node, classes, of_rows=of_rows)
-        return (suppressed, suppressed) if suppressed > self.problem.limit else None
+        if suppressed > self.problem.limit:
+            return suppressed, suppressed
+        self._pass_screens = [below for below in self._pass_screens if steps & ~below] + [steps]
+        return None
 
     def _count_suppressed(
         self, node: Node, classes: RollUp | None, *, probe: bool = False, of_rows: Sequence[RowModel] = ()
@@ -280,7 +291,9 @@ class Evidence:
             places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
             with_sizes = not (probe or self.bounds_are_free)
             models = of_rows or self.problem.models
-            self._statements[shape] = node_query(relation, places, models, probe=probe, with_sizes=with_sizes)
+            self._statements[shape] = node_query(
+                relation, places, models, probe=probe, with_sizes=with_sizes, packing=self._packing
+            )
         values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
         title = f"{'probe' if probe else 'screen' if of_rows else 'test'} node {node}"
         found = None if probe or of_rows else self._ahead.pop(node, None)
@@ -314,6 +327,7 @@ class Evidence:
                 problem.labels,
                 [problem.costs],
                 self.deadline,
+                self._packing,
             )
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
         return self._exact[node]

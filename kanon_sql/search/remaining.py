@@ -1,6 +1,7 @@
 """Local recoding, step by step, on a copy of the frequency set: what is published leaves, what is left goes on.
 
-kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL for what is left
+kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL for what is left; and what is counted
+                                                                     side by side (kanon_sql.packing)
 kanon_remaining                                                      what is left, as a view
 kanon_nodes(node, mask_0, [mask_1, ...])                             nodes that are tested, several at once
 """
@@ -18,8 +19,10 @@ from kanon_sql.errors import NoSolutionError
 from kanon_sql.frequency import N, key_name, mask_name
 from kanon_sql.measured import measured_query
 from kanon_sql.measures.local import STEP, local_cost, rows_by_step
+from kanon_sql.packing import pack, pays
 from kanon_sql.recoding import Local
 
+_TUPLES = "tuples_of_table"
 _LATE = 30  # steps from the end among which one may be left out
 _TRIES = 6  # of them, those that are tried
 
@@ -59,12 +62,17 @@ class Remaining:
         self._numbers: dict[Node, int] = {}
         self._statements: dict[tuple[int, ...], exp.Update] = {}
         self.tuples = problem.frequency.tuples
-        keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
-        counted = [sql.column(name) for name in problem.frequency.counted]
+        self._packing = pack(problem.frequency, problem.models)
+        names = [*map(key_name, range(problem.frequency.keys)), *problem.frequency.counted]
         nothing = sql.named(sql.cast(exp.null(), "INTEGER"), STEP)
-        everything = exp.select(*keys, *counted, nothing).from_(problem.frequency.relation.copy())
+        everything = exp.select(*map(sql.column, names), nothing).from_(
+            sql.aliased(problem.frequency.relation, _TUPLES)
+        )
+        if self._packing is not None:
+            everything = self._packing.joined(everything.select(*self._packing.added()), _TUPLES)
+            names += self._packing.names
         self.engine.run(sql.create_table(self.relation, everything, temporary=True), "all rows are left")
-        left = exp.select(*(c.copy() for c in (*keys, *counted))).from_(self.relation.copy())
+        left = exp.select(*map(sql.column, names)).from_(self.relation.copy())
         view = sql.create_table(self._left, left.where(sql.column(STEP).is_(exp.null())), temporary=True)
         view.set("kind", "VIEW")
         self.engine.run(view, "what is left")
@@ -118,7 +126,8 @@ class Remaining:
     def publishable_by_probe(self, node: Node, deadline: float | None = None) -> Publishable:
         """Return about what could be published at a node, from one class in several; of how many tuples is not told."""
         self._tested.add(node)
-        query = node_query(self._left, self.problem.frequency.masks(node), self.problem.models, probe=True)
+        masks = self.problem.frequency.masks(node)
+        query = node_query(self._left, masks, self.problem.models, probe=True, packing=self._packing)
         counted = query.select(sql.where(exp.Sum(this=sql.column(N)), is_published(self.problem.models)))
         *_, rows = self.engine.row(counted, f"probe what is left at {node}", deadline=deadline)
         return Publishable(int(rows or 0) * PROBED, None)
@@ -134,7 +143,7 @@ class Remaining:
         some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=asked.subquery()))
         rows = exp.select().from_(sql.aliased(self._left, "left_over")).join(some.subquery("masks"), join_type="cross")
         named = [sql.named(key, key_name(number)) for number, key in enumerate(masked)]
-        members = coded_members(rows, [sql.named(sql.column("node", "masks"), "node"), *named])
+        members = coded_members(rows, [sql.named(sql.column("node", "masks"), "node"), *named], packing=self._packing)
         classes = measured_query(members, models, coded_columns(models, tuples=True))
         totals = [exp.Sum(this=sql.column(N)), exp.Sum(this=sql.column("tuples"))]
         counted = exp.select(sql.column("node"), *totals).from_(classes.subquery("classes"))
@@ -160,7 +169,8 @@ class Remaining:
         """Return the statement of a step, for nodes whose masks leave something of these keys."""
         models = self.problem.models
         places = [exp.Placeholder(this=mask_name(key)) if key in kept else 0 for key in range(max(kept) + 1)]
-        classes = classes_query(self._left, places, models).subquery("classes")
+        packing = self._packing if pays(models, self.tuples) else None
+        classes = classes_query(self._left, places, models, packing=packing).subquery("classes")
         large = exp.select(*(sql.column(key_name(key)) for key in kept)).from_(classes).where(is_published(models))
         same = []
         for key in kept:

@@ -16,11 +16,12 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.classes import PROBED, node_query
-from kanon_sql.frequency import N, key_name, roll_up_query
+from kanon_sql.frequency import TUPLES, roll_up_query
 
 if TYPE_CHECKING:
     from kanon_sql.frequency import FrequencySet
     from kanon_sql.lattice import Lattice, Node
+    from kanon_sql.packing import Packing
 
 _SMALL = 100_000  # tuples below which a scan costs no more than planning the statement
 _PRICE = 8  # scans of the source, below a node, after which its roll-up is considered
@@ -43,13 +44,20 @@ class RollUp:
 
 
 class RollUps:
-    """The frequency set and what was rolled up from it."""
+    """The frequency set and what was rolled up from it.
 
-    def __init__(self, frequency: FrequencySet, lattice: Lattice) -> None:
+    Where sensitive values are counted side by side (``kanon_sql.packing``), the first of them is the frequency set
+    without these values: it has fewer tuples, each with its counts.
+    """
+
+    def __init__(self, frequency: FrequencySet, lattice: Lattice, packing: Packing | None = None) -> None:
         """Begin with the frequency set alone."""
         self._frequency = frequency
         self._lattice = lattice
+        self._packing = packing
         self._kept = [RollUp(lattice.steps(lattice.bottom), frequency.relation, frequency.tuples)]
+        if packing is not None:
+            self._kept = [self.make(lattice.bottom)]
         self._scanned: Counter[Node] = Counter()
         self._considered: set[Node] = set()
         self._rows_alone: exp.Table | None = None
@@ -71,10 +79,8 @@ class RollUps:
         if not frequency.sensitive or frequency.counts_people or source.relation != frequency.relation:
             return source.relation
         if self._rows_alone is None:
-            keys = [sql.column(key_name(key)) for key in range(frequency.keys)]
-            n = sql.named(sql.cast(exp.Sum(this=sql.column(N)), "BIGINT"), N)
-            query = exp.select(*keys, n).from_(frequency.relation.copy()).group_by(*(key.copy() for key in keys))
             relation = frequency.engine.temporary_name("kanon_rows")
+            query = roll_up_query(frequency, frequency.relation, self._lattice.bottom, ())
             made = sql.create_table(relation, query, temporary=True)
             frequency.engine.rows(made, "the frequency set without sensitive values", deadline=deadline)
             self._rows_alone = relation
@@ -103,11 +109,21 @@ class RollUps:
         """
         engine = self._frequency.engine
         relation = engine.temporary_name("kanon_roll_up")
-        query = roll_up_query(self._frequency, self.source(node).relation, node)
+        source = self.source(node)
+        query = self._query(source, node)
         engine.rows(sql.create_table(relation, query, temporary=True), f"roll up to {node}", deadline=deadline)
         size = exp.select(sql.count_rows()).from_(relation.copy())
         (tuples,) = engine.row(size, "size of the roll-up", deadline=deadline)
         return RollUp(self._lattice.steps(node), relation, tuples)
+
+    def _query(self, source: RollUp, node: Node) -> exp.Select:
+        """Return the roll-up to a node; with counts side by side in the place of sensitive values, if there are any."""
+        frequency, packing = self._frequency, self._packing
+        if packing is None:
+            return roll_up_query(frequency, source.relation, node)
+        if source.relation == frequency.relation:
+            return packing.joined(roll_up_query(frequency, source.relation, node, packing.gathered()), TUPLES)
+        return roll_up_query(frequency, source.relation, node, packing.summed())
 
     def keep(self, roll_up: RollUp) -> None:
         """Use a roll-up as a source from now on."""
@@ -120,8 +136,8 @@ class RollUps:
 
     def drop_all_but(self, relation: exp.Table) -> None:
         """Drop every roll-up that was kept, but for one."""
-        for roll_up in self._kept[1:]:
-            if roll_up.relation != relation:
+        for roll_up in self._kept:
+            if roll_up.relation not in (relation, self._frequency.relation):
                 self.drop(roll_up)
         if self._rows_alone is not None:
             self._frequency.engine.run(sql.drop(self._rows_alone), "drop what rows were counted from")
