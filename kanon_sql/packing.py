@@ -100,6 +100,12 @@ class Packing:
         """Return what a model compares."""
         return self.compared[_relation(model).name]
 
+    def drop(self, engine: Engine) -> None:
+        """Drop the relations that say where counts stand: nothing is counted so any more."""
+        for compared in self.compared.values():
+            for relation in (compared.counts, compared.adding):
+                engine.run(sql.drop(relation), "drop where counts stand")
+
     def joined(self, tuples: exp.Select, alias: str) -> exp.Select:
         """Return a query of tuples of the frequency set, with what a row of each adds joined to it."""
         for number, compared in enumerate(self.compared.values()):

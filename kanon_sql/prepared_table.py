@@ -92,6 +92,7 @@ class PreparedTable:
         problem = problem_of(self.prepared, policy)
         evidence = Evidence(problem)
         evidence.require_top()
+        evidence.expect_many()
         good = good_nodes(evidence, lambda tested, *_: tell(Progress("Testing nodes", tested)))
         minimal = minimal_nodes(good)
         found = sorted((evidence.cost(node), node) for node in (good if everything else minimal))

@@ -89,7 +89,8 @@ def test_the_same_classes_measures_and_bounds(one: Sick, data: st.DataObject) ->
         assert (side_by_side is None) == (not case.rows)
         if side_by_side is None:
             return
-        roll_ups = RollUps(frequency, problem.lattice, side_by_side)
+        roll_ups = RollUps(frequency, problem.lattice)
+        roll_ups.count_side_by_side(side_by_side)
         roll_ups.keep(roll_ups.make(below))
         one_by_one = classes_query(frequency.relation, masks, problem.models, bounds=True)
         names = one_by_one.named_selects
@@ -128,7 +129,9 @@ def test_a_field_has_room_for_all_rows_of_the_table(connection: duckdb.DuckDBPyC
     with prepared:
         frequency = problem.frequency
         side_by_side = pack(frequency, problem.models)
-        roll_ups = RollUps(frequency, problem.lattice, side_by_side)
+        assert side_by_side is not None
+        roll_ups = RollUps(frequency, problem.lattice)
+        roll_ups.count_side_by_side(side_by_side)
         query = classes_query(
             roll_ups.source(problem.lattice.bottom).relation,
             frequency.masks(problem.lattice.bottom),
@@ -164,10 +167,16 @@ def test_columns_of_many_values_are_counted_one_by_one(connection: duckdb.DuckDB
         assert release.verify().models[1].holds
 
 
-@pytest.mark.parametrize("algorithm", ["optimal", "local"])
+@pytest.mark.parametrize("algorithm", ["optimal", "datafly", "local", "spolg"])
+@pytest.mark.parametrize("large", [False, True])
 def test_the_release_is_the_same_however_values_are_counted(
-    monkeypatch: pytest.MonkeyPatch, algorithm: str, connection: duckdb.DuckDBPyConnection
+    monkeypatch: pytest.MonkeyPatch, large: bool, algorithm: str, connection: duckdb.DuckDBPyConnection
 ) -> None:
+    """Also where the table is so large that nodes are rolled up; and no relation of a search is left behind."""
+    if large:
+        monkeypatch.setattr("kanon_sql.search.evidence._LARGE", 1)
+        monkeypatch.setattr("kanon_sql.search.roll_ups._SMALL", 1)
+        monkeypatch.setattr("kanon_sql.search.roll_ups._PRICE", 1)
     connection.execute("SELECT setseed(0.7)")
     connection.execute(
         "CREATE TABLE patients AS SELECT (random() * 30)::INTEGER AS a, (random() * 30)::INTEGER AS b, "
@@ -195,5 +204,7 @@ def test_the_release_is_the_same_however_values_are_counted(
                 logged.title for logged in release.prepared.source.engine.statements if "counts for" in logged.title
             ]
             assert bool(counted) == side_by_side
+            left = connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()
+            assert not [name for (name,) in left if name.startswith(("kanon_counts", "kanon_adding", "kanon_rows"))]
             found.append((release.result.recoding, release.loss, release.rows_suppressed, release.classes))
     assert found[0] == found[1]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.lattice import Node
     from kanon_sql.measures.base import Cost
+    from kanon_sql.packing import Packing
     from kanon_sql.search.base import Problem
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
@@ -57,10 +58,9 @@ class Evidence:
     tested: dict[Node, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        problem = self.problem
-        few = not pays(problem.models, problem.frequency.tuples)
-        self._packing = None if few else pack(problem.frequency, problem.models)
-        self.roll_ups = RollUps(problem.frequency, problem.lattice, self._packing)
+        self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
+        self._packing: Packing | None = None
+        self._expects_many = False
         self._probed: set[Node] = set()
         self._marks: list[tuple[int, int]] = []
         self._pass_screens: list[int] = []
@@ -69,6 +69,20 @@ class Evidence:
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
         self._ahead: dict[Node, tuple[Any, ...]] = {}
+
+    def expect_many(self) -> None:
+        """Make what makes many tests faster: counts of sensitive values side by side, and screens by rows alone.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile; tests are as good as before.
+        """
+        self._expects_many = True
+        frequency, models = self.problem.frequency, self.problem.models
+        if pays(models, frequency.tuples) and (packing := pack(frequency, models)) is not None:
+            self.roll_ups.drop_all_but(frequency.relation)  # the others have no such counts
+            self._best_classes = None
+            self.roll_ups.count_side_by_side(packing, self.deadline)
+            self._packing = packing
 
     @property
     def monotone(self) -> bool:
@@ -257,7 +271,7 @@ class Evidence:
     def _screened(self, node: Node, classes: RollUp | None) -> tuple[int, int] | None:
         """Return the rows that models of rows alone suppress, if these are too many; which costs a fraction to know."""
         of_rows = [model for model in self.problem.models if isinstance(model, RowModel) and model.monotone]
-        if self.monotone or not of_rows or not self.bounds_are_free:
+        if not self._expects_many or self.monotone or not of_rows or not self.bounds_are_free:
             return None
         steps = self.problem.lattice.steps(node)
         if any(not below & ~steps for below in self._pass_screens):  # then so does every node above

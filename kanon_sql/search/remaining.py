@@ -258,4 +258,6 @@ class Remaining:
         """Drop the view and the nodes; the copy is kept for those who measure."""
         if self._nodes is not None:
             self.engine.run(sql.drop(self._nodes), "drop the masks of the nodes")
+        if self._packing is not None:
+            self._packing.drop(self.engine)
         self.engine.run(exp.Drop(tables=[self._left.copy()], kind="VIEW", exists=True), "drop what was left")

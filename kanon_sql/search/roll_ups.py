@@ -50,17 +50,26 @@ class RollUps:
     without these values: it has fewer tuples, each with its counts.
     """
 
-    def __init__(self, frequency: FrequencySet, lattice: Lattice, packing: Packing | None = None) -> None:
+    def __init__(self, frequency: FrequencySet, lattice: Lattice) -> None:
         """Begin with the frequency set alone."""
         self._frequency = frequency
         self._lattice = lattice
-        self._packing = packing
+        self._packing: Packing | None = None
         self._kept = [RollUp(lattice.steps(lattice.bottom), frequency.relation, frequency.tuples)]
-        if packing is not None:
-            self._kept = [self.make(lattice.bottom)]
         self._scanned: Counter[Node] = Counter()
         self._considered: set[Node] = set()
         self._rows_alone: exp.Table | None = None
+
+    def count_side_by_side(self, packing: Packing, deadline: float | None = None) -> None:
+        """Put the frequency set with counts side by side in the place of the one with sensitive values.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile; then nothing is changed.
+        """
+        frequency, bottom = self._frequency, self._lattice.bottom
+        query = packing.joined(roll_up_query(frequency, frequency.relation, bottom, packing.gathered()), TUPLES)
+        self._kept[0] = self._made(query, bottom, deadline)
+        self._packing = packing
 
     def source(self, node: Node) -> RollUp:
         """Return the smallest relation from which the classes of a node can be counted."""
@@ -107,23 +116,16 @@ class RollUps:
         Raises:
             DeadlineReachedError: the deadline passed meanwhile.
         """
+        counts = None if self._packing is None else self._packing.summed()
+        return self._made(roll_up_query(self._frequency, self.source(node).relation, node, counts), node, deadline)
+
+    def _made(self, query: exp.Select, node: Node, deadline: float | None) -> RollUp:
         engine = self._frequency.engine
         relation = engine.temporary_name("kanon_roll_up")
-        source = self.source(node)
-        query = self._query(source, node)
         engine.rows(sql.create_table(relation, query, temporary=True), f"roll up to {node}", deadline=deadline)
         size = exp.select(sql.count_rows()).from_(relation.copy())
         (tuples,) = engine.row(size, "size of the roll-up", deadline=deadline)
         return RollUp(self._lattice.steps(node), relation, tuples)
-
-    def _query(self, source: RollUp, node: Node) -> exp.Select:
-        """Return the roll-up to a node; with counts side by side in the place of sensitive values, if there are any."""
-        frequency, packing = self._frequency, self._packing
-        if packing is None:
-            return roll_up_query(frequency, source.relation, node)
-        if source.relation == frequency.relation:
-            return packing.joined(roll_up_query(frequency, source.relation, node, packing.gathered()), TUPLES)
-        return roll_up_query(frequency, source.relation, node, packing.summed())
 
     def keep(self, roll_up: RollUp) -> None:
         """Use a roll-up as a source from now on."""
@@ -142,6 +144,8 @@ class RollUps:
         if self._rows_alone is not None:
             self._frequency.engine.run(sql.drop(self._rows_alone), "drop what rows were counted from")
             self._rows_alone = None
+        if self._packing is not None:
+            self._packing.drop(self._frequency.engine)
 
     def _estimate(self, node: Node, source: RollUp, deadline: float | None) -> int:
         """Return about how many tuples a roll-up would have."""

@@ -104,6 +104,7 @@ def _search_node(
     try:
         evidence.require_top()  # however short the time
         evidence.deadline = deadline
+        evidence.expect_many()
         node = algorithm(evidence, progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
         stopped = _why(reason)
