@@ -137,7 +137,8 @@ def pack(frequency: FrequencySet, models: Sequence[PrivacyModel]) -> Packing | N
     about = [model for model in models if isinstance(model, SensitiveModel)]
     # People do not add up over tuples, and a population is joined class by class.
     plain = not frequency.counts_people and all(isinstance(model, SensitiveModel | RowModel) for model in models)
-    if not (about and plain and frequency.rows and capabilities_of(frequency.engine.dialect).adds_wide):
+    ranked = any(model.ranks_values for model in about)
+    if ranked or not (about and plain and frequency.rows and capabilities_of(frequency.engine.dialect).adds_wide):
         return None
     width = frequency.rows.bit_length()
     in_each = _BITS // width

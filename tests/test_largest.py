@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import duckdb
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
+import kanon_sql as kanon
 from kanon_sql import sql
 from kanon_sql.dialect import render, sum_of_largest
 from kanon_sql.errors import UsageError
@@ -60,3 +62,26 @@ def test_spark(spark: object, how_many: int) -> None:
 def test_others_do_not_search() -> None:
     with pytest.raises(UsageError, match="Trino cannot sum the largest"):
         render(query(2), "trino")
+
+
+def test_a_large_l_is_a_question_like_any_other() -> None:
+    """To keep so many numbers for every class is refused by DuckDB, or takes more memory than there is."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT i % 50 AS a, i % 13 AS s FROM range(3000) AS numbers(i)")
+        asked: dict[str, Any] = {
+            "quasi_identifiers": ["a"],
+            "sensitive": ["s"],
+            "hierarchies": {"a": "intervals:5,10,20"},
+        }
+        with pytest.raises(kanon.NoSolutionError, match="2000000"):
+            kanon.anonymize(
+                connection, "t", models=[kanon.RecursiveCLDiversity(c=3, l=2_000_000, sensitive="s")], **asked
+            )
+        for many in (12, 17):  # of 13 values
+            model = kanon.RecursiveCLDiversity(c=30, l=many, sensitive="s")
+            if many == 12:
+                with kanon.anonymize(connection, "t", models=[model], **asked) as release:
+                    assert release.verify().models[-1].holds
+            else:
+                with pytest.raises(kanon.NoSolutionError):
+                    kanon.anonymize(connection, "t", models=[model], **asked)

@@ -29,6 +29,8 @@ from kanon_sql.models.sensitive import (
     total_where,
 )
 
+_FEW = 16  # values whose rows a search keeps for each class; more of them are ranked
+
 
 @dataclass(frozen=True)
 class RecursiveCLDiversity(SensitiveModel):
@@ -62,12 +64,17 @@ class RecursiveCLDiversity(SensitiveModel):
         """As many rows as values."""
         return self.l
 
+    @property
+    def ranks_values(self) -> bool:
+        """Whether so many values count that a search ranks them."""
+        return self.l > _FEW
+
     def _tail(self, weighed: Weighed) -> exp.Expr:
         if self.l <= 2:  # noqa: PLR2004 - all rows, or all but the most frequent value: no ranks are needed
             if self.l == 1:
                 return weighed.rows
             return exp.Paren(this=exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n)))
-        if weighed.coded:
+        if weighed.coded and not self.ranks_values:
             return exp.Paren(this=exp.Sub(this=weighed.rows, expression=sum_of_largest(weighed.n, self.l - 1)))
         return total_where(weighed.n, exp.GTE(this=weighed.place, expression=sql.literal(self.l)))
 

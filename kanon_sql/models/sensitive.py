@@ -115,6 +115,11 @@ class SensitiveModel(ABC):
         """Rows that a class has at least that satisfies the model."""
         return 1
 
+    @property
+    def ranks_values(self) -> bool:
+        """Whether a search needs the rank of each value in its class."""
+        return False
+
     def counting(self, entity: str) -> Self:  # noqa: ARG002 - a model of rows takes it
         """Return the model: values are counted in rows."""
         return self
