@@ -424,10 +424,14 @@ LOUD = [*ANONYMIZE, "-v"]
 
 
 def began(step: str, *arguments: str) -> subprocess.Popen[str]:
-    """Return a run that has begun a step."""
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [*KANON, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    """Return a run that has begun a step; it hears SIGHUP, also where the tests are run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            [*KANON, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
     assert process.stderr is not None
     for line in process.stderr:
         if step in line:
