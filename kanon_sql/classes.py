@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.models.population import PopulationModel
-    from kanon_sql.models.sensitive import SensitiveFacts
     from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.packing import Packing
 
@@ -59,13 +58,8 @@ def coded_members(
         packing: where counts stand in the rows, if they stand side by side.
     """
 
-    def facts(model: SensitiveModel) -> SensitiveFacts:
-        if model.facts is None:
-            raise TypeError(f"The sensitive column of {model.name} was not coded")
-        return model.facts
-
     def features(model: TCloseness) -> exp.Table:
-        relation = facts(model).features
+        relation = model.coding.features
         if relation is None:
             raise TypeError(f"{model.name} has no features to compare by")
         return relation
@@ -75,8 +69,8 @@ def coded_members(
         classes=tuple(classes),
         n=sql.column(N),
         measure=lambda model: model.coded_measure(),
-        value=lambda model: sql.column(facts(model).code),
-        shares=lambda model: facts(model).shares,
+        value=lambda model: sql.column(model.coding.code),
+        shares=lambda model: model.coding.shares,
         features=features,
         populations=populations,
         coded=True,

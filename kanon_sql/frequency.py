@@ -41,8 +41,8 @@ PERSONS = "persons"
 """Column of the frequency set: entities all of whose rows have this tuple."""
 ENTITY = "entity"
 """Column of the frequency set: an entity whose rows have several tuples, as a number; else NULL."""
-TUPLES = "tuples_below"
-"""What a roll-up is made from, where something is joined to it."""
+TUPLES = "tuples"
+"""What a frequency set is called where something is joined to it."""
 _WEIGHT = "weight"
 
 

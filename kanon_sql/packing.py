@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.dialect import capabilities_of
-from kanon_sql.frequency import N
+from kanon_sql.frequency import TUPLES, N
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.sensitive import SensitiveModel
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.frequency import FrequencySet
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.models.sensitive import SensitiveFacts
 
 _BITS = 126  # of a number of 128 with a sign
 _SEVERAL = 50_000  # tuples from which counting takes longer than planning
@@ -106,11 +105,11 @@ class Packing:
             for relation in (compared.counts, compared.adding):
                 engine.run(sql.drop(relation), "drop where counts stand")
 
-    def joined(self, tuples: exp.Select, alias: str) -> exp.Select:
-        """Return a query of tuples of the frequency set, with what a row of each adds joined to it."""
+    def joined(self, tuples: exp.Select) -> exp.Select:
+        """Return a query of tuples of the frequency set, called ``TUPLES``, with what a row of each adds joined."""
         for number, compared in enumerate(self.compared.values()):
             adding = f"adding_{number}"
-            same = exp.EQ(this=sql.column(compared.code, alias), expression=sql.column("value", adding))
+            same = exp.EQ(this=sql.column(compared.code, TUPLES), expression=sql.column("value", adding))
             tuples = tuples.join(sql.aliased(compared.adding, adding), on=same)
         return tuples
 
@@ -142,17 +141,17 @@ def pack(frequency: FrequencySet, models: Sequence[PrivacyModel]) -> Packing | N
         return None
     width = frequency.rows.bit_length()
     in_each = _BITS // width
-    found: dict[str, tuple[SensitiveModel, tuple[int, int]]] = {}
+    found: dict[str, tuple[SensitiveModel, tuple[int, int], tuple[float, float]]] = {}
     packs = 0
     for model in about:
         if _relation(model).name in found:
             continue
-        first, packs = packs, packs - (-_features(frequency.engine, model) // in_each)
+        count, total, scale = _features(frequency.engine, model)
+        first, packs = packs, packs - (-count // in_each)
         if packs > _MOST:
             return None
-        found[_relation(model).name] = model, (first, packs)
-    compared = {name: _compared(frequency, model, own, width) for name, (model, own) in found.items()}
-    return Packing(width, compared)
+        found[_relation(model).name] = model, (first, packs), (total, scale)
+    return Packing(width, {name: _compared(frequency.engine, *own, width) for name, own in found.items()})
 
 
 def pays(models: Sequence[PrivacyModel], tuples: int) -> bool:
@@ -165,9 +164,11 @@ def pays(models: Sequence[PrivacyModel], tuples: int) -> bool:
     return compares or tuples >= _SEVERAL
 
 
-def _compared(frequency: FrequencySet, model: SensitiveModel, packs: tuple[int, int], width: int) -> Compared:
+def _compared(
+    engine: Engine, model: SensitiveModel, packs: tuple[int, int], sums: tuple[float, float], width: int
+) -> Compared:
     """Return what a model compares; the relations that say so are made."""
-    engine, facts = frequency.engine, _facts(model)
+    facts = model.coding
     by_features = facts.features is not None
     in_each = _BITS // width
     number = exp.Paren(this=exp.Sub(this=sql.column("feature" if by_features else "value"), expression=sql.literal(1)))
@@ -193,41 +194,25 @@ def _compared(frequency: FrequencySet, model: SensitiveModel, packs: tuple[int, 
         places = exp.Coalesce(this=sql.where(exp.Sum(this=one.copy()), here), expressions=[sql.literal(0)])
         query = query.select(sql.named(sql.cast(places, "HUGEINT"), _pack_name(own)))
     engine.run(sql.create_table(adding, query, temporary=True), f"what a row adds to the counts for {model.name}")
-    total, scale = _scale(engine, model)
-    return Compared(counts, adding, facts.code, packs, facts.values, by_features, total, scale)
+    return Compared(counts, adding, facts.code, packs, facts.values, by_features, *sums)
 
 
-def _features(engine: Engine, model: SensitiveModel) -> int:
-    """Return how many counts a model compares: of values, or of features, which are numbered from 1."""
-    facts = _facts(model)
-    if facts.features is None:
-        return facts.values
-    (most,) = engine.row(
-        exp.select(exp.Max(this=sql.column("feature"))).from_(facts.features.copy()), f"features for {model.name}"
-    )
-    return int(most)
+def _features(engine: Engine, model: SensitiveModel) -> tuple[int, float, float]:
+    """Return how many counts a model compares, the sum of their shares, and what a sum of differences is divided by.
 
-
-def _scale(engine: Engine, model: SensitiveModel) -> tuple[float, float]:
-    """Return the sum of the shares of all features of a model, and what the sum of differences is divided by."""
-    facts = _facts(model)
-    if facts.features is None:
-        return 1.0, 1.0
-    same = [exp.Max(this=sql.column("total")), exp.Max(this=sql.column("scale"))]
-    total, scale = engine.row(exp.select(*same).from_(facts.features.copy()), f"scale for {model.name}")
-    return float(total), float(scale)
-
-
-def _facts(model: SensitiveModel) -> SensitiveFacts:
-    if model.facts is None:
-        raise TypeError(f"The sensitive column of {model.name} was not coded")
-    return model.facts
+    These are values, or features, which are numbered from 1.
+    """
+    features = model.coding.features
+    if features is None:
+        return model.coding.values, 1.0, 1.0
+    most = [exp.Max(this=sql.column(name)) for name in ("feature", "total", "scale")]
+    count, total, scale = engine.row(exp.select(*most).from_(features.copy()), f"features for {model.name}")
+    return int(count), float(total), float(scale)
 
 
 def _relation(model: SensitiveModel) -> exp.Table:
     """Return the relation that says what a model compares."""
-    facts = _facts(model)
-    return facts.shares if facts.features is None else facts.features
+    return model.coding.shares if model.coding.features is None else model.coding.features
 
 
 def _pack_name(number: int) -> str:

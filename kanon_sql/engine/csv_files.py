@@ -147,7 +147,7 @@ def _as_codes(
     if not files or not integers or (len(files) == 1 and sample == -1):
         return {}
     if len(files) == 1:
-        (rows,) = engine.row(exp.select(exp.Count(this=exp.Star())).from_(relation.copy()), "count rows")
+        (rows,) = engine.row(sql.select_count(relation), "count rows")
         if rows <= SAMPLE:
             return {}
     # Whether there is a header could look otherwise once numbers are text.

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from kanon_sql import sql
 from kanon_sql.errors import SourceError
 
@@ -87,16 +89,17 @@ def is_blank(engine: Engine, path: Path) -> bool:
     return not _first_fields(engine, path)
 
 
-def layout_of(engine: Engine, path: Path, columns: int, sample: int) -> Layout:
+def layout_of(engine: Engine, place: Path | exp.Expr, columns: int, sample: int) -> Layout:
     """Return how DuckDB read a file.
 
     Args:
         engine: read it.
-        path: of the file.
+        place: its path; or as DuckDB is told.
         columns: how many there were.
         sample: how many rows it looked at; -1 for all.
     """
-    values: dict[str, sql.Value] = {"path": glob.escape(str(path)), "sample": sample}
+    path = place if isinstance(place, exp.Expr) else glob.escape(str(place))
+    values: dict[str, sql.Value | exp.Expr] = {"path": path, "sample": sample}
     separator, quote, skipped, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")
     return Layout(separator, quote, skipped, header, columns)
 

@@ -47,9 +47,10 @@ def quotes_of(
     """
     quote: dict[str, exp.Expr] = {"quote": sql.literal(_QUOTE)}
     apostrophes = any(_apostrophes_quote(engine, file, sample) for file in files)
-    if not apostrophes and (not files or sample == -1 or not _has_late_quotes(engine, relation)):
-        return {}
     (found,) = engine.row(sql.select_count(relation), "count rows")
+    may_be_late = files and sample != -1 and found > SAMPLE
+    if not apostrophes and not (may_be_late and _has_late_quotes(engine, relation)):
+        return {}
     by_quotes = _by_quotes(engine, pattern, relation, {**settings, **quote})
     if by_quotes is None:
         return {}
@@ -68,10 +69,9 @@ def _apostrophes_quote(engine: Engine, path: Path, sample: int) -> bool:
 
 
 def _has_late_quotes(engine: Engine, relation: exp.Table) -> bool:
-    """Tell whether there are more rows than DuckDB looked at, and texts that begin with a quote."""
+    """Tell whether there are texts that begin with a quote."""
     texts = [sql.column(column.name) for column in engine.columns(relation) if column.family == "text"]
-    (rows,) = engine.row(sql.select_count(relation), "count rows")
-    if not texts or rows <= SAMPLE:
+    if not texts:
         return False
     quoted = [exp.Like(this=text, expression=sql.literal(f"{_QUOTE}%")) for text in texts]
     found = exp.LogicalOr(this=exp.or_(*quoted))

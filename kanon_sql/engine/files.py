@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.engine.csv_files import read_csv
-from kanon_sql.engine.csv_layout import SAMPLE
+from kanon_sql.engine.csv_layout import SAMPLE, layout_of
 from kanon_sql.engine.reading import PACKED, reading, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.names import folded
@@ -149,9 +149,10 @@ def raw_names(engine: Engine, reader: str, place: exp.Expr, columns: Sequence[Co
         return []
     values: dict[str, sql.Value | exp.Expr] = {"path": place, "sample": SAMPLE}
     if reader == "read_csv":
-        delimiter, _, skip, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")
-        values |= {"delimiter": delimiter, "skip": skip}
-        lines = engine.rows(sql.statement("raw_names_of_csv", values=values), "names in the file") if header else []
+        layout = layout_of(engine, place, len(columns), SAMPLE)
+        values |= {"delimiter": layout.separator, "skip": layout.skipped}
+        read = sql.statement("raw_names_of_csv", values=values)
+        lines = engine.rows(read, "names in the file") if layout.header else []
         return [str(name) for line in lines for name in line]
     statement = "raw_names_of_parquet" if reader == "read_parquet" else "raw_names_of_json"
     return [name for (name,) in engine.rows(sql.statement(statement, values=values), "names in the file")]

@@ -116,6 +116,17 @@ class SensitiveModel(ABC):
         return 1
 
     @property
+    def coding(self) -> SensitiveFacts:
+        """How its column is coded.
+
+        Raises:
+            TypeError: it was not coded.
+        """
+        if self.facts is None:
+            raise TypeError(f"The sensitive column of {self.name} was not coded")
+        return self.facts
+
+    @property
     def ranks_values(self) -> bool:
         """Whether a search needs the rank of each value in its class."""
         return False

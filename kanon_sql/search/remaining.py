@@ -16,13 +16,12 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.classes import PROBED, classes_query, coded_columns, coded_members, is_published, node_query
 from kanon_sql.errors import NoSolutionError
-from kanon_sql.frequency import N, key_name, mask_name
+from kanon_sql.frequency import TUPLES, N, key_name, mask_name
 from kanon_sql.measured import measured_query
 from kanon_sql.measures.local import STEP, local_cost, rows_by_step
 from kanon_sql.packing import pack, pays
 from kanon_sql.recoding import Local
 
-_TUPLES = "tuples_of_table"
 _LATE = 30  # steps from the end among which one may be left out
 _TRIES = 6  # of them, those that are tried
 
@@ -65,11 +64,9 @@ class Remaining:
         self._packing = pack(problem.frequency, problem.models)
         names = [*map(key_name, range(problem.frequency.keys)), *problem.frequency.counted]
         nothing = sql.named(sql.cast(exp.null(), "INTEGER"), STEP)
-        everything = exp.select(*map(sql.column, names), nothing).from_(
-            sql.aliased(problem.frequency.relation, _TUPLES)
-        )
+        everything = exp.select(*map(sql.column, names), nothing).from_(sql.aliased(problem.frequency.relation, TUPLES))
         if self._packing is not None:
-            everything = self._packing.joined(everything.select(*self._packing.added()), _TUPLES)
+            everything = self._packing.joined(everything.select(*self._packing.added()))
             names += self._packing.names
         self.engine.run(sql.create_table(self.relation, everything, temporary=True), "all rows are left")
         left = exp.select(*map(sql.column, names)).from_(self.relation.copy())

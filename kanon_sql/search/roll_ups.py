@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.classes import PROBED, node_query
-from kanon_sql.frequency import TUPLES, roll_up_query
+from kanon_sql.frequency import roll_up_query
 
 if TYPE_CHECKING:
     from kanon_sql.frequency import FrequencySet
@@ -67,7 +67,7 @@ class RollUps:
             DeadlineReachedError: the deadline passed meanwhile; then nothing is changed.
         """
         frequency, bottom = self._frequency, self._lattice.bottom
-        query = packing.joined(roll_up_query(frequency, frequency.relation, bottom, packing.gathered()), TUPLES)
+        query = packing.joined(roll_up_query(frequency, frequency.relation, bottom, packing.gathered()))
         self._kept[0] = self._made(query, bottom, deadline)
         self._packing = packing
 
