@@ -18,7 +18,7 @@ from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, SearchOn, read_policy
+from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Policy, SearchOn, models_with_k, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.pseudonyms import pseudonyms_of, published_columns
@@ -52,7 +52,9 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     pseudonymize: Sequence[str] = (),
     key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
+    k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
+    entity: str | None = None,
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
@@ -83,7 +85,9 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         pseudonymize: identifying columns that are published as pseudonyms, one for each value.
         key_file: the file with the key that makes pseudonyms; without it a key is drawn for this release alone.
         rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
-        models: what every published class must satisfy; by default ``KAnonymity(5)``.
+        k: the smallest class that may be published; 5 if neither this nor ``models`` says so.
+        models: what every published class must satisfy, such as ``[DistinctLDiversity(3)]``, beside ``k``.
+        entity: the column that names the person: k counts people, not rows.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
             one that is stored in the database, or one chosen by its type.
@@ -122,7 +126,9 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         key_file=key_file,
         rest=rest,
         hierarchies=hierarchies,
+        k=k,
         models=models,
+        entity=entity,
         population=population,
         max_suppressed=max_suppressed,
         algorithm=algorithm,
@@ -257,6 +263,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     rest: Rest | None = None,
     entity: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know
 ) -> Policy:
@@ -281,7 +288,7 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     )
     return Policy(
         columns=columns,
-        models=tuple(models) if models is not None else (KAnonymity(DEFAULT_K),),
+        models=models_with_k(models, k),
         hierarchies=_rules(hierarchies) if isinstance(hierarchies, Mapping) else {},
         hierarchy_directory=Path(hierarchies) if in_directory else None,  # type: ignore[arg-type]  # a path then
         key_file=None if key_file is None else Path(key_file),

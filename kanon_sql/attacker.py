@@ -97,6 +97,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     sensitive: Sequence[str] = (),
     others: Sequence[Any] = (),
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     confidence: float = 1,
@@ -115,7 +116,8 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         sensitive: the columns whose values the attacker wants to know.
         others: further releases of the same original: tables in the database of the release, paths, or data frames.
         hierarchies: those that the releases were made with, as for ``anonymize``.
-        models: the k below which a row counts as found.
+        k: a row whose candidates are fewer counts as found; 5 if neither this nor ``models`` says so.
+        models: the same as ``[KAnonymity(k)]``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
         ruled_out: up to how many sensitive values the attacker can rule out for a person.
@@ -131,6 +133,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
         hierarchies=hierarchies,
+        k=k,
         models=models,
         rest="drop",
     )

@@ -14,11 +14,10 @@ from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.identity import require_identity
 from kanon_sql.model_columns import resolve_models
-from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.plan import lookup_statement
-from kanon_sql.policy import DEFAULT_K, Policy, read_policy
+from kanon_sql.policy import Policy, models_with_k, read_policy
 from kanon_sql.population import open_population
 from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
 from kanon_sql.pseudonyms import not_pseudonyms_query
@@ -118,6 +117,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     quasi_identifiers: Sequence[str] = (),
     identifying: Sequence[str] = (),
     sensitive: Sequence[str] = (),
+    k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | None = None,
@@ -138,7 +138,8 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with; with values written like
             those of the table.
         hierarchies: of sensitive columns, for the hierarchical distance of t-closeness.
-        models: what every class must satisfy; by default ``KAnonymity(5)``.
+        k: the smallest class that is allowed; 5 if neither this nor ``models`` says so.
+        models: what every class must satisfy, beside ``k``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: what may be taken of the machine; a connection has settings of its own.
 
@@ -149,8 +150,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     if policy is None:
         columns = NamedColumns(names(identifying), names(quasi_identifiers), names(sensitive))
         rules = {column: str(rule) for column, rule in (hierarchies or {}).items()}
-        asked = tuple(models) if models is not None else (KAnonymity(DEFAULT_K),)
-        policy = Policy(columns, asked, rules, population=population)
+        policy = Policy(columns, models_with_k(models, k), rules, population=population)
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
     opened = open_source(source, table, as_text=True, resources=resources)

@@ -24,11 +24,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from kanon_sql.option_names import in_python, on_command_line
+
 
 class KanonError(Exception):
     """Root of everything that kanon-sql raises on purpose."""
 
     exit_code: ClassVar[int] = 3
+
+    def __str__(self) -> str:
+        """Return the message; it names options on the command line, and keywords of the library elsewhere."""
+        message = super().__str__()
+        return message if on_command_line.get() else in_python(message)
 
 
 class UsageError(KanonError):

@@ -96,6 +96,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     original_table: str | None = None,
     quasi_identifiers: Sequence[str] = (),
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     entity: str | None = None,
@@ -118,7 +119,8 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         original_table: the name of the original, where ``original`` is a database.
         quasi_identifiers: the columns that were generalized.
         hierarchies: those that it was made with, as for ``anonymize``.
-        models: the k in whose units classes are measured.
+        k: in whose units classes are measured; 5 if neither this nor ``models`` says so.
+        models: the same as ``[KAnonymity(k)]``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
         entity: the column that names the person: the risk of a table that has it is that of people, not of rows.
         threshold: the risk above which rows are counted, as for ``risk``.
@@ -135,7 +137,13 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     """
     risks = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     asked = make_policy(
-        policy, quasi_identifiers=quasi_identifiers, hierarchies=hierarchies, models=models, rest="drop", entity=entity
+        policy,
+        quasi_identifiers=quasi_identifiers,
+        hierarchies=hierarchies,
+        k=k,
+        models=models,
+        rest="drop",
+        entity=entity,
     )
     if original is None:
         if hierarchies is not None or original_table is not None:

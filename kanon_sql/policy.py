@@ -55,12 +55,12 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.requirements import REQUIREMENTS, from_settings, to_settings
 from kanon_sql.names import folded
-from kanon_sql.policy_values import checked, column_names, limit, number, one_of, require_place, threshold
+from kanon_sql.policy_values import checked, column_names, limit, number, one_of, read_share, require_place, threshold
 from kanon_sql.roles import NamedColumns
 from kanon_sql.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from kanon_sql.models.base import PrivacyModel
 
@@ -188,6 +188,20 @@ class Policy:
         return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=1)
 
 
+def models_with_k(models: Iterable[PrivacyModel] | None, k: int | None) -> tuple[PrivacyModel, ...]:
+    """Return the models that ``models`` and ``k`` of a public call ask for; by default, k = 5 alone.
+
+    Raises:
+        UsageError: both give a k.
+    """
+    if k is None:
+        return (KAnonymity(DEFAULT_K),) if models is None else tuple(models)
+    others = tuple(models or ())
+    if any(isinstance(model, KAnonymity) for model in others):
+        raise UsageError("k is given twice: leave k out, or KAnonymity in models.")
+    return (KAnonymity(k), *others)
+
+
 def suppression_limit(given: float | str) -> float | str:
     """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``.
 
@@ -198,12 +212,13 @@ def suppression_limit(given: float | str) -> float | str:
     if match := re.fullmatch(r"(\d+|k) ?rows?", text):
         return f"{match[1]} rows"
     try:
-        share = float(text)
+        share = read_share(text)
     except ValueError:
         share = math.nan
     if isinstance(given, bool) or not 0 <= share <= 1:
         raise UsageError(
-            f'max_suppressed is a share of rows between 0 and 1, or "25 rows", or "k rows"; not {given!r}.'
+            f'max_suppressed is a share of rows between 0 and 1 (0.05, or 5%), or "25 rows", or "k rows"; '
+            f"not {given!r}."
         )
     return given if isinstance(given, int | float) else share
 

@@ -72,7 +72,7 @@ AGE = "anonymize clinic.duckdb --qi age --rest drop --into x"
         (f"{SEX} --entity sex", 2, "names the person"),
         (f"{AGE} --out y.csv", 2, "one place"),
         (f"{AGE} -k 0", 2, "at least 1"),
-        (f"{AGE} -k many", 2, "a valid integer"),
+        (f"{AGE} -k many", 2, "-k takes a whole number"),
         (f"{AGE} --max-suppressed 2", 2, "between 0 and 1"),
         (f"{AGE} --rest burn", 2, "'keep', 'drop'"),
         (f"{AGE} --hierarchy age", 2, "is written COLUMN=FILE"),

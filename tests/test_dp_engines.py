@@ -107,7 +107,7 @@ def test_an_answer_is_asked_and_paid_for(places: tuple[Place, Place], tmp_path: 
     place, _ = places
     where: dict[str, Any] = {"budget": tmp_path / "budgets.duckdb"} if place.name == "spark" else {}
     if place.name == "spark":
-        with pytest.raises(UsageError, match="--budget"):
+        with pytest.raises(UsageError, match="budget"):
             dp.set_budget(place.source, "patients", epsilon=1)
     with pytest.raises(BudgetError if place.name != "spark" else Exception, match="budget"):
         dp.ask(place.source, "patients", dp.Count(epsilon=1), **where)

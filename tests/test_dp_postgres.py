@@ -73,7 +73,7 @@ def test_a_view_of_postgresql_has_no_budget(people: str) -> None:
     with psycopg.connect(people, autocommit=True) as connection:
         connection.execute("CREATE VIEW some_people AS SELECT * FROM people")
         try:
-            with pytest.raises(UsageError, match="--where"):
+            with pytest.raises(UsageError, match="where"):
                 dp.set_budget(people, "some_people", epsilon=1)
         finally:
             connection.execute("DROP VIEW some_people")

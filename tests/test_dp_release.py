@@ -405,7 +405,7 @@ def test_candidates_depend_on_heights_alone_and_are_not_too_many() -> None:
     assert len(nodes) <= MOST_NODES
     assert (20, 20, 20, 1) in nodes
     assert (0, 0, 0, 0) in nodes
-    with pytest.raises(UsageError, match="--levels"):
+    with pytest.raises(UsageError, match="levels"):
         candidates(Lattice((1,) * 11))
     assert [weight(node, Lattice((1, 2))) for node in candidates(Lattice((1, 2)))] == [100, 75, 50, 50, 25, 0]
 

@@ -35,6 +35,7 @@ from kanon_sql.cli.prepared import policy_in
 from kanon_sql.engine.sources import open_beside
 from kanon_sql.measurer import open_original
 from kanon_sql.plan import logged_script
+from kanon_sql.policy_values import read_share
 
 if TYPE_CHECKING:
     from kanon_sql.attacks.base import Attack
@@ -71,7 +72,12 @@ def attack_command(
     k: KOption = None,
     confidence: Annotated[
         float,
-        typer.Option("--confidence", metavar="SHARE", help="The share of one sensitive value that counts as known."),
+        typer.Option(
+            "--confidence",
+            metavar="SHARE",
+            parser=read_share,
+            help="The share of one sensitive value that counts as known.",
+        ),
     ] = 1.0,
     ruled_out: Annotated[
         int,

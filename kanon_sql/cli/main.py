@@ -6,9 +6,10 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from kanon_sql import __version__
@@ -40,14 +41,36 @@ from kanon_sql.cli.lattice import lattice_command
 from kanon_sql.cli.ledger import ledger_command
 from kanon_sql.cli.measure import measure_command
 from kanon_sql.cli.model_options import with_models
+from kanon_sql.cli.output import visible
 from kanon_sql.cli.policy_options import with_policy
 from kanon_sql.cli.profile import init_command, profile_command
 from kanon_sql.cli.report import report_command
 from kanon_sql.cli.resources import with_resources
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
+from kanon_sql.option_names import on_command_line
+
+
+class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - a context of typer's own click
+        return _flags_without_type(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - as above
+        return _flags_without_type(super().get_params(ctx))
+
+
+def _flags_without_type(parameters: list[Any]) -> list[Any]:
+    """Leave the type of a flag out of the help: it takes no value."""
+    for parameter in parameters:
+        if getattr(parameter, "is_bool_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
+
 
 app = typer.Typer(
     name="kanon",
+    cls=_Group,
     help="Anonymize tables where they live: a release that loses least, as SQL that anyone can read.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -57,9 +80,12 @@ app = typer.Typer(
     "143 terminated.",
 )
 hierarchy_app = typer.Typer(
-    help="Generalization hierarchies: list, show, check, suggest, load, build and export them.", no_args_is_help=True
+    cls=_Group,
+    help="Generalization hierarchies: list, show, check, suggest, load, build and export them.",
+    no_args_is_help=True,
 )
 dp_app = typer.Typer(
+    cls=_Group,
     help="Differential privacy: noisy answers and releases that say nearly the same whoever is in the table.",
     no_args_is_help=True,
 )
@@ -97,11 +123,11 @@ _DP_COMMANDS: dict[str, Callable[..., None]] = {
     "release": release_command,
 }
 for name, command in _COMMANDS.items():
-    app.command(name, epilog=epilog(name))(with_resources(command))
+    app.command(name, cls=_Command, epilog=epilog(name))(with_resources(command))
 for name, command in _HIERARCHY_COMMANDS.items():
-    hierarchy_app.command(name, epilog=epilog(f"hierarchy {name}"))(with_resources(command))
+    hierarchy_app.command(name, cls=_Command, epilog=epilog(f"hierarchy {name}"))(with_resources(command))
 for name, command in _DP_COMMANDS.items():
-    dp_app.command(name, epilog=epilog(f"dp {name}"))(with_resources(command))
+    dp_app.command(name, cls=_Command, epilog=epilog(f"dp {name}"))(with_resources(command))
 app.add_typer(hierarchy_app, name="hierarchy")
 app.add_typer(dp_app, name="dp")
 
@@ -135,6 +161,14 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Return the exit code of a command line."""
+    reader = on_command_line.set(True)
+    try:
+        return _run(arguments)
+    finally:
+        on_command_line.reset(reader)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         result = app(args=_with_sql_value(arguments), prog_name="kanon", standalone_mode=False)
     except KanonError as error:
@@ -142,7 +176,7 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except TyperException as error:
         if text := error.format_message():  # it is empty where the help was asked for and printed
-            diagnostics.error(text.replace(": Value error, ", ": "))  # the validator's words, not ours
+            diagnostics.error(_wrong_value(error) or text.replace(": Value error, ", ": "))
             diagnostics.note(f"{_command_path(error)} --help shows what it takes.")
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - the last resort: whatever it is, a person gets one line and an exit code
@@ -174,6 +208,19 @@ def _unforeseen(error: Exception) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(last.filename).name}, line {last.lineno}"
     return f"This is a bug in kanon: {type(error).__name__} in {where}. -v shows more; please report it."
+
+
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+
+
+def _wrong_value(error: TyperException) -> str | None:
+    """Return what to say of a value that is not of its option's kind; None where typer says it well enough."""
+    option = getattr(error, "param", None)
+    problems: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    kind = _KINDS.get(str(problems[0]["type"]).partition("_")[0]) if problems else None
+    if option is None or kind is None:
+        return None
+    return f"{option.opts[-1]} takes {kind}, not '{visible(str(problems[0]['input']))}'."
 
 
 def _command_path(error: TyperException) -> str:

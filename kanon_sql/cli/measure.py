@@ -30,6 +30,7 @@ from kanon_sql.engine.sources import open_beside, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measurer import Measured, measure_against, measure_alone, open_original
 from kanon_sql.plan import logged_script
+from kanon_sql.policy_values import read_share
 from kanon_sql.risks.assessment import RiskSettings
 from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, PRESETS, threshold_of
 
@@ -62,7 +63,7 @@ def measure_command(
         typer.Option(
             "--threshold",
             metavar="NAME|RISK",
-            help="The risk above which rows are counted: a number such as 0.2 or 1/5, or "
+            help="The risk above which rows are counted: a number such as 0.2, 20% or 1/5, or "
             f"{', '.join(preset.name for preset in PRESETS)}.",
         ),
     ] = DEFAULT_THRESHOLD,
@@ -79,6 +80,7 @@ def measure_command(
         typer.Option(
             "--sampling-fraction",
             metavar="SHARE",
+            parser=read_share,
             help="The share of the population that the table (its original) has: estimates who is unique there.",
         ),
     ] = None,

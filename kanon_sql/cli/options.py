@@ -147,7 +147,7 @@ MaxSuppressedOption = Annotated[
     typer.Option(
         "--max-suppressed",
         metavar="LIMIT",
-        help="How much may be left out: a share of the rows, 0 to 1, or '25 rows', or 'k rows' "
+        help="How much may be left out: a share of the rows (0.05 or 5%), or '25 rows', or 'k rows' "
         f"(default: {DEFAULT_MAX_SUPPRESSED}).",
     ),
 ]

@@ -34,6 +34,7 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.destination import Destination
 from kanon_sql.policy import Algorithm, Policy, SearchOn, read_policy
+from kanon_sql.policy_values import read_share
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
@@ -63,7 +64,9 @@ _OPTIONS: dict[str, Any] = {
     ],
     "sample_rate": Annotated[
         float | None,
-        typer.Option("--sample-rate", metavar="SHARE", help="Of rows on which spolg chooses its path (0.01)."),
+        typer.Option(
+            "--sample-rate", metavar="SHARE", parser=read_share, help="Of rows on which spolg chooses its path (0.01)."
+        ),
     ],
     "choose": ChooseOption,
     "cut": CutOption,

@@ -24,6 +24,7 @@ from kanon_sql.models.recursive_cl_diversity import RecursiveCLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.names import folded
+from kanon_sql.policy_values import read_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -92,7 +93,7 @@ def parse_requirement(name: str, text: str) -> PrivacyModel:
     column, _, numbers = text.rpartition("=")
     option = f"--{name.replace('_', '-')}"
     try:
-        values = [float(number) for number in numbers.split(",")]
+        values = [read_share(number) for number in numbers.split(",")]
     except ValueError:
         fields = ",".join(REQUIREMENTS[name].fields)
         raise UsageError(f"{option} is written {fields.upper()} or COLUMN={fields.upper()}, not {text!r}.") from None

@@ -26,8 +26,8 @@ def require_original(opened: Source, policy: Policy, in_file: Destination) -> No
     """
     if why := _why_a_release(opened, policy, in_file):
         raise UsageError(
-            f"{opened.name} looks like the release: {why}. Name the original, and the release with --release "
-            f"(in Python release=): kanon report ORIGINAL --release {opened.name}."
+            f"{opened.name} looks like the release: {why}. Name the original, and the release with --release: "
+            f"kanon report ORIGINAL --release {opened.name}."
         )
 
 

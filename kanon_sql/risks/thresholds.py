@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kanon_sql.errors import UsageError
+from kanon_sql.policy_values import read_share
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,12 @@ def threshold_of(given: str | float) -> Threshold:
     if text in named:
         return named[text]
     try:
-        risk = float(Fraction(text)) if isinstance(given, str) else float(given)
+        risk = read_share(text) if text.endswith("%") else float(Fraction(text))
     except (ValueError, ZeroDivisionError, OverflowError):
         risk = math.nan
     if isinstance(given, bool) or not 0 < risk <= 1:
         raise UsageError(
-            f"A threshold is a risk above 0 and at most 1, such as 0.2 or 1/5, or one of {', '.join(named)}; "
+            f"A threshold is a risk above 0 and at most 1, such as 0.2, 20% or 1/5, or one of {', '.join(named)}; "
             f"not {given!r}."
         )
     return Threshold(text, risk)
