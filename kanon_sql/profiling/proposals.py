@@ -1,8 +1,8 @@
 """The role that is proposed for a column, and why.
 
-The rule: a column is a quasi-identifier only if something says that others could know its values, its name or what its
-values look like. Without that it is insensitive, however many different values it has; columns in which nearly every
-row has its own value point to one row each and are identifying. "Everything is a quasi-identifier" is never proposed.
+A column is a quasi-identifier only if its name or its values say that others could know them; "everything is a
+quasi-identifier" is never proposed. Columns in which nearly every row has its own value point to one row each and are
+identifying. What neither name nor values speak of is undecided, never insensitive: only a person knows what it is.
 
 The order in which it is looked at, first come, first served:
 
@@ -11,13 +11,13 @@ The order in which it is looked at, first come, first served:
 3. values that look like something (e-mail addresses, dates of birth, diagnosis codes ...): the role of that kind;
 4. the name: the role of its kind, unless type or values contradict;
 5. a value of its own in nearly every row, or long free text: identifying;
-6. all else: insensitive.
+6. all else: undecided.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.profiling.patterns import BY_KIND, is_nested
 from kanon_sql.vocabulary import Role, kinds_of_name, role_of_kind, text_of_kind
@@ -45,6 +45,10 @@ _NEVER_CHOICES = frozenset({"record_id", "person_name", "first_name", "last_name
 _FREE_TEXT = "free text may name people"
 
 
+ProposedRole = Role | Literal["undecided"]
+"""A role, or that a person must say which one it is."""
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A proposed role.
@@ -55,7 +59,7 @@ class Proposal:
         reason: why, in words without a value.
     """
 
-    role: Role
+    role: ProposedRole
     kind: str | None
     reason: str
 
@@ -69,14 +73,14 @@ def propose(column: Column, figures: Figures) -> Proposal:
         or _by_values(column, figures, named)
         or _by_name(column, figures, named)
         or _by_distinctness(column, figures)
-        or Proposal("insensitive", next(iter(named), None), _nothing(named))
+        or _otherwise(named)
     )
 
 
-def _nothing(named: tuple[str, ...]) -> str:
+def _otherwise(named: tuple[str, ...]) -> Proposal:
     if named:
-        return f"the name says {text_of_kind(named[0])}, which others seldom know"
-    return "nothing in its name or values says that others could know it"
+        return Proposal("insensitive", named[0], f"the name says {text_of_kind(named[0])}, which others seldom know")
+    return Proposal("undecided", None, "neither its name nor its values say what it is")
 
 
 def _closed(column: Column) -> Proposal | None:
