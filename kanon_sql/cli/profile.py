@@ -204,7 +204,8 @@ def _print_what_is_next(found: Profile, source: str, table: str | None, out: Pat
         return
     if waiting := found.awaiting_decision:
         print_prose(
-            f"Not published until you decide: {_names(waiting)}. To publish one as it is, take # decide: away before it."
+            f"Not published until you decide: {_names(waiting)}. To publish one as it is, take # decide: away before "
+            f"it in {file}."
         )
     if found.quasi_identifiers:
         print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
