@@ -1,8 +1,8 @@
 """Tables of different fields and languages, with the roles that an expert would give their columns.
 
 Nobody in them exists. The roles were written down before the profile was run on them. Where two roles can be defended,
-both are there. I is identifying, Q quasi-identifying, S sensitive, N insensitive: a column of which the profile says that
-neither its name nor its values tell what it is (undecided) is as good there, because it is not published either.
+both are there. I is identifying, Q quasi-identifying, S sensitive, N insensitive: a column of which the profile says
+that neither its name nor its values tell what it is (undecided) is as good there, because it is not published either.
 
 The last two tables (``HELD_OUT``) were written when the vocabulary was done, in fields that are not among the ten; no
 word was added for them. At first 28 of their 31 columns were right. A column of names was not, which is why values that

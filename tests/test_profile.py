@@ -128,9 +128,31 @@ def test_a_name_is_held_against_type_and_values(name: str, make: Any, role: str)
     assert column.role == role, column.reason
 
 
+def test_a_key_is_no_person_and_no_result() -> None:
+    """Fails on 0.1.0: the visits were counted as people, and the laboratory was a test result.
+
+    Ten visits with 20 rows each: ``visit_id`` repeats in every visit, as a number of persons would.
+    """
+    found = kanon.profile(
+        frame(
+            visit_id=lambda row: row // 20, lab_id=lambda row: row % 4, drug_id=lambda row: row % 5,
+            age=lambda row: row % 9,
+        )
+    )  # fmt: skip
+    assert found.entity is None
+    said = {column.name: (column.role, column.kind) for column in found.columns}
+    assert said == {
+        "visit_id": ("identifying", "visit_id"),
+        "lab_id": ("insensitive", "reference"),
+        "drug_id": ("sensitive", "medication"),
+        "age": ("quasi-identifying", "age"),
+    }
+
+
 def test_never_everything_is_a_quasi_identifier() -> None:
     found = kanon.profile(frame(**{f"v{place}": lambda row, place=place: (row * place) % 50 for place in range(30)}))
-    assert set(roles(found).values()) == {"undecided"}
+    assert roles(found).pop("v0") == "insensitive", "the same in every row"
+    assert {role for name, role in roles(found).items() if name != "v0"} == {"undecided"}
     assert found.subsets is None
     assert any("No quasi-identifier was found" in note for note in found.notes)
 

@@ -172,7 +172,7 @@ def _asked(column: Column, this_year: int) -> dict[str, exp.Expr]:
         asked["longest"] = exp.Max(this=exp.Length(this=text.copy()))
     if has_patterns(column):
         asked |= {pattern.kind: sql.where(sql.count_rows(), matches(pattern)) for pattern in PATTERNS}
-    if column.family in _WITH_DECIMALS:
+    if column.family in {*_WITH_DECIMALS, "text"}:
         asked[OF_NUMBERS.kind] = sql.where(sql.count_rows(), matches(OF_NUMBERS))
     if column.family == "text":
         asked |= spelling_aggregates()
@@ -191,12 +191,8 @@ def _shares(engine: Engine, table: exp.Table, column: Column, asked: Mapping[str
     """Return the share of the distinct values that are of each pattern; numbers with check digits by these."""
     if not asked["values"]:
         return {}
-    if column.family in _WITH_DECIMALS:
-        return {OF_NUMBERS.kind: int(asked[OF_NUMBERS.kind]) / int(asked["values"])}
-    if not has_patterns(column):
-        return {}
-    counts = {kind: int(asked[kind]) for kind in BY_KIND}
-    for kind in ("iban", "credit_card"):
+    counts = {kind: int(asked[kind]) for kind in (*BY_KIND, OF_NUMBERS.kind) if kind in asked}
+    for kind in [kind for kind in ("iban", "credit_card") if kind in counts]:
         if counts[kind] >= _CHECKED * asked["values"]:
             query = checksum_query(table, column, kind)
             (right,) = engine.row(query, f"check digits of {column.name}")

@@ -177,10 +177,11 @@ def _by_name(column: Column, figures: Figures, named: tuple[str, ...]) -> Propos
         return _of_notes(column, figures, says)
     if kind == "reference":
         return _of_reference(figures, named)
-    if role == "sensitive" and column.family == "text" and figures.distinctness >= _MANY and _is_free_text(figures):
-        return Proposal("identifying", "notes", f"{says}, in long texts: {_FREE_TEXT}")
     if role == "insensitive":
         return _by_distinctness(column, figures) if column.family == "text" else None
+    is_text = column.family == "text" and figures.distinctness >= _MANY and _is_free_text(figures)
+    if role == "sensitive" and is_text:
+        role, says = "identifying", f"{says}, in long texts: {_FREE_TEXT}"
     return Proposal(role, kind, says)
 
 
