@@ -233,7 +233,9 @@ def headline(report: kanon_sql.Report) -> tuple[str, bool]:
 
 def test_the_headline_is_not_green_before_a_person_confirmed_the_roles(in_tmp: Path, kanon: Kanon) -> None:
     """Fails on 0.1.0: "All requirements hold", in green, over the roles of an unedited policy."""
-    patients(in_tmp / "t.csv", 60)
+    frame(
+        60, age=lambda row: 20 + row % 5, sex=lambda row: "FM"[row % 2], blurb=lambda row: f"b{row % 3}"
+    ).to_csv(in_tmp / "t.csv", index=False)  # fmt: skip
     assert kanon("init", "t.csv").code == 0
     found = kanon_sql.report(in_tmp / "t.csv", policy=in_tmp / "kanon.toml")
     assert (found.holds, found.succeeded) == (True, ())

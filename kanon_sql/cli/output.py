@@ -123,13 +123,19 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = [
+        [_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row] for row in rows
+    ]
     for place, column in enumerate(columns):
+        head = Text(visible(column))
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
         justify: Literal["right", "left"] = "right" if numeric else "left"
-        width = _NARROWEST_PROSE if column == prose else None
-        table.add_column(Text(visible(column)), justify=justify, no_wrap=column != prose, min_width=width)
-    for row in rows:
-        table.add_row(*(_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row))
+        # A cell that takes one line is never cut: else its words would count as if they could be apart.
+        whole = max(cell.cell_len for cell in (head, *(row[place] for row in drawn)))
+        width = _NARROWEST_PROSE if column == prose else whole
+        table.add_column(head, justify=justify, no_wrap=column != prose, min_width=width)
+    for cells in drawn:
+        table.add_row(*cells)
     return table
 
 

@@ -174,7 +174,12 @@ def _print_profile(found: Profile) -> None:
     worst = [subset for size in (3, 2, 1) for subset in found.worst(size)[:_SHOWN]]
     if worst:
         unique = f"{found.counted} unique" + (" in the sample" if found.sampled else "")
-        print_table(["known", unique, "share", "drawn", "smallest class"], [_of_subset(subset) for subset in worst])
+        print_table(
+            ["known", unique, "share", "drawn", "smallest class"],
+            [_of_subset(subset) for subset in worst],
+            prose="known",
+            spare=("drawn",),
+        )
     _print_notes(found)
 
 
