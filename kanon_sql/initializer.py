@@ -35,6 +35,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     replace: bool = False,
     k: int = DEFAULT_K,
     quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
     entity: str | None = None,
     sample: int | None = None,
     resources: Resources | None = None,
@@ -48,6 +49,7 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
         replace: whether a file of that name is replaced.
         k: the smallest class that is written into it.
         quasi_identifiers: as for ``profile``.
+        sensitive: as for ``profile``; those that are not named are written behind ``# decide:``, and not published.
         entity: as for ``profile``.
         sample: as for ``profile``.
         resources: as for ``profile``.
@@ -60,7 +62,13 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
     require_free(path, replace=replace)
     opened = open_source(source, table, resources=resources)
     try:
-        found = profile_of(opened, quasi_identifiers=names(quasi_identifiers), entity=entity, sample=sample)
+        found = profile_of(
+            opened,
+            quasi_identifiers=names(quasi_identifiers),
+            sensitive=names(sensitive),
+            entity=entity,
+            sample=sample,
+        )
         return write_init(found, opened, path, k=k, replace=replace)
     finally:
         opened.engine.close()

@@ -7,6 +7,7 @@
     rest = "keep"                       # or "drop"
     entity = "patient_id"               # k counts people, not rows
     pseudonymize = ["name"]             # identifying, and published as pseudonyms
+    proposed = ["zip"]                  # roles that kanon init proposed, and no person has confirmed
 
     [hierarchies]
     directory = "hierarchies"           # files <column>.csv or *_hierarchy_<column>.csv
@@ -318,7 +319,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
     search, release = document.get("search", {}), document.get("release", {})
     hierarchies, files = _hierarchies(document.get("hierarchies", {}))
     named = NamedColumns(
-        **{role: column_names(columns.get(role, []), role) for role in _ROLES},
+        **{role: column_names(columns.get(role, []), role) for role in _LISTS},
         rest=one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
         entity=checked(columns.get("entity"), str, "columns.entity"),
     )
@@ -366,7 +367,7 @@ def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
     return {name: rule_text(rule, f"hierarchies.{name}") for name, rule in (settings | apart).items()}, files
 
 
-_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
+_LISTS = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")
 
 
 def _moved(rule: str, old: Path, new: Path) -> str:

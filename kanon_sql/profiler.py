@@ -24,12 +24,13 @@ from kanon_sql.profiling.words import notes_of, with_uniqueness
 from kanon_sql.roles import names, resolve_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.resources import Resources
+    from kanon_sql.profiling.proposals import ProposedRole
 
 
 def profile(
@@ -37,6 +38,7 @@ def profile(
     table: str | None = None,
     *,
     quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
     entity: str | None = None,
     sample: int | None = None,
     resources: Resources | None = None,
@@ -47,6 +49,7 @@ def profile(
         source: as for ``anonymize``.
         table: the table in a database.
         quasi_identifiers: columns that others could know, whatever the profile says of them.
+        sensitive: columns that must not be learned about a person, whatever the profile says of them.
         entity: the column that names the person; people are counted and not rows.
         sample: look at a sample of about so many rows where the table has more; None is 500,000, 0 takes all rows.
         resources: what may be taken of the machine; a connection has settings of its own.
@@ -57,7 +60,13 @@ def profile(
     """
     opened = open_source(source, table, resources=resources)
     try:
-        return profile_of(opened, quasi_identifiers=names(quasi_identifiers), entity=entity, sample=sample)
+        return profile_of(
+            opened,
+            quasi_identifiers=names(quasi_identifiers),
+            sensitive=names(sensitive),
+            entity=entity,
+            sample=sample,
+        )
     finally:
         opened.engine.close()
 
@@ -66,21 +75,27 @@ def profile_of(
     source: Source,
     *,
     quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
     entity: str | None = None,
     sample: int | None = None,
 ) -> Profile:
     """Return the profile of an open source; arguments as for ``profile``."""
     if sample is not None and (isinstance(sample, bool) or sample < 0):
         raise UsageError(f"--sample is a number of rows, or 0 for all of them, not {sample}.")
-    named = resolve_columns(quasi_identifiers, source.columns, source.name)
+    by_role: dict[ProposedRole, Sequence[str]] = {"quasi-identifying": quasi_identifiers, "sensitive": sensitive}
+    named: dict[Column, ProposedRole] = {}
+    for role, columns in by_role.items():
+        for column in resolve_columns(columns, source.columns, source.name):
+            if named.setdefault(column, role) != role:
+                raise UsageError(f"Column {column.name!r} was given two roles: {named[column]} and {role}.")
     person = None if entity is None else resolve_columns([entity], source.columns, source.name)[0]
     if person is not None and person in named:
-        raise UsageError(f"Column {person.name!r} names the person; it cannot be quasi-identifying too.")
+        raise UsageError(f"Column {person.name!r} names the person; it cannot be {named[person]} too.")
     with source.engine.snapshot():
         return _profile(source, named, person, DEFAULT_ROWS if sample is None else sample)
 
 
-def _profile(source: Source, named: Sequence[Column], person: Column | None, most: int) -> Profile:
+def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Column | None, most: int) -> Profile:
     engine, columns = source.engine, source.columns
     looked_at, sampled = _looked_at(source, person, most)
     counts = None
@@ -93,8 +108,8 @@ def _profile(source: Source, named: Sequence[Column], person: Column | None, mos
     entity = person or proposed_entity(columns, proposals, figures)
     if entity is not None:
         proposals[entity.name] = _of_entity(proposals[entity.name], figures[entity.name], named=person is not None)
-    for column in named:
-        proposals[column.name] = replace(proposals[column.name], role="quasi-identifying", reason="you named it")
+    for column, role in named.items():
+        proposals[column.name] = replace(proposals[column.name], role=role, reason="you named it")
     quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
     first = figures[columns[0].name]
     members = first.looked_at if entity is None else _people(figures[entity.name])

@@ -36,6 +36,7 @@ class NamedColumns:
         rest: what happens to columns that were not named: ``keep`` (insensitive), ``drop``, or None (an error).
         entity: the column that names the person whom a row is about; never published.
         pseudonymize: identifying columns that are published as pseudonyms.
+        proposed: columns whose role ``kanon init`` proposed, and no person has confirmed.
     """
 
     identifying: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class NamedColumns:
     rest: Rest | None = None
     entity: str | None = None
     pseudonymize: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Roles:
         dropped: not published because the rest was to be dropped.
         entity: the column that names the person, if one does.
         pseudonymized: those of the identifying ones that are published as pseudonyms.
+        proposed: those that are published in a role that ``kanon init`` proposed, and no person has confirmed.
     """
 
     quasi_identifiers: tuple[Column, ...]
@@ -67,6 +70,7 @@ class Roles:
     dropped: tuple[Column, ...]
     entity: Column | None = None
     pseudonymized: tuple[Column, ...] = ()
+    proposed: tuple[Column, ...] = ()
 
     @property
     def left_out(self) -> list[str]:
@@ -111,6 +115,8 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
             "what happens to the rest: --rest drop leaves them out, --rest keep publishes them as they are."
         )
     kept = {column.name for column in (*insensitive, *(rest if named.rest == "keep" else ()))}
+    proposed = resolve_columns(named.proposed, columns, table)
+    published = {column.name for column in (*quasi_identifiers, *sensitive, *pseudonymized)} | kept
     return Roles(
         quasi_identifiers=quasi_identifiers,
         sensitive=tuple(column for column in columns if column in sensitive),
@@ -119,6 +125,7 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
         dropped=rest if named.rest == "drop" else (),
         entity=entity,
         pseudonymized=tuple(column for column in columns if column in pseudonymized),
+        proposed=tuple(column for column in columns if column in proposed and column.name in published),
     )
 
 

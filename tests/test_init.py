@@ -42,18 +42,19 @@ def test_the_policy_of_kanon_init_works_at_once(table: Table, in_tmp: Path, kano
     assert ended.json["k"] >= 5
     published = pd.read_csv(in_tmp / "t_k5.csv")
     profile = kanon("profile", "t.csv", "--format", "json").json
-    left_out = {column["name"] for column in profile["columns"] if column["role"] == "identifying"}
-    assert set(published.columns) == set(table.columns) - left_out
+    known = {column["name"] for column in profile["columns"] if column["role"] == "quasi-identifying"}
+    assert set(published.columns) == known
 
 
 def test_the_policy_says_what_the_profile_says(in_tmp: Path) -> None:
     path = TEN[0].write(in_tmp / "t.csv")
-    found = kanon.init_policy(path, out=in_tmp / "p.toml", k=7)
+    found = kanon.init_policy(path, out=in_tmp / "p.toml", k=7, sensitive=["icd10_code"])
     policy, destination = read_policy(in_tmp / "p.toml")
     assert policy.columns.entity == found.entity == "patient_id"
     assert policy.columns.quasi_identifiers == found.quasi_identifiers
-    assert policy.columns.sensitive == found.of_role("sensitive")
-    assert policy.columns.insensitive == found.of_role("insensitive")
+    assert policy.columns.sensitive == ("icd10_code",), "a person named it; what the profile proposes waits"
+    assert not policy.columns.insensitive
+    assert policy.columns.proposed == found.quasi_identifiers
     assert {*policy.columns.identifying, "patient_id"} == set(found.of_role("identifying"))
     assert set(policy.hierarchies) == set(found.quasi_identifiers)
     assert policy.k == 7
@@ -61,8 +62,9 @@ def test_the_policy_says_what_the_profile_says(in_tmp: Path) -> None:
     text = (in_tmp / "p.toml").read_text(encoding="utf-8")
     reasons = [column.reason for column in found.columns if column.name != "patient_id"]
     assert all(f"# {reason}\n" in text for reason in reasons)
-    commented = text.replace("# l = {", "l = {")  # what is commented out can be taken in
-    assert set(tomllib.loads(commented)["privacy"]["l"]) == set(found.of_role("sensitive"))
+    decided = tomllib.loads(text.replace("# l = {", "l = {").replace("# decide: ", ""))  # all can be taken in
+    assert set(decided["privacy"]["l"]) == set(found.of_role("sensitive")) == set(decided["columns"]["sensitive"])
+    assert decided["columns"]["insensitive"] == [*found.of_role("insensitive")]
 
 
 def test_a_policy_that_is_there_is_kept(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
@@ -73,7 +75,7 @@ def test_a_policy_that_is_there_is_kept(in_tmp: Path, kanon: Callable[..., Ended
     assert "--replace" in ended.err
     assert (in_tmp / "kanon.toml").read_text(encoding="utf-8") == "mine"
     assert kanon("init", "t.csv", "--replace").code == 0
-    assert read_policy(in_tmp / "kanon.toml")[0].columns.sensitive
+    assert read_policy(in_tmp / "kanon.toml")[0].columns.quasi_identifiers
     assert kanon("init", "t.csv", "--out", "no/where.toml").code == 3
     assert kanon("init", "t.csv", "--out", ".").code == 3
     assert {path.name for path in in_tmp.iterdir()} == {"t.csv", "kanon.toml"}

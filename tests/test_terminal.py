@@ -295,6 +295,35 @@ def test_a_narrow_window_goes_without_what_is_spare(monkeypatch: pytest.MonkeyPa
     assert all(len(line) <= width for width in (120, 60, 46, 40, 30) for line in shown(width))
 
 
+def test_a_profile_is_whole_in_a_window_of_80_columns(demo: Path) -> None:
+    """Fails on 0.1.0: "rows u…", "…" for every share, and names of columns that end in the middle."""
+    text = in_terminal("profile kanon_demo.duckdb admissions -q", demo, COLUMNS="80", NO_COLOR="1", TERM="dumb")
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in text.splitlines()]
+    assert all(len(line) <= 80 for line in lines)
+    assert "…" not in text
+    assert any(line.split() == ["known", "rows", "unique", "share", "smallest", "class"] for line in lines)
+    (triple,) = [place for place, line in enumerate(lines) if line.startswith(" birth_date + admission_date + ")]
+    assert lines[triple + 1].strip() == "department"
+
+
+def test_a_cell_that_takes_one_line_is_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails on 0.1.0: cells of several words were cut at the first width that their longest word fits in."""
+
+    class Window(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for width in range(20, 60):
+        window = Window()
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "dumb")
+        monkeypatch.setattr(sys, "stdout", window)
+        print_table(["first name", "n"], [["one two three four five", 7]])
+        text = window.getvalue()
+        assert "…" not in text
+        assert all(word in text for word in ["first", "name", "one", "two", "three", "four", "five", "7"])
+
+
 def test_a_bar_that_comes_too_late_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = Talk(quiet=False, verbose=False)
     talk.end()

@@ -45,6 +45,9 @@ from kanon_sql.progress import Progress
 from kanon_sql.release import Release
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column
     from kanon_sql.published import Published
 
 SqlOfRelease = Annotated[
@@ -132,6 +135,7 @@ def anonymize_command(
             check_destination(opened, destination)
         release = make_release(opened, policy, talk)
         _say_what_was_chosen(release, destination, talk)
+        _say_what_is_undecided(release, asked.file, talk)
         if sql is not None:
             # That of where the table is, unless another one was asked for.
             own = opened.dialect if "dialect" not in given_options(context) else dialect
@@ -154,7 +158,12 @@ def anonymize_command(
 
 def summary_of(release: Release, published: Published) -> dict[str, Any]:
     """Return what came out as plain values, with the names of the columns that were not published."""
-    return {**release.summary(published), "columns_left_out": release.prepared.roles.left_out}
+    roles = release.prepared.roles
+    return {
+        **release.summary(published),
+        "columns_left_out": roles.left_out,
+        "columns_proposed": [column.name for column in roles.proposed],
+    }
 
 
 def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk) -> None:
@@ -181,6 +190,25 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
             "A view shows the table as it is at the moment: who can read the table behind it, or compares it before "
             "and after a change, learns more than the view says. To hand data out, make a table or a file."
         )
+
+
+def _say_what_is_undecided(release: Release, policy_file: Path | None, talk: Talk) -> None:
+    """Say which columns have no role in the policy file, and which have one that no person has confirmed."""
+    roles = release.prepared.roles
+    if policy_file is not None and roles.dropped:
+        talk.note(
+            f"Not published, because {policy_file} gives them no role: {_names(roles.dropped)}. To publish one, name "
+            "it there as sensitive or insensitive, or in quasi_identifiers if others could know it."
+        )
+    if roles.proposed:
+        talk.note(
+            f"Published in a role that kanon init proposed and no person has confirmed: {_names(roles.proposed)}. "
+            f"Check each, then take it out of proposed in {policy_file or 'the policy'}."
+        )
+
+
+def _names(columns: Sequence[Column]) -> str:
+    return ", ".join(visible(column.name) for column in columns)
 
 
 def _say_what_next(context: typer.Context, source: str, talk: Talk) -> None:

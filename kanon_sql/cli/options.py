@@ -287,7 +287,8 @@ def _with_roles(
         # In the order of the file, also where the command line names a column of the same role again.
         kept = {_key(name, columns): name for name in names if _key(name, columns) not in moved - own.keys()}
         united[role] = tuple((kept | own).values())
-    return replace(file, **united, entity=file.entity if entity is None else entity)
+    proposed = tuple(name for name in file.proposed if _key(name, columns) not in moved)
+    return replace(file, **united, entity=file.entity if entity is None else entity, proposed=proposed)
 
 
 def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -> PrivacyModel:

@@ -105,16 +105,34 @@ def print_table(
         bars = {columns[place] for place in places}
         columns, rows = _without(bars, columns, rows)
     console = colour.console(sys.stdout)
-    console.width = _AS_WIDE_AS_IT_IS
+    console.size = (_AS_WIDE_AS_IT_IS, 1)  # rich takes a width for a dumb terminal only together with a height
     available = _width()
     for left_out in range(len(spare) + 1):
-        table = _table(*_without({*spare[:left_out]}, columns, rows), prose)
-        needed = console.measure(table)
-        if available is None or needed.minimum <= available:
-            console.width = min(needed.maximum, available or needed.maximum)
+        kept = _without({*spare[:left_out]}, columns, rows)
+        table = _table(*kept, prose)
+        widest = console.measure(table).maximum
+        if available is None or widest - _slack(*kept, prose) <= available:
+            console.width = min(widest, available or widest)
             console.print(table)
             return
     _print_records(columns, rows, available or _AS_WIDE_AS_IT_IS)
+
+
+def _slack(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str | None) -> int:
+    """Return by how much the column of sentences can be narrower than its longest one; other cells are never cut.
+
+    What rich calls the minimum of a table lets it cut every cell of several words.
+    """
+    from rich.cells import cell_len
+
+    if prose not in columns:
+        return 0
+    place = columns.index(prose)
+    padding = 2 - (place == 0) - (place == len(columns) - 1)
+    texts = [visible(prose), *(_cell(row[place]) for row in rows)]
+    longest = max(map(cell_len, texts))
+    word = max((cell_len(word) for text in texts for word in text.split()), default=0)
+    return max(longest + padding, _NARROWEST_PROSE + 2) - max(word, _NARROWEST_PROSE) - padding
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str | None) -> Table:
@@ -123,13 +141,17 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = [
+        [_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row] for row in rows
+    ]
     for place, column in enumerate(columns):
+        head = Text(visible(column))
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
         justify: Literal["right", "left"] = "right" if numeric else "left"
         width = _NARROWEST_PROSE if column == prose else None
-        table.add_column(Text(visible(column)), justify=justify, no_wrap=column != prose, min_width=width)
-    for row in rows:
-        table.add_row(*(_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row))
+        table.add_column(head, justify=justify, no_wrap=column != prose, min_width=width)
+    for cells in drawn:
+        table.add_row(*cells)
     return table
 
 

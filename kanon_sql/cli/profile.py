@@ -44,6 +44,12 @@ KnownOption = Annotated[
     list[str] | None,
     typer.Option("--qi", metavar="COLUMN", help="Others could know this column, whatever the profile says of it."),
 ]
+SensitiveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sensitive", metavar="COLUMN", help="Must not be learned about a person, whatever the profile says of it."
+    ),
+]
 EntityOption = Annotated[
     str | None,
     typer.Option("--entity", metavar="COLUMN", help="Names the person: people are counted, not rows."),
@@ -64,6 +70,7 @@ def profile_command(
     source: SourceArgument,
     table: TableArgument = None,
     quasi_identifiers: KnownOption = None,
+    sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     sample: SampleOption = None,
     sql: SqlOption = False,
@@ -80,7 +87,7 @@ def profile_command(
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
-        found = _profiled(opened, quasi_identifiers, entity, sample)
+        found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -99,6 +106,7 @@ def init_command(
     replace: ReplaceOption = False,
     k: Annotated[int, typer.Option("-k", "--k", min=1, help="The smallest class that is asked for.")] = DEFAULT_K,
     quasi_identifiers: KnownOption = None,
+    sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     sample: SampleOption = None,
     sql: SqlOption = False,
@@ -107,14 +115,17 @@ def init_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Write a kanon.toml for a table, with a proposed role for each column and the reason beside it, ready to edit."""
+    """Write a kanon.toml for a table, with a proposed role for each column and the reason beside it, ready to edit.
+
+    Until it is edited, it publishes quasi-identifiers only, generalized. Every other column waits for your decision.
+    """
     check_options(context)
     if not sql:
         require_free(out, replace=replace)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
-        found = _profiled(opened, quasi_identifiers, entity, sample)
+        found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -122,14 +133,21 @@ def init_command(
     if output_format == "json":
         print_json({"policy": str(out), **found.summary()})
         return
-    print_pairs([(role, _names(found.of_role(role))) for role in get_args(Role)])
+    print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
     _print_what_is_next(found, source, table, out)
 
 
-def _profiled(opened: Source, known: list[str] | None, entity: str | None, sample: int | None) -> Profile:
-    named = split_names(known or [], opened.columns)
-    return profile_of(opened, quasi_identifiers=named, entity=entity, sample=sample)
+def _profiled(
+    opened: Source, known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None
+) -> Profile:
+    return profile_of(
+        opened,
+        quasi_identifiers=split_names(known or [], opened.columns),
+        sensitive=split_names(sensitive or [], opened.columns),
+        entity=entity,
+        sample=sample,
+    )
 
 
 def _print_profile(found: Profile) -> None:
@@ -156,7 +174,12 @@ def _print_profile(found: Profile) -> None:
     worst = [subset for size in (3, 2, 1) for subset in found.worst(size)[:_SHOWN]]
     if worst:
         unique = f"{found.counted} unique" + (" in the sample" if found.sampled else "")
-        print_table(["known", unique, "share", "drawn", "smallest class"], [_of_subset(subset) for subset in worst])
+        print_table(
+            ["known", unique, "share", "drawn", "smallest class"],
+            [_of_subset(subset) for subset in worst],
+            prose="known",
+            spare=("drawn",),
+        )
     _print_notes(found)
 
 
@@ -184,6 +207,11 @@ def _print_what_is_next(found: Profile, source: str, table: str | None, out: Pat
         elsewhere = [] if out == Path(POLICY_FILE) else ["--out", str(out)]
         _print_command("init", source, table, *elsewhere, "--replace")
         return
+    if waiting := found.awaiting_decision:
+        print_prose(
+            f"Not published until you decide: {_names(waiting)}. To publish one as it is, take # decide: away before "
+            f"it in {file}."
+        )
     if found.quasi_identifiers:
         print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
     else:

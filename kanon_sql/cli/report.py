@@ -119,6 +119,9 @@ def _print_reported(report: Report, out: Path | None) -> None:
             else f"{tried}, none succeeds",
         )
     )
+    if report.proposed:
+        said = f"no person has confirmed those of {', '.join(map(visible, report.proposed))} (proposed in the policy)"
+        pairs.append(("roles", said))
     print_pairs(pairs)
     if succeeded:
         print_text("")

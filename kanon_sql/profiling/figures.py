@@ -14,7 +14,16 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.identity import written
 from kanon_sql.profiling.checksums import checksum_query
-from kanon_sql.profiling.patterns import BY_KIND, PATTERNS, TEXT, has_patterns, is_nested, matches, year_of_text
+from kanon_sql.profiling.patterns import (
+    BY_KIND,
+    OF_NUMBERS,
+    PATTERNS,
+    TEXT,
+    has_patterns,
+    is_nested,
+    matches,
+    year_of_text,
+)
 from kanon_sql.profiling.spelling import Spelling, spelling_aggregates, spelling_of
 
 if TYPE_CHECKING:
@@ -27,6 +36,7 @@ FIRST_YEAR = 1900
 _GROWN_UP = 18  # years: dates of birth go back further than dates of what a table is about
 _CHECKED = 0.5  # share of values that look like numbers with check digits, from which on the digits are checked
 _DATES = frozenset({"date", "timestamp"})
+_WITH_DECIMALS = frozenset({"decimal", "float"})
 
 
 @dataclass(frozen=True)
@@ -162,6 +172,8 @@ def _asked(column: Column, this_year: int) -> dict[str, exp.Expr]:
         asked["longest"] = exp.Max(this=exp.Length(this=text.copy()))
     if has_patterns(column):
         asked |= {pattern.kind: sql.where(sql.count_rows(), matches(pattern)) for pattern in PATTERNS}
+    if column.family in {*_WITH_DECIMALS, "text"}:
+        asked[OF_NUMBERS.kind] = sql.where(sql.count_rows(), matches(OF_NUMBERS))
     if column.family == "text":
         asked |= spelling_aggregates()
     if column.family in {*_DATES, "text"}:
@@ -177,10 +189,10 @@ def _asked(column: Column, this_year: int) -> dict[str, exp.Expr]:
 
 def _shares(engine: Engine, table: exp.Table, column: Column, asked: Mapping[str, Any]) -> dict[str, float]:
     """Return the share of the distinct values that are of each pattern; numbers with check digits by these."""
-    if not has_patterns(column) or not asked["values"]:
+    if not asked["values"]:
         return {}
-    counts = {kind: int(asked[kind]) for kind in BY_KIND}
-    for kind in ("iban", "credit_card"):
+    counts = {kind: int(asked[kind]) for kind in (*BY_KIND, OF_NUMBERS.kind) if kind in asked}
+    for kind in [kind for kind in ("iban", "credit_card") if kind in counts]:
         if counts[kind] >= _CHECKED * asked["values"]:
             query = checksum_query(table, column, kind)
             (right,) = engine.row(query, f"check digits of {column.name}")

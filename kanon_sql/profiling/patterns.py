@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.profiling import spoken
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
@@ -89,7 +90,8 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern("national_id", "national identity or insurance numbers", "|".join(_NATIONAL_NUMBERS)),
     Pattern("phone", "phone numbers", "|".join(_PHONES)),
-    Pattern("coordinates", "coordinates", r"-?[0-9]{1,3}\.[0-9]{3,} ?[,;] ?-?[0-9]{1,3}\.[0-9]{3,}"),
+    Pattern("coordinates", "coordinates", spoken.COORDINATES),
+    Pattern("street_address", "addresses", spoken.ADDRESS),
     Pattern("event_date", "dates", _DATE, alone=False),
     Pattern(
         "postcode",
@@ -100,9 +102,13 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("icd10_with_point", "diagnosis codes", r"[A-TV-Z][0-9][0-9AB]\.[0-9A-Z]{1,4}[!*+]?", alone=False),
     Pattern("sex", "sexes", _SEXES, alone=False),
     Pattern("us_state", "codes of US states", _STATES, alone=False),
-    Pattern("notes", "sentences", r"(\S+\s+){5,}\S+", alone=False),
+    Pattern("notes", "sentences", spoken.SENTENCE, alone=False),
     Pattern("person_name", "names of persons", _TWO_CAPITALIZED, alone=False, in_capitals=True),
+    Pattern("given_name", "given names", spoken.GIVEN_NAME, alone=False),
+    Pattern("chinese_name", "names of persons", spoken.CHINESE_NAME, alone=False),
 )
+OF_NUMBERS = Pattern("coordinate", "latitudes or longitudes", spoken.COORDINATE, alone=False)
+"""What numbers with decimals may be."""
 BY_KIND = {pattern.kind: pattern for pattern in PATTERNS}
 
 

@@ -1,4 +1,9 @@
-"""A commented ``kanon.toml`` from a profile: every column under its proposed role, with the reason beside it."""
+"""A commented ``kanon.toml`` from a profile: every column under its proposed role, with the reason beside it.
+
+As it is written, it publishes quasi-identifiers only, and these generalized. Every column that would be published as it
+is stands behind ``# decide:`` until a person takes that away: names and values may mislead the profile, and a column
+that is published by oversight is how people get hurt.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +15,30 @@ from kanon_sql.profiling.hierarchies import in_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kanon_sql.profiling.proposals import ProposedRole
     from kanon_sql.profiling.result import ColumnProfile, Profile
 
-_ROLES = {
-    "identifying": ("identifying", "Never published."),
-    "quasi-identifying": (
+_SETTINGS: tuple[tuple[str, frozenset[ProposedRole], str], ...] = (
+    ("identifying", frozenset({"identifying"}), "Never published."),
+    (
         "quasi_identifiers",
+        frozenset({"quasi-identifying"}),
         "Others could know them: generalized until at least k are alike in all of them.",
     ),
-    "sensitive": ("sensitive", "What nobody should learn about a person. Published as they are."),
-    "insensitive": ("insensitive", "Published as they are."),
-}
+    ("sensitive", frozenset({"sensitive"}), "What must not be learned about a person. Published as they are."),
+    ("insensitive", frozenset({"insensitive", "undecided"}), "Published as they are."),
+)
+_GENERALIZED = "quasi_identifiers"
+_DECIDE = "# decide: "
 _HEAD = """\
 # What a release of {table} must be. Written by kanon init: a proposal, made from names and values of the columns.
 # It cannot know what others know about the people in your table. Read each line, and move columns to where they belong.
+# A column behind "# decide:" is not published. To publish it as it is, take "# decide: " away; if others could know
+# it, move it to quasi_identifiers instead.
+"""
+_PROPOSED = """
+# Published columns whose role is a proposal. As long as one stands here, reports say so and are not green: check
+# each, then take it out of this list. When the list is empty, the roles are yours.
 """
 _PRIVACY = """
 [privacy]
@@ -62,12 +77,15 @@ def _columns(profile: Profile) -> Iterable[str]:
     if entity is not None:
         yield "# k counts people, not rows: this column names the person. It is never published.\n"
         yield _set("entity", entity)
-    for role, (setting, text) in _ROLES.items():
-        columns = [column for column in profile.columns if column.role == role and column.name != entity]
+    for setting, roles, text in _SETTINGS:
+        columns = [column for column in profile.columns if column.role in roles and column.name != entity]
         yield f"\n# {text}\n"
-        if role == "quasi-identifying" and not columns:
+        if setting == _GENERALIZED and not columns:
             yield "# None was found: name the columns here that others could know, such as age, sex, a town, a date.\n"
         yield from _array(setting, columns)
+    if proposed := [name for name in profile.quasi_identifiers if name not in profile.named]:
+        yield _PROPOSED
+        yield _set("proposed", proposed)
     yield '\n# Columns that are named nowhere above: "drop" leaves them out, "keep" publishes them.\nrest = "drop"\n'
 
 
@@ -76,7 +94,7 @@ def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
     if not columns:
         yield f"{setting} = []\n"
         return
-    names = [f"    {_value(column.name)}," for column in columns]
+    names = [f"    {_DECIDE if column.awaits_decision else ''}{_value(column.name)}," for column in columns]
     widest = min(max(len(name) for name in names), 40)
     yield f"{setting} = [\n"
     for name, column in zip(names, columns, strict=True):
@@ -127,7 +145,7 @@ def _release(into: str | None, out: str | None) -> Iterable[str]:
         yield f"{_set('out', out).rstrip()}  # a file beside this one: .csv, .parquet or .json\n"
 
 
-def _set(name: str, value: str) -> str:
+def _set(name: str, value: str | list[str]) -> str:
     import tomli_w
 
     return tomli_w.dumps({name: value})

@@ -1,8 +1,8 @@
 """The role that is proposed for a column, and why.
 
-The rule: a column is a quasi-identifier only if something says that others could know its values, its name or what its
-values look like. Without that it is insensitive, however many different values it has; columns in which nearly every
-row has its own value point to one row each and are identifying. "Everything is a quasi-identifier" is never proposed.
+A column is a quasi-identifier only if its name or its values say that others could know them; "everything is a
+quasi-identifier" is never proposed. Columns in which nearly every row has its own value point to one row each and are
+identifying. What neither name nor values speak of is undecided, never insensitive: only a person knows what it is.
 
 The order in which it is looked at, first come, first served:
 
@@ -11,15 +11,16 @@ The order in which it is looked at, first come, first served:
 3. values that look like something (e-mail addresses, dates of birth, diagnosis codes ...): the role of that kind;
 4. the name: the role of its kind, unless type or values contradict;
 5. a value of its own in nearly every row, or long free text: identifying;
-6. all else: insensitive.
+6. all else: undecided.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from kanon_sql.profiling.patterns import BY_KIND, is_nested
+from kanon_sql.profiling.patterns import BY_KIND, OF_NUMBERS, is_nested
+from kanon_sql.profiling.shares import percent
 from kanon_sql.vocabulary import Role, kinds_of_name, role_of_kind, text_of_kind
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _ENOUGH = 20  # rows from which on distinctness says something
 _MANY_ROWS = 100
 _FEW = 20  # distinct values of a column that is a choice, not a number
 _LONG = 40  # characters of a free text
+_SOME_NAMES = 10  # distinct values, from which on given names and Chinese names among them are no accident
 _MANY_NAMES = 100  # distinct values that are written like names of persons
 _CODES = 15  # distinct codes of states, from which on they are no accident
 _SPREAD, _OLD = 30, 0.3  # of dates of birth: years from first to last, share that is 18 years old or more
@@ -43,6 +45,10 @@ _SEXES = range(2, 7)
 _ALSO_CHOICES = frozenset({"account", "device", "vehicle", "url", "username", "notes", "photo"})
 _NEVER_CHOICES = frozenset({"record_id", "person_name", "first_name", "last_name"})
 _FREE_TEXT = "free text may name people"
+
+
+ProposedRole = Role | Literal["undecided"]
+"""A role, or that a person must say which one it is."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Proposal:
         reason: why, in words without a value.
     """
 
-    role: Role
+    role: ProposedRole
     kind: str | None
     reason: str
 
@@ -69,14 +75,14 @@ def propose(column: Column, figures: Figures) -> Proposal:
         or _by_values(column, figures, named)
         or _by_name(column, figures, named)
         or _by_distinctness(column, figures)
-        or Proposal("insensitive", next(iter(named), None), _nothing(named))
+        or _otherwise(named)
     )
 
 
-def _nothing(named: tuple[str, ...]) -> str:
+def _otherwise(named: tuple[str, ...]) -> Proposal:
     if named:
-        return f"the name says {text_of_kind(named[0])}, which others seldom know"
-    return "nothing in its name or values says that others could know it"
+        return Proposal("insensitive", named[0], f"the name says {text_of_kind(named[0])}, which others seldom know")
+    return Proposal("undecided", None, "neither its name nor its values say what it is")
 
 
 def _closed(column: Column) -> Proposal | None:
@@ -112,6 +118,8 @@ def _by_values(column: Column, figures: Figures, named: tuple[str, ...]) -> Prop
     for kind in ("icd10", "sex", "us_state"):
         if _is_code(kind, figures) and (kind == "icd10" or not _says_otherwise(named, kind)):
             return _seen(kind, BY_KIND[kind].text, shares[kind], named)
+    if not named and figures.distinct >= _ENOUGH and shares.get(OF_NUMBERS.kind, 0) >= _MOST:
+        return Proposal("identifying", "coordinates", f"numbers with many decimals, as {OF_NUMBERS.text} have")
     if _like_births(column, figures) and not named:
         return Proposal("quasi-identifying", "birth_date", "dates that spread like dates of birth")
     return None
@@ -168,9 +176,12 @@ def _by_name(column: Column, figures: Figures, named: tuple[str, ...]) -> Propos
     if kind == "notes":
         return _of_notes(column, figures, says)
     if kind == "reference":
-        return _of_reference(figures)
+        return _of_reference(figures, named)
     if role == "insensitive":
         return _by_distinctness(column, figures) if column.family == "text" else None
+    is_text = column.family == "text" and figures.distinctness >= _MANY and _is_free_text(figures)
+    if role == "sensitive" and is_text:
+        role, says = "identifying", f"{says}, in long texts: {_FREE_TEXT}"
     return Proposal(role, kind, says)
 
 
@@ -186,27 +197,52 @@ def _of_notes(column: Column, figures: Figures, says: str) -> Proposal | None:
     return None
 
 
-def _of_reference(figures: Figures) -> Proposal:
+def _of_reference(figures: Figures, named: tuple[str, ...]) -> Proposal:
     says = f"the name says {text_of_kind('reference')}"
     if figures.distinctness >= _MANY and figures.distinct > _FEW:
         return Proposal("identifying", "reference", f"{says}, and it leads to single rows of it")
+    stands_for = next((kind for kind in named[1:2] if role_of_kind(kind) == "sensitive"), None)
+    if stands_for is not None:
+        return Proposal("sensitive", stands_for, f"the name says the key of {text_of_kind(stands_for)}")
     return Proposal("insensitive", "reference", f"{says} that many rows share")
 
 
 def _by_distinctness(column: Column, figures: Figures) -> Proposal | None:
     if figures.rows - figures.nulls < _ENOUGH:
         return None
+    if column.family == "text" and (found := _about_people(figures)):
+        return found
     if column.family in {"text", "other"} and figures.distinctness >= _NEARLY_UNIQUE:
         return Proposal("identifying", None, f"nearly every row has a value of its own ({figures.distinctness:.0%})")
-    if column.family == "text" and figures.distinct > _FEW and _is_prose(figures):
-        return Proposal("identifying", "notes", f"long texts: {_FREE_TEXT}")
-    if column.family == "text" and figures.distinct >= _MANY_NAMES and figures.shares.get("person_name", 0) >= _MOST:
-        return Proposal("identifying", "person_name", "many values of two capitalized words, as names are written")
     is_number = column.family == "integer" and figures.rows >= _MANY_ROWS
     if is_number and figures.distinct == figures.rows:
         return Proposal("identifying", None, "a whole number of its own in each row")
     return None
 
 
-def _is_prose(figures: Figures) -> bool:
-    return figures.average_length >= _LONG or figures.shares.get("notes", 0) >= _SOME
+def _about_people(figures: Figures) -> Proposal | None:
+    """Return what texts are that name people, or may."""
+    if written := _written_like_names(figures):
+        return Proposal("identifying", "person_name", written)
+    if _is_free_text(figures):
+        return Proposal("identifying", "notes", f"long texts: {_FREE_TEXT}")
+    return None
+
+
+def _written_like_names(figures: Figures) -> str | None:
+    """Return why texts are taken for names of persons; None if they are not."""
+    shares = figures.shares
+    if figures.distinct < _SOME_NAMES:
+        return None
+    if shares.get("chinese_name", 0) >= _MOST:
+        return "values are written like Chinese names"
+    if shares.get("given_name", 0) >= _SOME:
+        return f"{percent(shares['given_name'])} of the values have a given name in them"
+    if figures.distinct >= _MANY_NAMES and shares.get("person_name", 0) >= _MOST:
+        return "many values of two capitalized words, as names are written"
+    return None
+
+
+def _is_free_text(figures: Figures) -> bool:
+    long = figures.average_length >= _LONG or figures.shares.get("notes", 0) >= _SOME
+    return figures.distinct > _FEW and long

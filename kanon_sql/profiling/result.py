@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.profiling.dependencies import Dependency
     from kanon_sql.profiling.hierarchies import NearlyFitting
+    from kanon_sql.profiling.proposals import ProposedRole
     from kanon_sql.risks.subsets import SubsetRisk, Subsets
-    from kanon_sql.vocabulary import Role
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ColumnProfile:
         separation: the share of pairs of rows that differ in it; None where there is no pair.
         uniques: rows that are alone with their value, of those that were looked at.
         kind: what it is taken to be, a kind of ``kanon_sql.vocabulary``; None where nothing says it.
-        role: that is proposed, or was named.
+        role: that is proposed, or was named; ``undecided`` where neither name nor values say one.
         reason: why, in words.
         named: whether a person named the role.
         hints: what to do about it before it is published, in words.
@@ -43,10 +43,15 @@ class ColumnProfile:
     separation: float | None
     uniques: int
     kind: str | None
-    role: Role
+    role: ProposedRole
     reason: str
     named: bool = False
     hints: tuple[str, ...] = ()
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether it would be published as it is, and no person said so: ``kanon init`` does not publish it."""
+        return self.role in {"sensitive", "insensitive", "undecided"} and not self.named
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Profile:
     nearly_fitting: Mapping[str, NearlyFitting] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def of_role(self, role: Role) -> tuple[str, ...]:
+    def of_role(self, role: ProposedRole) -> tuple[str, ...]:
         """Return the names of the columns of a role, in the order of the table."""
         return tuple(column.name for column in self.columns if column.role == role)
 
@@ -94,6 +99,16 @@ class Profile:
     def quasi_identifiers(self) -> tuple[str, ...]:
         """The columns that could tell, together, who a row is about."""
         return self.of_role("quasi-identifying")
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns whose role a person named."""
+        return tuple(column.name for column in self.columns if column.named)
+
+    @property
+    def awaiting_decision(self) -> tuple[str, ...]:
+        """The columns that would be published as they are, and that ``kanon init`` leaves to a person."""
+        return tuple(column.name for column in self.columns if column.awaits_decision)
 
     def worst(self, size: int) -> tuple[SubsetRisk, ...]:
         """Return the classes by so many quasi-identifiers, those first that single out most."""

@@ -19,6 +19,7 @@ _WORTH_SAYING = 0.01  # share that a column singles out with others
 _LISTED = 5
 _TRIPLES = 3
 _BIRTH = {"birth_date", "birth_year"}
+_AS_IT_IS = {"insensitive", "undecided"}  # roles of what is left alone, if a person has it published
 
 
 def with_uniqueness(proposals: Mapping[str, Proposal], subsets: Subsets | None) -> dict[str, Proposal]:
@@ -106,12 +107,12 @@ def _told(profile: Profile) -> Iterable[str]:
             else f"{found.column} tells {found.told}"
         )
         pair = {one.role, other.role}
-        if pair == {"quasi-identifying", "insensitive"}:
+        if "quasi-identifying" in pair and pair & _AS_IT_IS:
             hidden = one if one.role == "quasi-identifying" else other
             shown = other if hidden is one else one
             if hidden.name == found.told or found.both_ways:
-                yield f"{arrow}: {shown.name} is proposed to be published as it is, and gives {hidden.name} away."
-        elif pair == {"sensitive", "insensitive"}:
+                yield f"{arrow}: if {shown.name} is published as it is, it gives {hidden.name} away."
+        elif "sensitive" in pair and pair & _AS_IT_IS:
             yield f"{arrow}: one is sensitive, so the other is too, or should be left out."
         elif len(pair) == 1:
             yield f"{arrow}: what one of them hides, the other shows."

@@ -48,9 +48,16 @@ def document_of(report: Report) -> Document:
 
 
 def _verdict(report: Report) -> Badge:
-    """Return what a reader must know first: what holds, and whether an attack succeeded although it does."""
+    """Return what a reader must know first: what holds, and what speaks against the release although it does."""
     if not report.holds:
         return Badge("bad", "Not all requirements hold")
+    but = []
     if succeeded := len(report.succeeded):
-        return Badge("warn", f"Requirements hold; {counted(succeeded, 'attack')} {verb(succeeded, 'succeeds')}")
+        but.append(f"{counted(succeeded, 'attack')} {verb(succeeded, 'succeeds')}")
+    if proposed := len(report.proposed):
+        but.append(
+            f"no person has confirmed the {'role' if proposed == 1 else 'roles'} of {counted(proposed, 'column')}"
+        )
+    if but:
+        return Badge("warn", "; ".join(["Requirements hold", *but]))
     return Badge("good", "All requirements hold")

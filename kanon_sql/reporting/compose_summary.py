@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.reporting.document import Badge, Facts, Figures, Heading, Name, Paragraph, Section, Strong, Table
+from kanon_sql.reporting.document import Badge, Code, Facts, Figures, Heading, Name, Paragraph, Section, Strong, Table
 from kanon_sql.reporting.words import NOTHING, counted, decimals, measured, members, number, percent, verb
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def summary_section(report: Report) -> Section:
         _requirements(report),
         Paragraph(_attack_verdict(report)),
         *_published_as_they_are(report),
+        *_proposed(report),
         Facts(
             (
                 ("Asked by", (report.asked_by or "not named",)),
@@ -213,6 +214,29 @@ def _published_as_they_are(report: Report) -> list[Block]:
                     "The requirements do not look at that: who knows such a value of a person finds her row. "
                     f"Leave {'it' if len(found) == 1 else 'them'} out, or round or generalize as quasi-identifiers."
                 ),
+            )
+        )
+    ]
+
+
+def _proposed(report: Report) -> list[Block]:
+    """Return a warning of columns that are published in a role that no person has confirmed."""
+    if not report.proposed:
+        return []
+    count = len(report.proposed)
+    return [
+        Paragraph(
+            (
+                Badge("warn", f"{'Role' if count == 1 else 'Roles'} not confirmed"),
+                f": kanon init proposed {'a role' if count == 1 else 'roles'} for ",
+                *_listed(list(report.proposed)),
+                (
+                    f" by {'its' if count == 1 else 'their'} names and values, and the policy says that no person "
+                    "has confirmed them. What others know of the people in the table, only a person can say: check "
+                    "each, then take it out of "
+                ),
+                Code("proposed"),
+                " in the policy.",
             )
         )
     ]

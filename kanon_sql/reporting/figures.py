@@ -219,6 +219,7 @@ class Report:
         fingerprints: by which what was used is known again.
         policy: the policy as a kanon.toml.
         commands: those that make the release and this report again.
+        proposed: names of published columns whose role ``kanon init`` proposed, and no person has confirmed.
         notes: what else must be known, in sentences.
     """
 
@@ -247,6 +248,7 @@ class Report:
     fingerprints: dict[str, str]
     policy: str
     commands: tuple[str, ...]
+    proposed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

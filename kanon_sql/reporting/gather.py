@@ -115,6 +115,7 @@ def _gathered(
         fingerprints=fingerprints_of(release, released, published),
         policy=policy_of(release, published),
         commands=commands_of(release, published),
+        proposed=tuple(column.name for column in publication.roles.proposed),
         notes=tuple(note for note in (unmeasured,) if note is not None),
     )
 

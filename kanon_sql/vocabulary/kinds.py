@@ -42,6 +42,7 @@ _IDENTIFYING = {
     "vehicle": "a vehicle or its plate",
     "device": "a device",
     "record_id": "the number of a person",
+    "visit_id": "the number of a visit or a record",
     "coordinates": "coordinates",
     "photo": "a picture or another trait of the body",
 }
@@ -61,6 +62,7 @@ _QUASI = {
     "education": "education",
     "occupation": "an occupation",
     "employer": "an employer or school",
+    "insurer": "an insurer",
     "department": "a department or class",
     "admission_date": "a date of admission or discharge",
     "event_date": "the date of an event",

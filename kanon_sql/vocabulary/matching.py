@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _LONGEST_PHRASE = 6  # words
 _OF = {"of", "at", "in", "on", "for", "since"}  # the English words that come after the word that says what a thing is
 _WEAK_HEADS = {"category", "amount", "count"}  # the type, the cost or the number of something sensitive tell of it
+_DATED = {"birth_date", "admission_date", "event_date", "hire_date"}  # a number of an admission is no date of one
 _WHOLE, _HEAD, _STILL_SENSITIVE, _ELSEWHERE = 3, 2, 1, 0
 
 
@@ -32,7 +33,11 @@ def kinds_of_name(name: str) -> tuple[str, ...]:
         name: of a column, in English, German, French, Spanish or Chinese, and partly in other languages.
     """
     words = all_words()
-    told = _told(name, words)
+    return _kinds_of(_told(name, words), words)
+
+
+def _kinds_of(told: tuple[str, ...], words: Words) -> tuple[str, ...]:
+    """Return the kinds of column that the words of a name suggest, best first."""
     if not told:
         return ()
     if all(word in words.people or word in words.empty for word in told) and any(word in words.people for word in told):
@@ -44,7 +49,22 @@ def kinds_of_name(name: str) -> tuple[str, ...]:
     found = _with_sensitive_first(ranked)
     if not any(rank[0] >= _STILL_SENSITIVE for rank in ranked.values()) and {told[0], told[-1]} & words.numbers:
         return ("reference", *(kind for kind in found if kind != "reference"))
+    if found and _is_key_of(found[0], told, words):
+        return ("reference", *found)
     return found
+
+
+def _is_key_of(kind: str, told: tuple[str, ...], words: Words) -> bool:
+    """Tell whether a name is that of a key to what a kind is about: a ``drug_id`` is no drug, but stands for one.
+
+    The key of a town is as well known as the town; a phrase such as "national id" has the word of the key in it, and is
+    no key to anything.
+    """
+    if kind not in _DATED and role_of_kind(kind) != "sensitive":
+        return False
+    if told[-1] in words.keys:
+        return kind in _kinds_of(told[:-1], words)
+    return told[0] in words.keys and kind in _kinds_of(told[1:], words)
 
 
 @lru_cache(maxsize=4096)

@@ -43,6 +43,7 @@ class Words:
         people: words for persons: they say whose a column is, not what it is.
         carriers: words such as "name" and "code", which take their meaning from the word beside them.
         numbers: those of them that number things.
+        keys: those of the numbers that stand for a row of a table.
         empty: words without a meaning here.
         compounds: the words that compounds are made of.
     """
@@ -51,6 +52,7 @@ class Words:
     people: frozenset[str]
     carriers: frozenset[str]
     numbers: frozenset[str]
+    keys: frozenset[str]
     empty: frozenset[str]
     compounds: frozenset[str]
 
@@ -83,6 +85,7 @@ def all_words() -> Words:
         people=_folded(word for file in files for word in file["about"]["people"]),
         carriers=_folded(word for file in files for word in file["about"]["carriers"]),
         numbers=_folded(word for file in files for word in file["about"]["numbers"]),
+        keys=_folded(word for file in files for word in file["about"].get("keys", ())),
         empty=empty,
         compounds=frozenset(word for word in compounds if is_chinese(word) or len(word) > 2),  # noqa: PLR2004 - "nr" is in every second word
     )
