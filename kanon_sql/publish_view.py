@@ -76,9 +76,17 @@ def with_trees_of(publication: Publication, lookups: Mapping[str, exp.Table]) ->
 
 
 def view_statements(
-    publication: Publication, view: str, staging: exp.Table, from_lookups: Mapping[str, exp.Table]
+    publication: Publication,
+    view: str,
+    staging: exp.Table,
+    from_lookups: Mapping[str, exp.Table],
+    *,
+    materialized: bool = False,
 ) -> tuple[exp.Expr, ...]:
-    """Return the statements that make a view, and the tables that it joins from the lookups that there are."""
+    """Return the statements that make a view, and the tables that it joins from the lookups that there are.
+
+    A materialized view keeps only the rows that it shows; every other one is secure.
+    """
     lookups = view_lookups(publication, view)
     statements: list[exp.Expr] = [exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)]
     for hierarchy in joined_hierarchies(publication):
@@ -89,4 +97,7 @@ def view_statements(
     viewed = with_trees_of(of_view(publication, without_dots(view)), lookups)
     for ours, theirs in copies(publication, viewed):
         statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
-    return (*statements, sql.create_view(staging, release_query(viewed, lookups, live=True)))
+    create = sql.create_view(staging, release_query(viewed, lookups, live=True), secure=not materialized)
+    if materialized:
+        create.set("properties", exp.Properties(expressions=[exp.MaterializedProperty()]))
+    return (*statements, create)

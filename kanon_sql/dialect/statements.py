@@ -58,6 +58,25 @@ def rows_written(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     return exp.Table(this=rows, alias=exp.TableAlias(this=alias.this))
 
 
+def secured(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return the statement that makes a secure view, in the words of the dialect; sqlglot leaves them out."""
+    if not isinstance(node, exp.Create) or not is_secure(node):
+        return node
+    if capabilities.barrier == "secure view":
+        node.set("kind", f"SECURE {node.kind}")
+    words: list[exp.Expr] = []
+    if capabilities.barrier == "security_barrier":
+        words.append(exp.Property(this=exp.var(capabilities.barrier), value=exp.true()))
+    node.set("properties", exp.Properties(expressions=words) if words else None)
+    return node
+
+
+def is_secure(node: exp.Expr) -> bool:
+    """Tell whether a statement makes a secure view."""
+    properties = node.args.get("properties")
+    return properties is not None and any(isinstance(each, exp.SecureProperty) for each in properties.expressions)
+
+
 def _is_temporary(statement: exp.Create) -> bool:
     properties = statement.args.get("properties")
     return statement.kind == "TABLE" and properties is not None and properties.find(exp.TemporaryProperty) is not None
