@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
+    from kanon_sql.models.base import PrivacyModel
+
 COST, NOTE = 987654, "only-here"
 """What the suppressed row has and no other."""
 
@@ -234,3 +236,38 @@ def test_a_view_of_distances_says_how_many_rows_it_hides(ward: Path, tmp_path: P
         connection.execute("INSERT INTO ward VALUES (20, 1, 'new'), (21, 1, 'new too'), (21, 1, '7')")
     found = library.check(str(ward), "shown", quasi_identifiers=["age"], models=[library.KAnonymity(5)])
     assert found.hidden_rows == 2
+
+
+MACROS = [
+    *(f"{name}(a) AS 99" for name in ("count", "sum", "max")),
+    *(f"{name}(a) AS 0" for name in ("min", "hash", "abs", "ln", "exp")),
+    *(f'"{name}"(a, b) AS 99' for name in ("+", "-", "*", "/", "||", "greatest")),
+    "count_star() AS 99, (a) AS 99",
+]
+
+
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
+@pytest.mark.parametrize("model", [None, library.TCloseness(0.2), library.EntropyLDiversity(1.5)])
+def test_macros_of_a_reader_change_nothing(ward: Path, algorithm: str, model: PrivacyModel | None) -> None:
+    """Fails on 0.1.0: the view calls the reader's macros in place of the functions that it means."""
+    with duckdb.connect(str(ward)) as connection:
+        connection.execute("ALTER TABLE ward ADD COLUMN ill BOOLEAN; UPDATE ward SET ill = cost % 2 = 0")
+        with library.anonymize(
+            connection,
+            "ward",
+            quasi_identifiers=["age"],
+            sensitive=["ill"],
+            rest="drop",
+            models=[library.KAnonymity(5), *([] if model is None else [model])],
+            hierarchies={"age": "intervals:10,20"},
+            max_suppressed=0.05,
+            algorithm=algorithm,
+        ) as release:
+            release.to_view("shown", ignore_ledger=True)
+        connection.execute("UPDATE ward SET ill = true WHERE age IN (20, 21)")
+        connection.execute("DELETE FROM ward WHERE age IN (60, 41)")
+        shown = "SELECT age, ill FROM shown ORDER BY ALL"
+        before = connection.execute(shown).fetchall()
+        for macro in MACROS:
+            connection.execute(f"CREATE TEMP MACRO {macro}")
+        assert connection.execute(shown).fetchall() == before

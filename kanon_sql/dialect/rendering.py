@@ -78,8 +78,10 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
     """
     capabilities = capabilities_of(dialect)
     if dialect == "duckdb":
-        special = is_secure(expression) or expression.find(exp.Anonymous) is not None
+        special = expression.find(exp.Anonymous) is not None
         adapted = expression.transform(_for_duckdb, capabilities) if special else expression
+        if is_secure(expression):
+            adapted = secured(adapted if special else adapted.copy(), capabilities)
         return adapted.sql(dialect, pretty=pretty)
     _require_portable(expression, capabilities)
     adapted = conditions_moved(expression.copy(), capabilities)
@@ -119,7 +121,7 @@ _EVERYWHERE = {
 
 
 def _for_duckdb(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    return secured(summed(ordered(node, capabilities), capabilities), capabilities)
+    return summed(ordered(node, capabilities), capabilities)
 
 
 def _hinted(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
