@@ -21,6 +21,7 @@ from kanon_sql.policy import Policy, models_with_k, read_policy
 from kanon_sql.population import open_population
 from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
 from kanon_sql.pseudonyms import not_pseudonyms_query
+from kanon_sql.publish_view import hidden_rows
 from kanon_sql.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
 from kanon_sql.tie_check import signature_query, tied_of
 
@@ -71,6 +72,8 @@ class CheckResult:
         entity: the column that names the person, where people are counted.
         worst: of each model that fails, the worst classes.
         pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
+        hidden_rows: of a view of kanon's, how many rows of the table behind it it leaves out because it does not know
+            their values, which came later; None for anything else, and where that table may not be read.
     """
 
     table: str
@@ -84,6 +87,7 @@ class CheckResult:
     entity: str | None = None
     worst: tuple[WorstClass, ...] = ()
     pseudonyms: tuple[Tied, ...] = ()
+    hidden_rows: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -107,6 +111,7 @@ class CheckResult:
             "rows_failing": self.rows_failing,
             "identifying_columns": list(self.identifying),
             "pseudonyms": [tied.stated() for tied in self.pseudonyms],
+            "hidden_rows": self.hidden_rows,
         }
 
 
@@ -184,6 +189,7 @@ def check_source(source: Source, policy: Policy) -> CheckResult:
             )
         ),
         pseudonyms=_ties(source, policy, asked),
+        hidden_rows=hidden_rows(source),
     )
 
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from kanon_sql import sql
-from kanon_sql.errors import UsageError
+from kanon_sql.dialect import NATIVE
+from kanon_sql.errors import NoRightError, UsageError
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.plan import joined_hierarchies
-from kanon_sql.publish import release_query
+from kanon_sql.publish import GENERALIZED, release_query
 from kanon_sql.publish_boxes import copies, of_view
 from kanon_sql.recoding import Local, Multidimensional
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kanon_sql.engine.sources import Source
     from kanon_sql.publication import Publication
 
 
@@ -76,9 +81,17 @@ def with_trees_of(publication: Publication, lookups: Mapping[str, exp.Table]) ->
 
 
 def view_statements(
-    publication: Publication, view: str, staging: exp.Table, from_lookups: Mapping[str, exp.Table]
+    publication: Publication,
+    view: str,
+    staging: exp.Table,
+    from_lookups: Mapping[str, exp.Table],
+    *,
+    materialized: bool = False,
 ) -> tuple[exp.Expr, ...]:
-    """Return the statements that make a view, and the tables that it joins from the lookups that there are."""
+    """Return the statements that make a view, and the tables that it joins from the lookups that there are.
+
+    A materialized view keeps only the rows that it shows; every other one is secure.
+    """
     lookups = view_lookups(publication, view)
     statements: list[exp.Expr] = [exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)]
     for hierarchy in joined_hierarchies(publication):
@@ -89,4 +102,50 @@ def view_statements(
     viewed = with_trees_of(of_view(publication, without_dots(view)), lookups)
     for ours, theirs in copies(publication, viewed):
         statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
-    return (*statements, sql.create_view(staging, release_query(viewed, lookups, live=True)))
+    create = sql.create_view(staging, release_query(viewed, lookups, live=True), secure=not materialized)
+    if materialized:
+        create.set("properties", exp.Properties(expressions=[exp.MaterializedProperty()]))
+    return (*statements, create)
+
+
+def hidden_rows(source: Source) -> int | None:
+    """Return how many rows of the table behind a view it leaves out because it does not know their values.
+
+    Values that came after the view was made, and that the hierarchies or cuts which it keeps do not have. They are
+    counted by the view's own statement, up to where it leaves out classes that are too small.
+
+    Returns:
+        None for what is no view of kanon's, and where the table behind it may not be read.
+    """
+    view = _definition(source)
+    generalized = next((step for step in view.ctes if step.alias == GENERALIZED), None) if view else None
+    rows = generalized and next((table for table in generalized.find_all(exp.Table) if table.alias == "source"), None)
+    if view is None or not rows:
+        return None
+    behind = exp.select(sql.count_rows()).from_(sql.relation(rows.name, rows.db or None, rows.catalog or None))
+    known = exp.select(sql.count_rows()).from_(sql.relation(GENERALIZED))
+    counted = exp.select(exp.Sub(this=behind.subquery(), expression=known.subquery()))
+    counted.set("with_", view.args["with_"].copy())
+    counted.meta[NATIVE] = source.dialect
+    holder = source.engine if source.warehouse is None else source.warehouse
+    with suppress(NoRightError):
+        return int(holder.rows(counted, "rows of the table whose values the view does not know")[0][0])
+    return None
+
+
+def _definition(source: Source) -> exp.Select | None:
+    """Return the query of the view that a source is; None if it is none, or none that sqlglot reads."""
+    relation = source.relation
+    if source.warehouse is not None:
+        is_view = source.warehouse.kind_of(relation) == "VIEW"
+        texts = [source.warehouse.definition_of(relation)] if is_view else []
+    else:
+        values = {"name": relation.name, "schema": relation.db or None}
+        found = source.engine.rows(sql.statement("definition_of_view", values=values), "is it a view?")
+        texts = [text for (text,) in found]
+    for text in texts:
+        with suppress(SqlglotError):
+            parsed = sqlglot.parse_one(text, read=source.dialect)
+            query = parsed.expression if isinstance(parsed, exp.Create) else parsed
+            return query if isinstance(query, exp.Select) else None
+    return None

@@ -328,7 +328,7 @@ class Release:
                 "leave --dialect out, or --pseudonymize."
             )
         elsewhere = dialect != source.engine.dialect
-        if elsewhere and destination is not None and destination.kind == "view":
+        if elsewhere and destination is not None and destination.kind != "table":
             require_views(dialect)
         return self.plan(destination, stands_alone=elsewhere, foreign=elsewhere).script(dialect)
 

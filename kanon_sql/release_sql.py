@@ -63,9 +63,10 @@ def plan_of(
     elif destination.into is not None:
         output = check_target(source, destination.into, destination.kind, replace=True)
         make = (sql.create_table(output.copy(), query),)
-        if destination.kind == "view":
+        if destination.kind != "table":
             require_viewable(publication)
-            make = view_statements(publication, destination.into, output, lookups)
+            materialized = destination.kind == "materialized-view"
+            make = view_statements(publication, destination.into, output, lookups, materialized=materialized)
             lookups = view_lookups(publication, destination.into)
         if destination.replace and (existing := kind_of(source.engine, output)):
             make = (sql.drop(output, existing), *make)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources import Source
 
 _WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
+_SECURE_SINCE = 2  # the version of DuckDB whose files have secure views
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -72,7 +73,28 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
         raise UsageError(
             f"There is a {existing.lower()} {name!r} already: give another name, or replace it (--replace)."
         )
+    if kind == "view" and source.warehouse is None:
+        _require_secure_views(source)
     return target
+
+
+def _require_secure_views(source: Source) -> None:
+    """Raise if the database file is of a format that has no secure views: plain ones show what they leave out.
+
+    Raises:
+        UsageError: it is.
+    """
+    version, _ = source.engine.row(sql.statement("storage_of_database"), "how the file is written")
+    written = re.match(r"v(\d+)\.", version or "")  # a database in memory has no version
+    if written is None or int(written[1]) >= _SECURE_SINCE:
+        return
+    file = source.database or "FILE"
+    raise UsageError(
+        f"{file} is in the format of DuckDB {version.rstrip('+')}, which has no secure views, and readers of any other "
+        "view can find out values of the rows that it leaves out. Make a table or a file, or have DuckDB 2.0 change "
+        f"the format first: ATTACH '{file}' AS db (STORAGE_VERSION 'v2.0.0'); CREATE SCHEMA db.made; DROP SCHEMA "
+        "db.made; older versions of DuckDB cannot read the file then."
+    )
 
 
 def kind_of(engine: Engine, target: exp.Table) -> str | None:

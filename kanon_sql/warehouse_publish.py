@@ -252,11 +252,10 @@ def _make_view(
             warehouse.drop(target, existing)
         else:
             name = _other_name(warehouse, there, name)
-    *tables, view = view_statements(there, name, staging, readable_lookups(publication.hierarchies))
+    lookups = readable_lookups(publication.hierarchies)
+    *tables, view = view_statements(there, name, staging, lookups, materialized=kind == "materialized-view")
     for statement in tables:
         warehouse.run(statement, "the hierarchies of the view")
-    if kind == "materialized-view":
-        view.set("properties", exp.Properties(expressions=[exp.MaterializedProperty()]))
     warehouse.run(view, "make the view")
 
 

@@ -38,6 +38,7 @@ from kanon_sql.cli.policy_options import AskedPolicy
 from kanon_sql.cli.release_tables import print_release
 from kanon_sql.cli.report_option import AskedByOption, ReportAsked
 from kanon_sql.destination import Destination
+from kanon_sql.dialect import capabilities_of
 from kanon_sql.engine.addresses import shown_source
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
@@ -188,8 +189,16 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
     if destination.into is not None and destination.kind == "view":
         talk.note(
             "A view shows the table as it is at the moment: who can read the table behind it, or compares it before "
-            "and after a change, learns more than the view says. To hand data out, make a table or a file."
+            "and after a change, learns more than the view says. To hand data out, make a table or a file. Rows with "
+            "values that come later are left out where their column is generalized; kanon check counts them."
         )
+        where = capabilities_of(release.prepared.source.dialect)
+        if where.barrier == "none":
+            talk.note(
+                f"{where.title} has no secure views: a condition or a function that a reader of this view adds may be "
+                "evaluated for rows that the view leaves out, and errors or records of that function show their "
+                "values. For readers who may not see the table, make a table or a file."
+            )
 
 
 def _say_what_is_undecided(release: Release, policy_file: Path | None, talk: Talk) -> None:

@@ -102,6 +102,9 @@ def _print_result(result: CheckResult) -> None:
     for tied in result.pseudonyms:
         alike = "has none" if tied.fewest is None else f"ties what {tied.fewest:,} or more have alike"
         pairs.append(("pseudonyms", f"{tied.column} {alike}" + (": TOO FEW" if tied.failing else "")))
+    if result.hidden_rows:
+        came_later = f"{counted(result.hidden_rows, 'row')} of the table behind the view, with values that came later"
+        pairs.append(("left out", f"{came_later}: make the view again (--replace) to show them"))
     if result.identifying:
         pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
     print_prose(f"{visible(result.table)} {'satisfies' if result.holds else 'DOES NOT SATISFY'} the policy")

@@ -157,9 +157,10 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print names and what belongs to each, in two columns."""
-    widest = max((len(name) for name, _ in pairs), default=0)
-    for name, value in pairs:
-        print_text(_wrapped(f"{name:<{widest}}  {visible(value)}", _width(), " " * (widest + 2)))
+    shown = [(visible(name), visible(value)) for name, value in pairs]
+    widest = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        print_text(_wrapped(f"{name:<{widest}}  {value}", _width(), " " * (widest + 2)))
 
 
 def visible(text: str) -> str:

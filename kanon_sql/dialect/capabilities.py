@@ -14,6 +14,7 @@ Temporary = Literal["table", "cached view", "plain table"]
 Changes = Literal["update", "replace", "rename", "numbered"]
 Equality = Literal["as it is", "hashed", "by text"]
 Recursion = Literal["as it is", "option", "none"]
+Barrier = Literal["secure view", "security_barrier", "none"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Capabilities:
         exists_in_select: whether EXISTS over another table may stand in a SELECT list.
         exists: whether EXISTS may read columns of the query around it at all.
         views: whether a release may be a view: it reads tables that are called after it, with a dot in their names.
+        barrier: how a view keeps functions and conditions of its readers away from the rows that it leaves out.
         quotes: whether every name is quoted, because other words are reserved than those that we know.
         types: names of types that sqlglot writes otherwise, by its own names for them.
         no_types: types that there are not.
@@ -59,6 +61,7 @@ class Capabilities:
     exists_in_select: bool = False
     exists: bool = True
     views: bool = False
+    barrier: Barrier = "none"
     quotes: bool = False
     types: dict[str, str] = field(default_factory=dict)
     no_types: frozenset[str] = frozenset()
@@ -95,6 +98,7 @@ _ALL = (
         adds_wide=True,
         exists_in_select=True,
         views=True,
+        barrier="secure view",
     ),
     Capabilities(
         "postgres",
@@ -105,6 +109,7 @@ _ALL = (
         hints=True,
         filters=True,
         views=True,
+        barrier="security_barrier",
     ),
     Capabilities(
         "spark",

@@ -19,7 +19,7 @@ from kanon_sql.dialect.largest import summed
 from kanon_sql.dialect.names import named, national
 from kanon_sql.dialect.numbers import finite, float_text, has_a_place
 from kanon_sql.dialect.order import ordered
-from kanon_sql.dialect.statements import left_behind, preamble, rows_written, statements_of
+from kanon_sql.dialect.statements import is_secure, left_behind, preamble, rows_written, secured, statements_of
 from kanon_sql.dialect.types import typed
 from kanon_sql.errors import UsageError
 
@@ -80,6 +80,8 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
     if dialect == "duckdb":
         special = expression.find(exp.Anonymous) is not None
         adapted = expression.transform(_for_duckdb, capabilities) if special else expression
+        if is_secure(expression):
+            adapted = secured(adapted if special else adapted.copy(), capabilities)
         return adapted.sql(dialect, pretty=pretty)
     _require_portable(expression, capabilities)
     adapted = conditions_moved(expression.copy(), capabilities)
@@ -132,6 +134,7 @@ def _hinted(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 # One after the other, since what a rule puts in the place of a node is for the rules after it.
 _RULES = (
+    secured,
     _hinted,
     without_exists,
     without_filter,

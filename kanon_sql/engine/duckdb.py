@@ -18,7 +18,7 @@ from kanon_sql.engine.stamps import require_same_database, stamps_of, stamps_of_
 from kanon_sql.engine.worker import Worker
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.keys import revealed, shown
-from kanon_sql.names import unused_name
+from kanon_sql.names import folded, unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -96,10 +96,33 @@ class DuckDBEngine:
         engine = cls._opened(in_force(resources), path)
         try:
             engine.reopen(writable=writable)
+            engine.require_builtin_functions(str(path))
         except BaseException:
             engine.close()
             raise
         return engine
+
+    def require_builtin_functions(self, name: str) -> None:
+        """Raise if macros would be called in place of the functions and operators that statements mean.
+
+        Args:
+            name: of the database, as messages call it.
+
+        Raises:
+            SourceError: a macro has the name of a built-in function or operator.
+        """
+        own = {macro for (macro,) in self.rows(sql.statement("own_functions"), "macros of the database")}
+        if not own:
+            return
+        builtin = self.rows(sql.statement("builtin_functions"), "which of them have names of built-in functions?")
+        names = {folded(function) for (function,) in builtin}
+        if hiding := sorted(macro for macro in own if folded(macro) in names):
+            raise SourceError(
+                f"{name} has macros that DuckDB calls in place of its own functions of the same name: "
+                f"{', '.join(hiding)}. With them, no class is counted and no row is hidden reliably. Rename them "
+                "(CREATE MACRO under another name, then DROP MACRO), or move them into a schema of their own. Nothing "
+                "was changed."
+            )
 
     @classmethod
     def _opened(cls, resources: Resources, file: Path | None) -> Self:

@@ -73,6 +73,7 @@ class PostgresWarehouse:
             self._set(SESSION)
             self.schema, path = current_schema(connection)
             self._set({"search_path": path})
+        self._shadowing: list[str] | None = None  # functions that may be called in place of those of PostgreSQL
 
     @classmethod
     def connect(cls, url: str) -> PostgresWarehouse:
@@ -293,7 +294,7 @@ class PostgresWarehouse:
 
     def _set(self, settings: Mapping[str, str]) -> None:
         for name, value in settings.items():
-            self.connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+            self.connection.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
 
     def _begin(self) -> None:
         if not self._begun:
@@ -310,14 +311,33 @@ class PostgresWarehouse:
         self._begin()
         self.tell(Logged(title, statement, {}, self.dialect))
         with told(title):
+            texts = rendered(self._as_sent(statement), self.dialect)
+            self._require_builtin_functions(texts)
             self.connection.execute("SAVEPOINT kanon_step")
             try:
-                yield rendered(self._as_sent(statement), self.dialect)
+                yield texts
             except psycopg.Error:
                 with suppress(psycopg.Error):  # the error that counts is that of the statement
                     self.connection.execute("ROLLBACK TO SAVEPOINT kanon_step")
                 raise
             self.connection.execute("RELEASE SAVEPOINT kanon_step")
+
+    def _require_builtin_functions(self, texts: Sequence[str]) -> None:
+        """Raise if a function or an operator of a user would be called in a statement that means one of PostgreSQL's.
+
+        Raises:
+            SourceError: it would.
+        """
+        if self._shadowing is None:
+            query = sql.statement("postgres_shadowing")
+            query.meta[NATIVE] = self.dialect
+            self._shadowing = sorted(name for (name,) in tuples(self.connection, rendered(query, self.dialect)[-1]))
+        if called := [name for name in self._shadowing if any(_calls(text, name) for text in texts)]:
+            raise SourceError(
+                f"{self.place} has functions or operators that PostgreSQL calls in place of its own of the same name, "
+                f"because they fit certain types better: {', '.join(called)}. Rename them, or connect with a "
+                "search_path that leaves their schema out (PGOPTIONS='-c search_path=...'). Nothing was changed."
+            )
 
     def _as_sent(self, statement: exp.Expr) -> exp.Expr:
         """Return a statement with the names that uploaded tables have here."""
@@ -337,6 +357,13 @@ class PostgresWarehouse:
         with suppress(psycopg.Error):  # gone, and its transaction with it
             self.connection.execute(how)
         self._begun = False
+
+
+def _calls(text: str, name: str) -> bool:
+    """Tell whether a statement may call a function or an operator of a name."""
+    if re.fullmatch(r"\w+", name) is None:
+        return name in text
+    return re.search(rf"(?<![\w.\"]){re.escape(name)}\s*\(", text, re.IGNORECASE) is not None
 
 
 def _why(error: Exception) -> str:

@@ -35,18 +35,18 @@ def current_schema(connection: psycopg.Connection[Any]) -> tuple[str, str]:
     """Return where a bare name is looked up and made, and the search path for that.
 
     Never in the schema that is kept for kanon's own tables: it would be for a user of that name, whose own schema
-    PostgreSQL looks into first. And in that of temporary tables last: those of the session hide no table.
+    PostgreSQL looks into first. And in that of temporary tables last: those of the session hide no table. The schema
+    of the system is not named, and so comes first: of two functions for the same types, its own is called.
     """
-    ((found,),) = tuples(connection, "SELECT current_schemas(false)")
-    schemas = [name for name in found if name != "kanon"] or ["public"]
-    query = "SELECT string_agg(quote_ident(name), ', ' ORDER BY place) || ', pg_temp' FROM unnest(%s::text[])"
-    ((path,),) = tuples(connection, f"{query} WITH ORDINALITY AS names(name, place)", (schemas,))
-    return str(schemas[0]), str(path)
+    ((found,),) = tuples(connection, "SELECT pg_catalog.current_schemas(false)")
+    schemas = [str(name) for name in found if name not in {"kanon", "pg_catalog"}] or ["public"]
+    quoted = ['"' + name.replace('"', '""') + '"' for name in schemas]
+    return schemas[0], ", ".join([*quoted, "pg_temp"])
 
 
 def setting(connection: psycopg.Connection[Any], name: str) -> str:
     """Return what a setting is now."""
-    ((value,),) = tuples(connection, "SELECT current_setting(%s)", (name,))
+    ((value,),) = tuples(connection, "SELECT pg_catalog.current_setting(%s)", (name,))
     return str(value)
 
 

@@ -156,7 +156,9 @@ def open_source(
                 "The connection has its own memory limit, threads and temporary directory: set them there "
                 "(SET memory_limit = ...), and leave resources out."
             )
-        return _from_engine(DuckDBEngine(source, owned=False), table, "the connection", None)
+        shared = DuckDBEngine(source, owned=False)
+        shared.require_builtin_functions("The connection")
+        return _from_engine(shared, table, "the connection", None)
     if is_warehouse(source):
         return _from_warehouse(source, table, resources)
     if (address := address_of(source)) is not None:
