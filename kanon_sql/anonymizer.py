@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql import sql
 from kanon_sql.engine.addresses import DatabaseAddress
 from kanon_sql.engine.sources import Source, open_source
-from kanon_sql.errors import NoSolutionError, UsageError
+from kanon_sql.errors import UsageError
 from kanon_sql.keys import draw_key, read_key, require_apart
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
@@ -174,12 +174,6 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
         measures, counts = _measured(prepared, policy, result)
-    if prepared.frequency.rows and not counts.rows:
-        raise NoSolutionError(
-            f"In what {policy.algorithm} found, every class fails what is asked of it: all {prepared.frequency.rows:,} "
-            "rows would be suppressed, and an empty table is no release. Ask for less, or let less be suppressed "
-            "(--max-suppressed)."
-        )
     source, roles = prepared.source, prepared.roles
     pseudonyms = pseudonyms_of(source, roles, key)
     publication = Publication(
@@ -212,8 +206,8 @@ def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple
     frequency, labels = prepared.frequency, prepared.labels
     charges = [prepared.costs_of(name) for name in CELL_MEASURES]
     classes = result.classes
-    models = prepared.coded(policy.models)
-    found = measure_recoding(frequency, classes, result.recoding, models, labels, charges, policy.k)
+    models, hierarchies = prepared.coded(policy.models), prepared.hierarchies
+    found = measure_recoding(frequency, classes, result.recoding, models, hierarchies, labels, charges, policy.k)
     for table in classes.tables if isinstance(classes, PartTables) else (classes,):
         if table != frequency.relation:
             frequency.engine.run(sql.drop(table), "drop what the release was measured from")

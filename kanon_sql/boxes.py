@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.hierarchy.build import VALUE
-from kanon_sql.measures.part_labels import LABEL
+from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import PART
 from kanon_sql.names import unused_name
 

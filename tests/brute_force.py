@@ -143,12 +143,12 @@ def measures(
     loss = gcp = precision = Fraction(0)
     bits = all_bits = ambiguity = 0.0
     boxes: Counter[tuple[Node, tuple[Any, ...]]] = Counter()
-    classes: Counter[tuple[Node, tuple[Any, ...]]] = Counter()
+    classes: Counter[tuple[Any, ...]] = Counter()  # as a reader counts them: labels of several levels may read alike
     for row, own in zip(rows, nodes, strict=True):
         node = top if own is None else own
         label = label_of(hierarchies, row, node)
         if own is not None:
-            classes[node, label] += 1
+            classes[label] += 1
         boxes[node, label] += 1
         volume = 1
         for place, (tree, there, level, cell) in enumerate(zip(hierarchies, leaves, node, label, strict=True)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
@@ -61,7 +62,7 @@ def test_what_is_wrong_is_counted_and_a_fix_is_named(
             f"a;A;*\na;B;*\n{HIDDEN};A;*\n",
             r"c.csv, line 2: this value has a row already \(line 1\)\. 1 row of the file is for a value",
         ),
-        (f"a;A;*\na;A;*\na;A;*\n{HIDDEN};B;*\n", r"line 2: .* 2 rows of the file are for a value that came before"),
+        (f"a;A;*\na;B;*\na;C;*\n{HIDDEN};B;*\n", r"line 2: .* 2 rows of the file are for a value that came before"),
         (
             f"a;A;X;*\nb;A;Y;*\n{HIDDEN};B;X;*\n",
             r"line 2: the label of level 1 has another parent than before \(line 1\)\. Give the label a different name",
@@ -179,3 +180,64 @@ def test_of_two_files_for_one_column_none_is_guessed(clinic: Path, tmp_path: Pat
     ended = kanon("anonymize", clinic, "--qi", "sex", "--rest", "drop", "--hierarchies", tmp_path, "--into", "x")
     assert ended.code == 3
     assert "2 hierarchy files for column 'sex'" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("values", "hierarchy", "note"),
+    [
+        (pd.array([1, 2, 1, 2], dtype="int64"), "1;x;*\n2;x;*\n99999999999;y;*\n-9223372036854775808;y;*\n", ()),
+        (pd.array([1, 2, 1, 2], dtype="int32"), "1;x;*\n2;x;*\n2000000000;y;*\n3;y;*\n99999999999;y;*\n", ("INTEGER",)),
+        ([1.5, 2.5, 1.5, 2.5], "1.5;x;*\n2.5;x;*\n1e308;y;*\n-1e308;y;*\n", ()),
+        ([Decimal("1.50"), Decimal("1.51")] * 2, "1.50;x;*\n1.51;x;*\n9.99;y;*\n3;y;*\n99999999;y;*\n", ("DECIMAL",)),
+        (
+            pd.to_datetime(["2024-01-01 00:00:00", "2024-01-01 00:00:01"] * 2).astype("datetime64[us]"),
+            "2024-01-01 00:00:00;x;*\n2024-01-01 00:00:01;x;*\n9999-12-31;y;*\n0001-01-01;y;*\n",
+            (),
+        ),
+        (
+            pd.to_datetime(["2024-01-01 00:00:00", "2024-01-01 00:00:01"] * 2).astype("datetime64[ns]"),
+            "2024-01-01 00:00:00;x;*\n2024-01-01 00:00:01;x;*\n2200-01-01;y;*\n1700-01-01;y;*\n9999-12-31;y;*\n",
+            ("TIMESTAMP_NS",),
+        ),
+    ],
+)
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
+def test_values_far_outside_the_data_are_leaves_like_any_other(
+    tmp_path: Path, values: Any, hierarchy: str, note: tuple[str, ...], algorithm: str
+) -> None:
+    """Two values under x, two beside them that no row has: at x a cell is one of 2 of 4 leaves, loss 1/3.
+
+    Of gcp it has the whole range of the table, 1. A value that the type of the column cannot hold is left out.
+    Fails on 0.1.0: "DuckDB stopped with an error of type Conversion", or "cannot be read as INTEGER".
+    """
+    (tmp_path / "c.csv").write_text(hierarchy)
+    asked: dict[str, Any] = {"quasi_identifiers": ["c"], "hierarchies": {"c": tmp_path / "c.csv"}}
+    with kanon.anonymize(
+        pd.DataFrame({"c": values}), **asked, models=[kanon.KAnonymity(4)], algorithm=algorithm
+    ) as release:
+        out = release.to_pandas()
+        assert len(set(out["c"])) == 1
+        if algorithm == "optimal":
+            assert out["c"].unique() == ["x"]
+            assert release.loss == pytest.approx(1 / 3)
+            assert release.measures["gcp"] == pytest.approx(1)
+        (made,) = release.prepared.hierarchies
+        assert len(made.notes) == len(note)
+        for kind, said in zip(note, made.notes, strict=True):
+            assert said.startswith(f"1 value is beyond what {kind}")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("c.csv", "a;A;*\nb;A;*\na;A;*\nb;A;*\n"), ("c.json", '[["a","A","*"],["b","A","*"],["a","A","*"]]')],
+)
+def test_equal_lines_say_the_same(tmp_path: Path, name: str, content: str) -> None:
+    """A line that stands there twice is no contradiction.
+
+    Fails on 0.1.0: "this value has a row already. Keep one row per value".
+    """
+    (tmp_path / name).write_text(content)
+    frame = pd.DataFrame({"c": ["a", "b"]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["c"], "hierarchies": {"c": tmp_path / name}}
+    with kanon.anonymize(frame, **asked, models=[kanon.KAnonymity(2)]) as release:
+        assert release.to_pandas()["c"].tolist() == ["A", "A"]

@@ -226,7 +226,7 @@ def test_a_tree_of_intervals_is_recognised_and_read(
     ("content", "says"),
     [
         # ARX and its like
-        ("a;A;*\nb;B;*\na;A;*\n", ", line 3: this value has a row already (line 1)"),
+        ("a;A;*\nb;B;*\na;B;*\n", ", line 3: this value has a row already (line 1)"),
         ("a;A;X;*\nb;A;Y;*\n", ", line 2: the label of level 1 has another parent than before (line 1)"),
         ("a;A;*\nb;B;*\nc;C;\n", ", line 3: this row does not end in the root *"),
         ('a;A;*\n"b;B;*\nc;C;*\n', ", line 2: a quote is opened here and not closed"),
@@ -281,7 +281,7 @@ def test_a_tree_of_intervals_is_recognised_and_read(
         ('{"terms":"MARITAL_STATUS"}', ", line 1: terms is the name of a hierarchy that is built into IBM's toolkit"),
         ('{"terms":[["a","*"],\n["b"]]}', ", line 2, entry 2: a row needs the value and at least one level"),
         ('{"terms":[]}', " has no rows"),
-        ('[["a","*"],\n["a","*"]]', ", line 2, entry 2: this value has a row already (line 1, entry 1)"),
+        ('[["a","A","*"],\n["a","B","*"]]', ", line 2, entry 2: this value has a row already (line 1, entry 1)"),
         ('[["a","*"],\n"b"]', ", line 1: entry 2 is no row in brackets"),
         ('[["a",["*"]]]', ", line 1, entry 1: a row holds texts and numbers"),
         ('[["a","*"],\n["b",,"*"]]', ", line 2: this is not JSON"),

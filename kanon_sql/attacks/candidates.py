@@ -25,8 +25,8 @@ from kanon_sql.attacks.covers import NUMBER, PLACE, Covers, make_covers
 from kanon_sql.attacks.people import TUPLE
 from kanon_sql.frequency import N
 from kanon_sql.label_text import text_of
+from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import place_name
-from kanon_sql.measures.published_labels import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,8 +22,9 @@ from kanon_sql.errors import UsageError
 from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.label_text import text_of
+from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.published import released_query, spellings_query
-from kanon_sql.measures.published_labels import LABEL, RELEASED, readings_of
+from kanon_sql.measures.published_labels import RELEASED, readings_of
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine

@@ -18,8 +18,8 @@ from kanon_sql.attacks.candidates import CLASS, label_name
 from kanon_sql.attacks.covers import NUMBER
 from kanon_sql.attacks.people import POSITION, copied_name, copy_of, position
 from kanon_sql.label_text import text_of
+from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.published import read_as
-from kanon_sql.measures.published_labels import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -260,7 +260,7 @@ def _sampled_release(shape: Shape, asked: AskedRelease, node: Node) -> DPRelease
             f"No class of the sample has {parameters.k:,} rows, and an empty table is no release. What it cost is "
             "spent, since that nothing is left says something too. Publish fewer columns, or higher levels of them."
         )
-    expected = Expected(rows, classes, True, frequency.rows, squares)  # noqa: FBT003 - as everywhere: exactly so many
+    expected = Expected(rows, classes, frequency.rows, squares)
     drawn = _drawn(shape, asked, node, sample, trees, expected)
     return DPRelease(parameters, by_name(trees, node), asked.epsilon_search, rows, classes, smallest, drawn)
 

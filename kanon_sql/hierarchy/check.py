@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.lookup import Hierarchy
 
+_WIDER = {"integer": "DOUBLE", "decimal": "DOUBLE", "float": "DOUBLE", "date": "TIMESTAMP", "timestamp": "TIMESTAMP"}
+"""For each family of types, one that holds what its types with a narrower range do not."""
+
 _LISTED = "kanon hierarchy check --sql prints the query that lists them."
 _ADD_LINES = f"Add a line for each; {_LISTED}"
 _WIDEN = f"They lie outside of its outermost interval: widen that, and one of those inside it; {_LISTED}"
@@ -125,11 +128,20 @@ def require_tree(counts: TreeCounts, height: int, column: str, origin: str) -> N
 
 
 def untyped_query(rows: exp.Table, column: Column) -> exp.Query:
-    """Return the query that counts values of a file which cannot be read as the type of the column."""
+    """Return the query that counts values of a file which cannot be read as the type of the column.
+
+    Those that are no numbers or dates at all; and those that are, beyond what the type can hold.
+    """
     value = sql.column(VALUE)
-    readable = exp.TryCast(this=value.copy(), to=exp.DataType.build(column.lookup_type, dialect="duckdb"))
-    unreadable = exp.and_(value.is_(exp.null()).not_(), exp.Is(this=readable, expression=exp.null()))
-    return exp.select(sql.named(sql.where(sql.count_rows(), unreadable), "n")).from_(rows)
+    readable, wider = (
+        exp.TryCast(this=value.copy(), to=exp.DataType.build(kind, dialect="duckdb"))
+        for kind in (column.lookup_type, _WIDER.get(column.family, column.lookup_type))
+    )
+    unreadable = exp.and_(value.is_(exp.null()).not_(), readable.is_(exp.null()))
+    beyond = exp.and_(unreadable.copy(), wider.is_(exp.null()).not_())
+    unreadable = exp.and_(unreadable, wider.copy().is_(exp.null()))
+    counted = [("unreadable", unreadable), ("beyond", beyond)]
+    return exp.select(*(sql.named(sql.where(sql.count_rows(), one), name) for name, one in counted)).from_(rows)
 
 
 def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:

@@ -142,18 +142,23 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: File
     height = len(rows.levels)
     columns = {VALUE: rows.values} | {level_name(n): labels for n, labels in enumerate(rows.levels, 1)}
     engine.load(file, columns, "load a hierarchy")
+    notes = rows.notes
     if column.lookup_type != "VARCHAR":
-        (untyped,) = engine.row(untyped_query(file, column), f"type of the values in the hierarchy of {column.name}")
+        title = f"type of the values in the hierarchy of {column.name}"
+        untyped, beyond = engine.row(untyped_query(file, column), title)
         if untyped:
             raise HierarchyError(
                 f"The hierarchy of column {column.name!r} ({rule}): {untyped:,} of its {len(rows.values):,} "
                 f"values cannot be read as {column.type}, the type of the column. Write them as the column has them"
                 f"{', or remove the header line' if untyped == 1 and not rows.header else ''}."
             )
+        if beyond:
+            left_out = "1 value is" if beyond == 1 else f"{beyond:,} values are"
+            notes = (*notes, f"{left_out} beyond what {column.type} can hold, and left out")
     definition = _with_row_for_null(file, height, column)
     hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule))
     engine.run(sql.drop(file), "drop the rows of the file")
-    return replace(hierarchy, format=rows.format, notes=rows.notes)
+    return replace(hierarchy, format=rows.format, notes=notes)
 
 
 def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
@@ -193,9 +198,14 @@ def use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hiera
 
 
 def _with_row_for_null(file: exp.Table, height: int, column: Column) -> exp.Query:
-    """Return the rows of a file, typed, with a row that sends NULL to the root unless the file has its own."""
-    value = sql.named(sql.cast(sql.column(VALUE), column.lookup_type), VALUE)
-    given = exp.select(value, *levels_columns(height)[1:]).from_(file.copy())
+    """Return the rows of a file, typed, with a row that sends NULL to the root unless the file has its own.
+
+    Values that the type of the column cannot hold have no row: no row of the table can have them.
+    """
+    typed = exp.TryCast(this=sql.column(VALUE), to=exp.DataType.build(column.lookup_type, dialect="duckdb"))
+    given = exp.select(sql.named(typed, VALUE), *levels_columns(height)[1:]).from_(file.copy())
+    held = exp.or_(sql.column(VALUE).is_(exp.null()), typed.copy().is_(exp.null()).not_())
+    given = given.where(held)
     root = exp.select(sql.named(exp.Min(this=sql.column(level_name(height))), "root")).from_(file.copy())
     has_null = exp.select("1").from_(file.copy()).where(sql.column(VALUE).is_(exp.null()))
     null_row = (

@@ -20,12 +20,17 @@ from kanon_sql import sql
 from kanon_sql.frequency import FrequencySet, N, Placement, key_name
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
+from kanon_sql.identity import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.lookup import Hierarchy
+
+
+LABEL = "label"
+"""Column with the text of a label."""
 
 
 @dataclass(frozen=True)
@@ -138,16 +143,43 @@ def label_of_class(column: Labels, level: int) -> exp.Expr:
     return sql.all_of([same_level, *_prefixes(column, level)])
 
 
-def label_of_step(column: Labels, level: exp.Expr) -> exp.Expr:
-    """Return the condition that a label is that of a class whose keys are masked, at a level that a column holds."""
-    same_level = exp.EQ(this=sql.column("level", labels_alias(column)), expression=level)
-    return sql.all_of([same_level, *_prefixes(column, 0)])
+def label_of_step(column: Labels, level: exp.Expr, alias: str | None = None) -> exp.Expr:
+    """Return the condition that a label is that of a class whose keys are masked, at a level that a column holds.
+
+    Args:
+        column: the quasi-identifier.
+        level: the column with the level.
+        alias: of the relation with the label; by default ``labels_alias``.
+    """
+    same_level = exp.EQ(this=sql.column("level", alias or labels_alias(column)), expression=level)
+    return sql.all_of([same_level, *_prefixes(column, 0, alias)])
 
 
-def _prefixes(column: Labels, level: int) -> list[exp.Expr]:
+def written_labels_query(column: Labels, hierarchy: Hierarchy, levels: Iterable[int]) -> exp.Query:
+    """Return the query of how labels are written: ``(level, label, code, [code_2, ...])``, each label once.
+
+    Args:
+        column: the labels of a quasi-identifier.
+        hierarchy: its hierarchy.
+        levels: the levels whose labels are wanted.
+    """
+    queries = []
+    for level in levels:
+        text = sql.column(level_name(level)) if level else as_text(sql.column(VALUE), hierarchy.column)
+        prefixes = []
+        for placement in column.placements:
+            name = code_name(placement.number)
+            prefixes.append(sql.named(sql.bits(sql.column(name), placement.word.mask(level)), name))
+        number = sql.named(sql.literal(level), "level")
+        query = exp.select(number, sql.named(text, LABEL), *prefixes).distinct()
+        queries.append(query.from_(hierarchy.relation.copy()))
+    return sql.union_all(queries)
+
+
+def _prefixes(column: Labels, level: int, alias: str | None = None) -> list[exp.Expr]:
     return [
         exp.EQ(
-            this=sql.column(code_name(placement.number), labels_alias(column)),
+            this=sql.column(code_name(placement.number), alias or labels_alias(column)),
             expression=code_in_key(placement, placement.word.mask(level)),
         )
         for placement in column.placements

@@ -12,13 +12,14 @@ from kanon_sql.frequency import N, key_name, mask_name
 from kanon_sql.measured import measured_query
 from kanon_sql.measures.boxes import BoxMeasures, box_measures
 from kanon_sql.measures.costs import costs_of_classes
-from kanon_sql.measures.labels import label_of_step, labels_alias
-from kanon_sql.measures.summary import ClassCounts, count_classes, values_of
+from kanon_sql.measures.labels import LABEL, label_of_step, labels_alias, written_labels_query
+from kanon_sql.measures.summary import ClassCounts, count_classes, count_written_classes, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.frequency import FrequencySet
+    from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
@@ -33,6 +34,7 @@ def measure_local(
     relation: exp.Table,
     recoding: Local,
     models: Sequence[PrivacyModel],
+    hierarchies: Sequence[Hierarchy],
     labels: Sequence[Labels],
     costs: Sequence[Costs],
     k: int,
@@ -44,6 +46,7 @@ def measure_local(
         relation: its tuples with their step; NULL is suppressed.
         recoding: the node of each step.
         models: what a published class satisfies.
+        hierarchies: of each quasi-identifier.
         labels: the labels of each quasi-identifier.
         costs: what each measure that is a mean over cells charges.
         k: the class size in whose units the average is given.
@@ -55,7 +58,8 @@ def measure_local(
     engine = frequency.engine
     # 1. The classes, from which everything else is measured.
     classes = _make_classes(frequency, relation, recoding, models)
-    counts = count_classes(frequency, classes, models)
+    written, own = _written(frequency, classes, recoding, labels, hierarchies)
+    counts = count_written_classes(frequency, classes, models, written, _assigned(frequency, relation, recoding), own)
     # 2. The measures.
     labelled = _labelled(classes, labels)
     totals = costs_of_classes(engine, labelled, labels, costs, counts.suppressed)
@@ -100,27 +104,51 @@ def classes_of_steps(
     frequency: FrequencySet, relation: exp.Table, recoding: Local, models: Sequence[PrivacyModel]
 ) -> exp.Select:
     """Return the query of the published classes, with the levels of their step: those of a step share masked keys."""
-    keys = range(frequency.keys)
     columns = range(len(recoding.steps[0]))
-    names = [STEP, *(mask_name(key) for key in keys), *map(_level_name, columns)]
-    rows = [(number, *frequency.masks(node), *node) for number, node in enumerate(recoding.steps, start=1)]
-    masked = [
-        exp.BitwiseAnd(this=sql.column(key_name(key), "part"), expression=sql.column(mask_name(key), "steps"))
-        for key in keys
-    ]
-    step = sql.column(STEP, "part")
     levels = [sql.named(sql.column(_level_name(column), "steps"), _level_name(column)) for column in columns]
-    named = [sql.named(key, key_name(number)) for number, key in enumerate(masked)]
-    assigned = (
-        exp.select()
-        .from_(sql.aliased(relation, "part"))
-        .join(
-            sql.values("steps", names, rows),
-            on=exp.EQ(this=step, expression=sql.column(STEP, "steps")),
-        )
-    )
-    members = coded_members(assigned, [sql.named(step.copy(), STEP), *levels, *named])
+    named = [sql.named(key, name) for name, key in _class_of_member(frequency).items()]
+    members = coded_members(_assigned(frequency, relation, recoding), [*named, *levels])
     return measured_query(members, models, coded_columns(models, kept=True))
+
+
+def _assigned(frequency: FrequencySet, relation: exp.Table, recoding: Local) -> exp.Select:
+    """Return the published tuples as ``part``, each with the masks and levels of its step. Nothing is selected yet."""
+    masks = [mask_name(key) for key in range(frequency.keys)]
+    names = [STEP, *masks, *map(_level_name, range(len(recoding.steps[0])))]
+    rows = [(number, *frequency.masks(node), *node) for number, node in enumerate(recoding.steps, start=1)]
+    same_step = exp.EQ(this=sql.column(STEP, "part"), expression=sql.column(STEP, "steps"))
+    return exp.select().from_(sql.aliased(relation, "part")).join(sql.values("steps", names, rows), on=same_step)
+
+
+def _class_of_member(frequency: FrequencySet) -> dict[str, exp.Expr]:
+    """Return what identifies the class of an assigned tuple, by name: its step, and its keys under the step's masks."""
+    masked = {
+        key_name(key): exp.BitwiseAnd(
+            this=sql.column(key_name(key), "part"), expression=sql.column(mask_name(key), "steps")
+        )
+        for key in range(frequency.keys)
+    }
+    return {STEP: sql.column(STEP, "part"), **masked}
+
+
+def _written(
+    frequency: FrequencySet,
+    classes: exp.Table,
+    recoding: Local,
+    labels: Sequence[Labels],
+    hierarchies: Sequence[Hierarchy],
+) -> tuple[exp.Select, dict[str, exp.Expr]]:
+    """Return the query of how classes are written, and what identifies the class of a member by its name there."""
+    own = {f"own_{name}": key for name, key in _class_of_member(frequency).items()}
+    query = exp.select(*(sql.named(sql.column(name.removeprefix("own_"), "classes"), name) for name in own))
+    query = query.from_(sql.aliased(classes, "classes"))
+    for column, hierarchy in zip(labels, hierarchies, strict=True):
+        alias = f"written_{column.number + 1}"
+        texts = written_labels_query(column, hierarchy, recoding.levels_of(column.number))
+        condition = label_of_step(column, sql.column(_level_name(column.number), "classes"), alias)
+        query = query.join(texts.subquery(alias), on=condition)
+        query = query.select(sql.named(sql.column(LABEL, alias), f"label_{column.number + 1}"))
+    return query, own
 
 
 def rows_by_step(relation: exp.Table) -> exp.Select:

@@ -19,13 +19,13 @@ from kanon_sql.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.identity import published
 from kanon_sql.label_text import SEPARATOR, end_of_range, member, range_of, set_of, text_of, with_null
+from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import PART, same_label
 
 if TYPE_CHECKING:
     from kanon_sql.cutting import Cutting
     from kanon_sql.measures.places import Places
 
-LABEL = "label"
 _LOW, _HIGH, _NULL = "low_end", "high_end", "null_end"
 _LOWEST, _HIGHEST = "lowest_number", "highest_number"
 _MICROSECONDS = 1_000_000

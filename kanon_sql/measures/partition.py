@@ -11,9 +11,9 @@ from kanon_sql import sql
 from kanon_sql.frequency import N
 from kanon_sql.measures.boxes import ambiguity_alone, volume_of
 from kanon_sql.measures.costs import costs_of_classes
-from kanon_sql.measures.labels import labels_alias
+from kanon_sql.measures.labels import LABEL, labels_alias
 from kanon_sql.measures.places import PART, place_name
-from kanon_sql.measures.summary import ClassCounts, count_classes, values_of
+from kanon_sql.measures.summary import ClassCounts, count_written_classes, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,47 +65,29 @@ def measure_partition(
         costs: what each measure that is a mean over cells charges.
         k: the class size in whose units the average is given.
     """
-    written = [
+    different = [
         exp.select(sql.named(sql.literal(number), "number"), sql.named(sql.count_rows(), "labels")).from_(
-            exp.select("label").distinct().from_(cells.copy()).subquery("written")
+            exp.select(LABEL).distinct().from_(cells.copy()).subquery("written")
         )
         for number, cells in enumerate(tables.cells)
     ]
-    labelled = dict(frequency.engine.rows(sql.union_all(written), "how many labels each column has"))
-    classes = frequency.engine.temporary_name("kanon_classes")
-    grouped = _classes_query(tables, models)
-    title = "parts that are written alike are one class"
-    frequency.engine.run(sql.create_table(classes, grouped, temporary=True), title)
-    counts = replace(
-        count_classes(frequency, classes, models), labels=tuple(labelled[number] for number in sorted(labelled))
-    )
-    frequency.engine.run(sql.drop(classes), "drop the classes")
+    labelled = dict(frequency.engine.rows(sql.union_all(different), "how many labels each column has"))
     query = exp.select().from_(sql.aliased(tables.parts, "classes"))
     for column, cells in zip(labels, tables.cells, strict=True):
         same = exp.EQ(this=sql.column(PART, labels_alias(column)), expression=sql.column(PART, "classes"))
         query = query.join(sql.aliased(cells, labels_alias(column)), on=same)
+    texts = [sql.named(sql.column(LABEL, labels_alias(column)), f"label_{column.number + 1}") for column in labels]
+    written = query.select(sql.named(sql.column(PART, "classes"), "own_part"), *texts)
+    members = exp.select().from_(sql.aliased(tables.tuples, "tuples"))
+    own = {"own_part": sql.column(PART, "tuples")}
+    counts = replace(
+        count_written_classes(frequency, tables.parts, models, written, members, own),
+        labels=tuple(labelled[number] for number in sorted(labelled)),
+    )
     totals = costs_of_classes(frequency.engine, query, labels, costs, counts.suppressed)
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
     boxes = _box_measures(frequency, tables, query, labels)
     return values_of(values, counts, boxes, None, frequency.rows, k), counts
-
-
-def _classes_query(tables: PartTables, models: Sequence[PrivacyModel]) -> exp.Select:
-    """Return the classes that a reader sees: parts with the same labels are one, at least as good as each of them."""
-    query = exp.select().from_(sql.aliased(tables.parts, "parts"))
-    labels: list[exp.Expr] = []
-    for number, cells in enumerate(tables.cells):
-        alias = f"cells_{number + 1}"
-        same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(PART, "parts"))
-        query = query.join(sql.aliased(cells, alias), on=same)
-        labels.append(sql.column("label", alias))
-    measures = [f"measure_{number}" for number in range(len(models))]
-    rows = sql.named(sql.sum_of(sql.column(N, "parts")), N)
-    worst = [
-        sql.named(model.worst(sql.column(measure, "parts")), measure)
-        for model, measure in zip(models, measures, strict=True)
-    ]
-    return query.select(rows, *worst).group_by(*labels)
 
 
 def _box_measures(

@@ -26,13 +26,12 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.errors import UsageError
 from kanon_sql.frequency import N
-from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.label_text import text_of
 from kanon_sql.measures.boxes import ambiguity_alone, box_measures
 from kanon_sql.measures.costs import costs_of_classes
-from kanon_sql.measures.labels import labels_alias
-from kanon_sql.measures.published_labels import LABEL, RELEASED, read_labels
+from kanon_sql.measures.labels import LABEL, labels_alias, written_labels_query
+from kanon_sql.measures.published_labels import RELEASED, read_labels
 from kanon_sql.measures.summary import ClassCounts, count_classes, distortion, values_of
 
 if TYPE_CHECKING:
@@ -134,17 +133,7 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
     """Return the query of what the labels of a column can stand for: their text, and rows of its labels relation."""
     codes = [code_name(placement.number) for placement in column.placements]
     # 1. How each label of each level is written.
-    written = []
-    for level in range(column.height + 1):
-        label = sql.column(level_name(level)) if level else text_of(sql.column(VALUE), hierarchy.column)
-        prefixes = [
-            sql.named(sql.bits(sql.column(name), place.word.mask(level)), name)
-            for name, place in zip(codes, column.placements, strict=True)
-        ]
-        number = sql.named(sql.literal(level), "level")
-        written.append(
-            exp.select(number, sql.named(label, LABEL), *prefixes).distinct().from_(hierarchy.relation.copy())
-        )
+    written = written_labels_query(column, hierarchy, range(column.height + 1))
     # 2. Those that the release has, and their rows; also as the original would write them, if they are values of it.
     released = released_query(classes, column)
     spellings = spellings_query(hierarchy.column)
@@ -170,7 +159,7 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
         .join(sql.aliased(column.relation, "labels"), on=sql.all_of(same_code))
         .with_(RELEASED, as_=released)
         .with_("spellings", as_=spellings)
-        .with_("written", as_=sql.union_all(written))
+        .with_("written", as_=written)
     )
 
 

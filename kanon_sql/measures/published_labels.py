@@ -34,6 +34,7 @@ from kanon_sql.label_text import (
     separator,
     text_of,
 )
+from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import cells_query
 from kanon_sql.measures.places import PART, make_places
 
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from kanon_sql.measures.labels import Labels
     from kanon_sql.measures.places import Places
 
-LABEL = "label"
-"""Column with the text of a label."""
 RELEASED = "released"
 """Column with the rows of the release that have it."""
 _MEANING = ("level", N, "leaves", "at_root", "lower", "upper")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.frequency import FrequencySet
+    from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.measures.summary import ClassCounts
@@ -27,6 +28,7 @@ def measure_recoding(
     classes: exp.Table | PartTables,
     recoding: Recoding,
     models: Sequence[PrivacyModel],
+    hierarchies: Sequence[Hierarchy],
     labels: Sequence[Labels],
     costs: Sequence[Costs],
     k: int,
@@ -39,6 +41,7 @@ def measure_recoding(
             for a multidimensional one, its parts.
         recoding: the recoding.
         models: what a published class must satisfy.
+        hierarchies: of each quasi-identifier.
         labels: the labels of each quasi-identifier.
         costs: what each measure that is a mean over cells charges.
         k: the class size in whose units the average is given.
@@ -49,6 +52,6 @@ def measure_recoding(
         case FullDomain(node):
             return measure_node(frequency, classes, node, models, labels, costs, k)
         case Local():
-            return measure_local(frequency, classes, recoding, models, labels, costs, k)
+            return measure_local(frequency, classes, recoding, models, hierarchies, labels, costs, k)
         case _:
             raise TypeError("A multidimensional recoding is measured from its parts")

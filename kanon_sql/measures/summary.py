@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.classes import classes_query, is_published
+from kanon_sql.classes import classes_query, coded_columns, coded_members, is_published
 from kanon_sql.frequency import N, roll_up_query
+from kanon_sql.measured import measured_query
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
 from kanon_sql.measures.boxes import box_measures
 from kanon_sql.measures.costs import hidden_costs
@@ -117,6 +118,54 @@ def count_classes(frequency: FrequencySet, classes: exp.Table, models: Sequence[
     published, rows, squares, smallest, *worst = frequency.engine.row(counted, "sizes of the classes")
     suppressed = frequency.rows - int(rows or 0)
     return ClassCounts(published, int(rows or 0), int(squares or 0), smallest, suppressed, tuple(worst), None)
+
+
+def count_written_classes(
+    frequency: FrequencySet,
+    classes: exp.Table,
+    models: Sequence[PrivacyModel],
+    written: exp.Select,
+    members: exp.Select,
+    own: Mapping[str, exp.Expr],
+) -> ClassCounts:
+    """Return the sizes of the classes that a reader of the release counts: those that are written alike are one.
+
+    Labels of different nodes of a hierarchy can be the same text: NULL goes to the root at level 1 already; a value may
+    be called like a group.
+
+    Args:
+        frequency: the frequency set.
+        classes: the classes of the recoding with their measures, in a table of their own.
+        models: what every class satisfies.
+        written: the query of what identifies each class, and of how its cells are written.
+        members: the published rows of the frequency set: a query that selects nothing yet.
+        own: what identifies the class of a member, by its name in ``written``.
+    """
+    engine = frequency.engine
+    counts = count_classes(frequency, classes, models)
+    # 1. How many classes differ in writing.
+    labels = [sql.column(item.alias_or_name) for item in written.selects if item.alias_or_name not in own]
+    alike = exp.select(*labels).distinct().from_(written.subquery("written"))
+    counted = exp.select(sql.count_rows()).from_(alike.subquery("alike"))
+    (different,) = engine.row(counted, "classes as they are written")
+    if different == counts.published:
+        return counts
+    # 2. Those that do not are one: a number for each, and its members measured together.
+    numbered = engine.temporary_name("kanon_numbered")
+    order = exp.Order(expressions=[exp.Ordered(this=label.copy()) for label in labels])
+    number = sql.named(exp.Window(this=exp.DenseRank(expressions=[]), order=order), "class_number")
+    query = exp.select(*(sql.column(name) for name in own), number).from_(written.subquery("written"))
+    engine.run(sql.create_table(numbered, query, temporary=True), "classes that are written alike are one")
+    same = [exp.EQ(this=sql.column(name, "numbered"), expression=key) for name, key in own.items()]
+    rows = members.join(sql.aliased(numbered, "numbered"), on=sql.all_of(same))
+    together = engine.temporary_name("kanon_together")
+    named = sql.named(sql.column("class_number", "numbered"), "class_number")
+    measured = measured_query(coded_members(rows, [named]), models, coded_columns(models, kept=True))
+    engine.run(sql.create_table(together, measured, temporary=True), "classes as they are written, and their measures")
+    counts = count_classes(frequency, together, models)
+    for table in (numbered, together):
+        engine.run(sql.drop(table), "drop the classes as they are written")
+    return counts
 
 
 def distortion(levels: Sequence[int], labels: Sequence[Labels]) -> float:

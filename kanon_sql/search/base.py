@@ -171,7 +171,7 @@ def require_listable(lattice: Lattice, algorithm: str) -> None:
 
 
 def rows_allowed(max_suppressed: float | str, rows: int, k: int = 0) -> int:
-    """Return how many rows may be suppressed.
+    """Return how many rows may be suppressed: never all of them, for an empty table is no release.
 
     Args:
         max_suppressed: a fraction, of which 0.29 of 100 is 29, as a person would say, not 28; or "25 rows", "k rows".
@@ -180,5 +180,7 @@ def rows_allowed(max_suppressed: float | str, rows: int, k: int = 0) -> int:
     """
     if isinstance(max_suppressed, str):
         number = max_suppressed.split()[0]
-        return k if number == "k" else int(number)
-    return int(Fraction(str(max_suppressed)) * rows)
+        allowed = k if number == "k" else int(number)
+    else:
+        allowed = int(Fraction(str(max_suppressed)) * rows)
+    return min(allowed, max(0, rows - 1))

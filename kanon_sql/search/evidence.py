@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kanon_sql.lattice import Node
     from kanon_sql.measures.base import Cost
     from kanon_sql.packing import Packing
-    from kanon_sql.search.base import Problem
+    from kanon_sql.search.base import Problem, Stopped
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
 _TOGETHER = 16  # nodes that are tested in one statement, where that helps
@@ -94,24 +94,35 @@ class Evidence:
         """How many nodes were tested or probed."""
         return len(self._probed | self.tested.keys())
 
-    def the_best(self, *, complete: bool = False) -> tuple[Node, int, Cost]:
+    def the_best(self, stopped: Stopped | None = None) -> tuple[Node, int, Cost]:
         """Return the best node so far, its suppressed rows and its cost.
 
         Args:
-            complete: whether no node was left out without a proof.
+            stopped: why the search ended early; None if no node was left out without a proof.
 
         Raises:
-            NoSolutionError: the search is complete, and no node suppresses few enough rows.
-            SearchInterruptedError: it is not, and none has been found yet.
+            NoSolutionError: no node suppresses few enough rows, or none was found within the time limit.
+            SearchInterruptedError: the search was interrupted before one was found.
         """
-        if self.best is None and complete:
+        if self.best is not None:
+            return self.best
+        if stopped == "interrupt":
+            raise SearchInterruptedError("Interrupted before a first release was found; nothing was written.")
+        if stopped == "time limit":
             raise NoSolutionError(
-                f"Every full-domain recoding suppresses more than {self.problem.limit:,} rows under these privacy "
-                "models: ask for less, or allow more to be suppressed with --max-suppressed."
+                "The time limit ended the search before a first release was found; nothing was written: give it more "
+                "time (--time-limit), or leave the limit out."
             )
-        if self.best is None:
-            raise SearchInterruptedError("Stopped before a first release was found; nothing was written.")
-        return self.best
+        raise NoSolutionError(
+            f"Every full-domain recoding suppresses more than {self.problem.limit:,} of the "
+            f"{self.problem.frequency.rows:,} rows under these privacy models: {self._advice()}."
+        )
+
+    def _advice(self) -> str:
+        """Return what helps where too many rows are suppressed; more than all but one cannot be."""
+        if self.problem.limit >= self.problem.frequency.rows - 1:
+            return "ask for less"
+        return "ask for less, or allow more to be suppressed with --max-suppressed"
 
     @property
     def best_cost(self) -> Cost | float:
@@ -168,10 +179,10 @@ class Evidence:
             for model, value, holding in zip(problem.models, measured, holds, strict=True)
             if not holding
         ]
-        return (
-            f"{'; '.join(failing)}: no release of it can satisfy that with so few rows suppressed. Ask for less, or "
-            "allow more to be suppressed with --max-suppressed."
-        )
+        if self.monotone:  # what the whole table fails, each part of it fails
+            return f"{'; '.join(failing)}: no release of it can satisfy that, however much is suppressed. Ask for less."
+        why = f"{'; '.join(failing)}: no release of it can satisfy that with so few rows suppressed"
+        return f"{why}: {self._advice()}."
 
     def satisfies(self, node: Node) -> bool:
         """Tell whether a node suppresses no more than is allowed; without a test where the answer is known."""

@@ -47,7 +47,7 @@ def incognito(evidence: Evidence, progress: SearchProgress | None = None) -> Nod
             break
         if evidence.least_cost(node, evidence.suppresses_at_least(node)) < evidence.best_cost:
             evidence.test(node)
-    *_, evidence.proven = evidence.the_best(complete=True)
+    *_, evidence.proven = evidence.the_best()
     return lower_for_free(evidence)
 
 

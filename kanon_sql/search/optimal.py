@@ -96,7 +96,7 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
             best_known = evidence.best_cost
         if progress is not None and evidence.best is not None:
             progress(evidence.nodes_tested, evidence.best[2], bound)
-    *_, evidence.proven = evidence.the_best(complete=True)
+    *_, evidence.proven = evidence.the_best()
 
 
 def _tighten(evidence: Evidence, lower: Node, upper: Node) -> tuple[Node, Node] | None:

@@ -108,11 +108,11 @@ def _search_node(
         node = algorithm(evidence, progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
         stopped = _why(reason)
-        node, *_ = evidence.the_best()
+        node, *_ = evidence.the_best(stopped)
     evidence.deadline = None
     cost = evidence.cost(node)
-    if isinstance(cost, float):  # a heuristic's node of which the measure says nothing: then the best that was tested
-        node, _, cost = evidence.the_best()
+    if isinstance(cost, float):
+        raise TypeError(f"{algorithm} returned a node that suppresses too much: {node}")
     classes = evidence.classes_of(node)
     evidence.roll_ups.drop_all_but(classes)
     bound = None if evidence.proven is None else min(cost, evidence.proven)

@@ -73,7 +73,12 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
         BrokenError: a value has two rows, a label two parents, or some rows do not end in the root of the others.
     """
     height = max(len(line.labels) for line in lines)
-    padded = [_padded(line, height) for line in lines]
+    # Equal rows say the same: the first of them counts.
+    different: dict[tuple[str | None, ...], tuple[Line, list[str]]] = {}
+    for line in lines:
+        own = _padded(line, height)
+        different.setdefault((line.value, *own), (line, own))
+    lines, padded = [line for line, _ in different.values()], [own for _, own in different.values()]
     levels = [list(labels) for labels in zip(*padded, strict=True)]
     notes: tuple[str, ...] = ()
     roots = Counter(levels[-1])
