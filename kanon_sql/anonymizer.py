@@ -18,7 +18,7 @@ from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, SearchOn, read_policy
+from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.pseudonyms import pseudonyms_of, published_columns
@@ -52,6 +52,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     pseudonymize: Sequence[str] = (),
     key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
+    entity: str | None = None,
+    count: Count = "people",
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
@@ -83,6 +85,9 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         pseudonymize: identifying columns that are published as pseudonyms, one for each value.
         key_file: the file with the key that makes pseudonyms; without it a key is drawn for this release alone.
         rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
+        entity: the column that names the person whom a row is about; k counts people by it, and it is never published.
+        count: what k counts: "people", for which a table with several rows of one person needs an entity; or "rows",
+            also where several are of one person.
         models: what every published class must satisfy; by default ``KAnonymity(5)``.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
@@ -108,7 +113,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         progress: called as the work goes on.
 
     Raises:
-        UsageError: a setting or a column is wrong.
+        UsageError: a setting or a column is wrong; or several rows are of one person, and there is no entity.
         SourceError: the source or a hierarchy cannot be read.
         NoSolutionError: no release satisfies the models.
     """
@@ -121,6 +126,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         pseudonymize=pseudonymize,
         key_file=key_file,
         rest=rest,
+        entity=entity,
+        count=count,
         hierarchies=hierarchies,
         models=models,
         population=population,
