@@ -113,10 +113,10 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     """Return a table ready to be searched.
 
     Costs one scan of the source for the frequency set. Before it, columns that may name people are read for whether
-    their values repeat (see ``kanon_sql.profiling.people``), unless an entity was given or rows are to be counted; a
-    column whose hierarchy is built from its values is read for its distinct values; and, all such columns together, once
-    more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and text.
-    Hierarchies from files and from the database read nothing of the source.
+    their values repeat (see ``kanon_sql.profiling.people``), unless an entity was given or rows are to be counted. A
+    column whose hierarchy is built from its values is read for its distinct values; and, all such columns together,
+    once more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and
+    text. Hierarchies from files and from the database read nothing of the source.
 
     Raises:
         UsageError: a role or a hierarchy names a column that does not exist, or a column has no role; or several rows
@@ -187,8 +187,8 @@ def _require_one_row_each(source: Source, roles: Roles, policy: Policy) -> tuple
     which = "" if entity != "COLUMN" else ", where COLUMN names the person"
     raise UsageError(
         f"{source.name} has several rows of one person: {people.found()}. Counted in rows, k = {policy.k} could hold "
-        f"for a class of one person. Count people with {shlex.join(['--entity', entity])} (entity = ...){which}; or count "
-        'rows, where that is meant, with --count rows (count = "rows").'
+        f"for a class of one person. Count people with {shlex.join(['--entity', entity])} (entity = ...){which}; or, "
+        'where rows are meant, with --count rows (count = "rows").'
     )
 
 
