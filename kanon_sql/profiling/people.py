@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from kanon_sql.profiling.proposals import Proposal
 
 _KINDS = ("record_id", "national_id")
-_REPEATED = 0.95  # distinct values by rows, below which rows of one person repeat
-_FEWEST = 10  # people
-
 Naming = Literal["person", "something else", "unknown"]
 """What a column names, as far as its name and type say."""
 
@@ -115,15 +112,15 @@ def proposed_entity(
 ) -> Column | None:
     """Return the column that people should be counted by; None where no person has several rows, or none is named.
 
-    It is a number of persons that names somebody in every row, and the same one in several rows.
+    It is a number of persons that stands on several rows. A row without one counts for no one.
     """
     repeated = [
         column
         for column in columns
         if proposals[column.name].role == "identifying"
         and proposals[column.name].kind in _KINDS
-        and not figures[column.name].nulls
-        and _FEWEST <= figures[column.name].distinct < _REPEATED * figures[column.name].rows
+        and _says(column, identifying=True) == "person"
+        and 0 < figures[column.name].distinct < figures[column.name].rows - figures[column.name].nulls
     ]
     return min(repeated, key=lambda column: _rank(column, proposals, figures), default=None)
 
