@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from kanon_sql.profiling.figures import Figures
     from kanon_sql.profiling.proposals import Proposal
 
-_KINDS = ("record_id", "national_id")
+_KINDS = ("record_id", "national_id", "passport")
 Naming = Literal["person", "something else", "unknown"]
 """What a column names, as far as its name and type say."""
 
-_NUMBERS_OF_PERSONS = frozenset({"record_id", "national_id", "passport", "email"})
+_NUMBERS_OF_PERSONS = frozenset(_KINDS)
 _ALSO_IF_IDENTIFYING = frozenset({"username", "credit_card"})
 _NAMES = frozenset({"person_name", "first_name", "last_name"})
 _EVENTS = frozenset({"visit", "encounter", "admission", "stay", "hadm", "household", "record", "application", "row"})
