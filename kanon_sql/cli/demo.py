@@ -98,10 +98,11 @@ def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple
     print_table(columns, before)
     print_prose(
         "Who knows a neighbour's birth date, sex, ZIP and when she was in hospital can find her row, and learn her "
-        f"diagnosis, even without the name. So these four were generalized until every row is like those of at least "
-        f"{counted(k - 1, 'other person', 'other people')} in all of them (k-anonymity with k = {k}), as little as that "
-        f"takes; rows that would still be too few were left out. Some people are here twice: {ENTITY} says who is who, "
-        f"and k counts people by it, not rows. It is gone now, and so is the name. Some rows of {release_name(k)}:\n"
+        "diagnosis, even without the name. So these four were generalized until every row is like those of at least "
+        f"{counted(k - 1, 'other person', 'other people')} in all of them (k-anonymity with k = {k}), as little as "
+        "that takes; rows that would still be too few were left out. Some people are here twice: "
+        f"{ENTITY} says who is who, and k counts people by it, not rows. It is gone now, and so is the name. "
+        f"Some rows of {release_name(k)}:\n"
     )
     print_table(columns[2:], after)
     print_prose("What it took: the level of each column in its hierarchy, 0 being the original value.\n")
