@@ -27,6 +27,7 @@ from kanon_sql.demo import make_demo_file
 
 SOURCE, RELEASE = "admissions.duckdb", "released.parquet"
 POLICY = (
+    *("--entity", "patient_id"),
     *("--id", "name", "--qi", "birth_date,sex,zip,admission_date", "--sensitive", "diagnosis", "--rest", "keep"),
     *("-k", "5", "--max-suppressed", "0.02", "--seed", "1", "-q"),
 )

@@ -18,7 +18,7 @@ from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Policy, SearchOn, models_with_k, read_policy
+from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, models_with_k, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.pseudonyms import pseudonyms_of, published_columns
@@ -52,9 +52,10 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     pseudonymize: Sequence[str] = (),
     key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
+    entity: str | None = None,
+    count: Count = "people",
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
-    entity: str | None = None,
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
@@ -87,7 +88,9 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
         k: the smallest class that may be published; 5 if neither this nor ``models`` says so.
         models: what every published class must satisfy, such as ``[DistinctLDiversity(3)]``, beside ``k``.
-        entity: the column that names the person: k counts people, not rows.
+        entity: the column that names the person whom a row is about; k counts people by it, and it is never published.
+        count: what k counts: "people", for which a table with several rows of one person needs an entity; or "rows",
+            also where several are of one person.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
             one that is stored in the database, or one chosen by its type.
@@ -112,7 +115,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         progress: called as the work goes on.
 
     Raises:
-        UsageError: a setting or a column is wrong.
+        UsageError: a setting or a column is wrong; or several rows are of one person, and there is no entity.
         SourceError: the source or a hierarchy cannot be read.
         NoSolutionError: no release satisfies the models.
     """
@@ -125,10 +128,11 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         pseudonymize=pseudonymize,
         key_file=key_file,
         rest=rest,
+        entity=entity,
+        count=count,
         hierarchies=hierarchies,
         k=k,
         models=models,
-        entity=entity,
         population=population,
         max_suppressed=max_suppressed,
         algorithm=algorithm,

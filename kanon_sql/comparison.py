@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.cutting import MONDRIAN, OPTIONS
 from kanon_sql.errors import NoSolutionError, UnsuitableError, UsageError
@@ -67,12 +67,14 @@ class Comparison:
     Attributes:
         source: the table.
         rows: its rows.
+        counted: what k counts: people or rows.
         measure: what was minimized.
         results: the releases.
     """
 
     source: str
     rows: int
+    counted: Literal["people", "rows"]
     measure: str
     results: tuple[Compared, ...]
 
@@ -81,6 +83,7 @@ class Comparison:
         return {
             "source": self.source,
             "rows": self.rows,
+            "counted": self.counted,
             "measure": self.measure,
             "results": [asdict(result) for result in self.results],
         }
@@ -133,7 +136,9 @@ def compare(
         else:
             results.append(_compared(release, size))
     ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
-    return Comparison(table.prepared.source.name, table.prepared.frequency.rows, measure, tuple(ordered))
+    frequency = table.prepared.frequency
+    members: Literal["people", "rows"] = "people" if frequency.counts_people else "rows"
+    return Comparison(table.prepared.source.name, frequency.rows, members, measure, tuple(ordered))
 
 
 def _not_for(algorithm: str) -> list[str]:

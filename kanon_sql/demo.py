@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TABLE = "admissions"
 LARGEST = 100_000_000
+ENTITY = "patient_id"
 QUASI_IDENTIFIERS = ("birth_date", "sex", "zip", "admission_date")
 _MARK = "Made by kanon demo: nobody in this table exists."
 _NAMED = 5  # tables of others in an error message
@@ -40,6 +41,7 @@ def demo_policy(k: int) -> Policy:
             quasi_identifiers=QUASI_IDENTIFIERS,
             sensitive=("diagnosis",),
             rest="keep",
+            entity=ENTITY,
         ),
         models=(KAnonymity(k),),
         seed=1,

@@ -16,6 +16,7 @@
 
     [privacy]
     k = 5
+    count = "people"                    # or "rows": k counts rows even where several are of one person
     l = 3                               # of the sensitive column; { diagnosis = 3 } of one of several
     t = 0.2                             # see kanon_sql.models.requirements for the others
 
@@ -69,6 +70,10 @@ Algorithm = Literal[
     "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg", "mondrian", "mondrian-plus"
 ]
 SearchOn = Literal["workbench", "warehouse"]
+Count = Literal["people", "rows"]
+COUNTS_ROWS = (
+    "k counts rows, not people, as was asked for (count = rows): a class of k rows may be of fewer people, down to one."
+)
 Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
 DEFAULT_K = 5
 DEFAULT_MAX_SUPPRESSED = 0.02
@@ -98,6 +103,8 @@ class Policy:
         key_file: the file with the key of pseudonyms; None draws a key for each release.
         search_on: where the search runs when the table is in a warehouse: on the workbench, or on the warehouse itself.
         directory: where relative paths of hierarchies start from.
+        count: what the members of classes are: "people" (a table with several rows of one person needs an entity), or
+            "rows", also where several are of one person.
     """
 
     columns: NamedColumns = field(default_factory=NamedColumns)
@@ -119,6 +126,7 @@ class Policy:
     key_file: Path | None = None
     search_on: SearchOn = "workbench"
     directory: Path = field(default_factory=Path)
+    count: Count = "people"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
@@ -146,9 +154,24 @@ class Policy:
                 else "A population is for k-map and delta-presence: give --k-map or --presence too."
             )
         self._require_use_of_key()
+        self._name_one_entity()
+
+    def _name_one_entity(self) -> None:
+        """Let columns and models name the same person, or none.
+
+        Raises:
+            UsageError: they name several, or one although rows are to be counted.
+        """
+        if self.count not in get_args(Count):
+            raise UsageError(f"count is people or rows, not {self.count!r}.")
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
         if len(named) > 1:
             raise UsageError(f"Several columns are to name the person: {', '.join(sorted(named))}. Name one.")
+        if named and self.count == "rows":
+            raise UsageError(
+                f"{next(iter(named))} names the person, and people are counted by it: leave it out (--entity, "
+                'entity = ...) to count rows, or leave out --count rows (count = "rows").'
+            )
         if entity := next(iter(named), None):
             object.__setattr__(self, "columns", replace(self.columns, entity=entity))
             object.__setattr__(self, "models", tuple(model.counting(entity) for model in self.models))
@@ -171,6 +194,7 @@ class Policy:
             self,
             columns=NamedColumns(quasi_identifiers=named, rest="drop"),
             models=(KAnonymity(self.k),),
+            count="rows",
             hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
             population=None,
             key_file=None,
@@ -226,7 +250,7 @@ def suppression_limit(given: float | str) -> float | str:
 
 _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
-    "privacy": {"k", "distance", "population", *REQUIREMENTS},
+    "privacy": {"k", "count", "distance", "population", *REQUIREMENTS},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
     "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file"},
 }
@@ -298,7 +322,8 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
     population = {} if policy.population is None else {"population": policy.population}
-    privacy = {"k": max(counted, default=1), **to_settings(policy.models), **population}
+    count = {} if policy.count == "people" else {"count": policy.count}
+    privacy = {"k": max(counted, default=1), **count, **to_settings(policy.models), **population}
     document = {
         "columns": columns,
         "hierarchies": hierarchies,
@@ -330,6 +355,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
     policy = Policy(
         columns=named,
         models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, threshold)),
+        count=one_of(privacy.get("count", "people"), get_args(Count), "privacy.count"),
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.names import folded
 from kanon_sql.population import open_population, population_frequency
 from kanon_sql.preparation_there import frequency_there, require_there, values_there
+from kanon_sql.profiling.people import RepeatedColumn, repeated_columns
 from kanon_sql.progress import Tell, silent
 from kanon_sql.roles import Roles, assign_roles, find_column
 from kanon_sql.timing import timed
@@ -55,6 +57,7 @@ class Prepared:
         seconds: what it took, by step.
         sensitive_hierarchies: of sensitive columns, where a model asks how far apart their values are in a tree.
         population: the table that models compare with, and its frequency set.
+        repeated: columns that may name people and have repeated values, which are not taken to be of one person.
     """
 
     source: Source
@@ -66,6 +69,7 @@ class Prepared:
     seconds: dict[str, float]
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
     population: tuple[Source, FrequencySet] | None = None
+    repeated: tuple[RepeatedColumn, ...] = ()
     _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
     _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
 
@@ -108,13 +112,15 @@ class Prepared:
 def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
     """Return a table ready to be searched.
 
-    Costs one scan of the source for the frequency set. Before it, a column whose hierarchy is built from its values is
-    read for its distinct values; and, all such columns together, once more where the rule needs to know extremes first:
-    intervals, masks, and rules that are chosen for numbers and text. Hierarchies from files and from the database read
-    nothing of the source.
+    Costs one scan of the source for the frequency set. Before it, columns that may name people are read for whether
+    their values repeat (see ``kanon_sql.profiling.people``), unless an entity was given or rows are to be counted. A
+    column whose hierarchy is built from its values is read for its distinct values; and, all such columns together,
+    once more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and
+    text. Hierarchies from files and from the database read nothing of the source.
 
     Raises:
-        UsageError: a role or a hierarchy names a column that does not exist, or a column has no role.
+        UsageError: a role or a hierarchy names a column that does not exist, or a column has no role; or several rows
+            are of one person, and nothing says how to count them.
         HierarchyError: a hierarchy cannot be read, is no tree, or misses values.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
@@ -124,11 +130,16 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
     require_identity(source.engine, source.relation, roles.quasi_identifiers)
+    seconds: dict[str, float] = {}
+    repeated: tuple[RepeatedColumn, ...] = ()
+    if roles.entity is None and policy.count == "people":
+        tell("Looking for people with several rows")
+        with timed(seconds, "people"):
+            repeated = _require_one_row_each(source, roles, policy)
     everybody = None
     if policy.population is not None:
         everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
         everybody.bring(roles.quasi_identifiers)
-    seconds: dict[str, float] = {}
     there = policy.search_on == "warehouse"
     known = source
     if there:
@@ -158,7 +169,27 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
             labels = make_labels(frequency, hierarchies)
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
     population = None if everybody is None else (everybody, population_frequency(everybody, hierarchies))
-    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population)
+    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
+
+
+def _require_one_row_each(source: Source, roles: Roles, policy: Policy) -> tuple[RepeatedColumn, ...]:
+    """Return repeated columns of which nothing says that they name people.
+
+    Raises:
+        UsageError: several rows are of one person.
+    """
+    asked = source.engine if source.warehouse is None else source.warehouse
+    found = repeated_columns(asked.rows, source.relation, source.columns, roles.identifying, roles.quasi_identifiers)
+    people = next((one for one in found if one.names_people), None)
+    if people is None:
+        return found
+    entity = people.columns[0] if people.reason == "name" and len(people.columns) == 1 else "COLUMN"
+    which = "" if entity != "COLUMN" else ", where COLUMN names the person"
+    raise UsageError(
+        f"{source.name} has several rows of one person: {people.found()}. Counted in rows, k = {policy.k} could hold "
+        f"for a class of one person. Count people with {shlex.join(['--entity', entity])} (entity = ...){which}; or, "
+        'where rows are meant, with --count rows (count = "rows").'
+    )
 
 
 def _columns_of_models(policy: Policy, roles: Roles) -> list[Column]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.resources import Resources
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.policy import Policy
+    from kanon_sql.policy import Count, Policy
     from kanon_sql.release import Release
     from kanon_sql.roles import Rest
 
@@ -142,6 +142,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     key_file: str | os.PathLike[str] | None = None,
     rest: Rest | None = None,
     entity: str | None = None,
+    count: Count = "people",
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     population: str | None = None,
@@ -163,6 +164,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         key_file: the file with the key of pseudonyms; without it, each release has a key of its own.
         rest: what happens to columns that were not named.
         entity: the column that names the person; then every k counts people.
+        count: "people", for which a table with several rows of one person needs an entity; or "rows".
         k: the smallest class, where nothing else is said.
         models: what is asked where nothing else is said; the sensitive columns that they are about are counted too.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
@@ -185,6 +187,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         key_file=key_file,
         rest=rest,
         entity=entity,
+        count=count,
         k=k,
         models=models,
         population=population,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.class_check import ModelResult, k_of
+from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.recoding import Multidimensional
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
     checked = published.verification if published else None
     models = checked.models if checked else release.models_before
     smallest = checked.smallest_class if checked else release.counts.smallest
+    entity = release.prepared.roles.entity
     return {
         "algorithm": release.policy.algorithm,
         "measure": release.policy.measure,
@@ -48,6 +50,11 @@ def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
         "classes": checked.classes if checked else release.classes,
         "k": k_of(models, smallest),
         "smallest_class": smallest,
+        "smallest_class_people": _people(release, models),
+        "entity": None if entity is None else entity.name,
+        "counted": "rows" if entity is None else "people",
+        "count": release.policy.count,
+        "repeated_columns": [repeated.summary() for repeated in release.prepared.repeated],
         "models": [
             result.stated(model.entity) for result, model in zip(models, release.publication.models, strict=True)
         ],
@@ -62,6 +69,16 @@ def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
         "seed": release.publication.seed,
         "seconds": {step: round(seconds, 4) for step, seconds in release.seconds.items()},
     }
+
+
+def _people(release: Release, models: Sequence[ModelResult]) -> int | float | None:
+    """Return the people in the class of fewest people; None where no person is named, or no k is asked for."""
+    counted = [
+        result.measured
+        for result, model in zip(models, release.publication.models, strict=True)
+        if isinstance(model, KAnonymity) and model.entity is not None
+    ]
+    return next(iter(counted), None)
 
 
 def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any] | None:

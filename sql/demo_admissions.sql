@@ -1,16 +1,18 @@
 /*
 The sample table of kanon demo: hospital admissions that never happened, skewed like real ones, with NULLs.
 Every value follows from the number of its row, by MD5: the same rows come out wherever and however often it is run.
-Four in five people are admitted once, the fifth twice.
+Three in four people are admitted once, the fourth twice.
 */
 CREATE TABLE admissions AS
 WITH draws AS (
   SELECT
+    i * 4 // 5 AS number_of_person,
     MD5_NUMBER('person ' || CAST(i * 4 // 5 AS VARCHAR)) AS person,
     MD5_NUMBER('stay ' || CAST(i AS VARCHAR)) AS stay
   FROM RANGE(CAST($rows AS BIGINT)) AS numbers(i)
 ), uniform AS (
   SELECT
+    number_of_person,
     CAST((person >> 108) AS BIGINT) / 1048576.0 AS p1,
     CAST((person >> 88) & 1048575 AS BIGINT) / 1048576.0 AS p2,
     CAST((person >> 68) & 1048575 AS BIGINT) / 1048576.0 AS p3,
@@ -42,6 +44,7 @@ WITH draws AS (
   FROM people
 )
 SELECT
+  CAST((number_of_person + 1) * 48271 % 100000007 AS INTEGER) AS patient_id,
   CASE
     WHEN true_sex = 'F'
     THEN ['Mary', 'Linda', 'Susan', 'Maria', 'Jennifer', 'Patricia', 'Elizabeth', 'Barbara', 'Ana', 'Karen', 'Nancy', 'Lisa', 'Aisha', 'Margaret', 'Wei', 'Emily', 'Carmen', 'Olga', 'Fatima', 'Zoë'][1 + CAST(FLOOR(20 * POWER(p1, 1.4)) AS INTEGER)]

@@ -145,7 +145,7 @@ def test_the_table_is_the_same_wherever_it_is_made(kanon: Callable[..., Ended]) 
         draw = int.from_bytes(hashlib.md5(b"stay 0").digest(), "little") >> 108  # noqa: S324 - no secret
         days = int(731 * draw / 1048576)
         (first,) = one.table("admissions").limit(1).fetchall()
-        assert (first[4] - date(2023, 1, 1)).days == days
+        assert (first[5] - date(2023, 1, 1)).days == days
 
 
 def test_it_is_skewed_and_has_nulls(kanon: Callable[..., Ended]) -> None:
@@ -153,7 +153,7 @@ def test_it_is_skewed_and_has_nulls(kanon: Callable[..., Ended]) -> None:
     with duckdb.connect("kanon_demo.duckdb", read_only=True) as connection:
         table = connection.table("admissions")
         assert table.columns == [
-            "name", "birth_date", "sex", "zip", "admission_date", "department", "diagnosis", "cost",
+            "patient_id", "name", "birth_date", "sex", "zip", "admission_date", "department", "diagnosis", "cost",
         ]  # fmt: skip
         for column in ("birth_date", "sex", "zip", "diagnosis"):
             (share,) = table.aggregate(f"avg(CAST({column} IS NULL AS INTEGER))").fetchall()
@@ -162,6 +162,8 @@ def test_it_is_skewed_and_has_nulls(kanon: Callable[..., Ended]) -> None:
         assert zips[0][0] > 20 * zips[len(zips) // 2][0]
         (people,) = connection.execute("SELECT count(DISTINCT (name, birth_date, sex, zip)) FROM admissions").fetchall()
         assert 39_000 < people[0] <= 40_000
+        (named,) = connection.execute("SELECT count(DISTINCT patient_id) FROM admissions").fetchall()
+        assert named == (40_000,)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 4])

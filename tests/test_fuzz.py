@@ -109,6 +109,7 @@ def through_library(case: FuzzCase, source: Any, directory: Path) -> tuple[Outco
             sensitive=case.named("sensitive"),
             insensitive=case.named("keep"),
             rest=case.rest,  # type: ignore[arg-type]  # one of the two
+            count="people" if case.entity is not None else "rows",  # what the oracle counts
             models=with_distances(models, distances),
             hierarchies=case.rules,
             **case.settings,
@@ -151,6 +152,7 @@ def through_command_line(case: FuzzCase, path: Path, directory: Path) -> tuple[O
     arguments += [f"--hierarchy={name}={rule}" for name, rule in case.rules.items()]
     arguments += [f"--{name.replace('_', '-')}={setting}" for name, setting in case.settings.items()]
     settings = {"--rest": case.rest, "--entity": case.entity, "--distance": case.distance}
+    settings["--count"] = "people" if case.entity is not None else "rows"  # what the oracle counts
     arguments += [f"{option}={value}" for option, value in settings.items() if value is not None]
     out = directory / f"released.{case.destination}"
     arguments += (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 KANON = [sys.executable, "-m", "kanon_sql"]
 ANONYMIZE = [
-    *("anonymize", "ward.duckdb", "admissions", "--id", "name", "--qi", "birth_date,sex,zip"),
+    *("anonymize", "ward.duckdb", "admissions", "--entity", "patient_id", "--id", "name", "--qi", "birth_date,sex,zip"),
     *("--sensitive", "diagnosis", "--rest", "keep", "--seed", "1"),
 ]
 COMMANDS = [

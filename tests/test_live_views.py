@@ -221,6 +221,7 @@ def require_live(name: str, rows: list[Row], changes: list[Any], k: int, *, peop
                 identifying=["id", "person"],
                 models=[kanon.KAnonymity(k, entity="person" if people else None), *([model] if model else [])],
                 hierarchies=rules,
+                count="people" if people else "rows",
                 **asked,
             ) as release:
                 release.to_view("shown")

@@ -54,7 +54,9 @@ def test_roles_of_the_demo_table(kanon: Callable[..., Ended], in_tmp: Path) -> N
     kanon("demo", "-q", "--rows", 5000)
     found = kanon("profile", "kanon_demo.duckdb", "admissions", "--format", "json").json
     said = {column["name"]: column["role"] for column in found["columns"]}
+    assert found["entity"] == "patient_id"
     expected = {
+        "patient_id": {"identifying"},
         "name": {"identifying"},
         "birth_date": {"quasi-identifying"},
         "sex": {"quasi-identifying"},

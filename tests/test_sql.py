@@ -72,6 +72,7 @@ CREATE TABLE kanon.dp_budgets (place TEXT, source_schema TEXT, source_name TEXT,
     epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), questions BIGINT);
 CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_schema TEXT, source_name TEXT,
     question TEXT, epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), group_column TEXT, group_value TEXT);
+CREATE TABLE source AS FROM (VALUES (1), (2), (2)) source(n);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
 
@@ -93,6 +94,7 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "mark": "x",
         "prefix": "t.",
         "k": 2,
+        "trait": 1,
         "next": 4,
         "id": 1,
         "made_at": "2026-11-21 10:00:00",

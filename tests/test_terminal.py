@@ -264,7 +264,8 @@ def test_each_shell_gets_its_script(
 
 
 def test_quiet_says_nothing_on_stderr(demo: Path) -> None:
-    line = "anonymize kanon_demo.duckdb admissions --qi birth_date,sex --rest drop --into quiet -q --format json"
+    line = "anonymize kanon_demo.duckdb admissions --entity patient_id --qi birth_date,sex --rest drop --into quiet"
+    line += " -q --format json"
     ended = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-m", "kanon_sql", *shlex.split(line)], cwd=demo, capture_output=True, text=True, check=True
     )

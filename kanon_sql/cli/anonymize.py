@@ -35,6 +35,7 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, visible
 from kanon_sql.cli.policy_options import AskedPolicy
+from kanon_sql.cli.prepared import note_repeated_columns
 from kanon_sql.cli.release_tables import print_release
 from kanon_sql.cli.report_option import AskedByOption, ReportAsked
 from kanon_sql.destination import Destination
@@ -176,6 +177,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
             )
         for note in hierarchy.notes:
             talk.note(f"{hierarchy.column.name}: {note}.")
+    note_repeated_columns(release.prepared, talk)
     if release.rows_in == 0:
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
     if release.result.stopped is not None:

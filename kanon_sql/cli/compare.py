@@ -12,6 +12,7 @@ from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
     ChooseOption,
+    CountOption,
     CutOption,
     DialectOption,
     EntityOption,
@@ -52,6 +53,7 @@ def compare_command(
     quasi_identifiers: QiOption = None,
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
+    count: CountOption = None,
     k: Annotated[str, typer.Option("-k", metavar="K,K,...", help="The smallest classes to compare.")] = "2,5,10,50",
     max_suppressed: Annotated[
         str | None,
@@ -113,7 +115,7 @@ def compare_command(
             entity=entity,
             hierarchy=hierarchy,
             hierarchies=hierarchies,
-            settings={"population": population, "measure": measure, "time_limit": time_limit},
+            settings={"count": count, "population": population, "measure": measure, "time_limit": time_limit},
         )
         cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
         said = {name: value for name, value in cutting.items() if value is not None}
@@ -133,7 +135,8 @@ def compare_command(
 
 def _print_comparison(comparison: Comparison) -> None:
     by = "" if comparison.measure == "loss" else f"; {comparison.measure} was minimized"
-    print_prose(f"{visible(comparison.source)}: {comparison.rows:,} rows; what loses least comes first{by}")
+    of = f"{visible(comparison.source)}: {comparison.rows:,} rows"
+    print_prose(f"{of}; k counts {comparison.counted}; what loses least comes first{by}")
     shown = list(dict.fromkeys(["loss", "precision", "gcp", comparison.measure]))
     headers = ["algorithm", "k", "limit", "loss, drawn", *shown, "suppressed", "classes", "smallest"]
     losses = [result.measures["loss"] or 0.0 for result in comparison.results if result.measures is not None]

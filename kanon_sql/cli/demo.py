@@ -20,6 +20,7 @@ from kanon_sql.cli.options import DialectOption, FormatOption, QuietOption, Verb
 from kanon_sql.cli.output import counted, print_json, print_prose, print_sql, print_table, print_text
 from kanon_sql.cli.release_tables import print_release
 from kanon_sql.demo import (
+    ENTITY,
     QUASI_IDENTIFIERS,
     TABLE,
     check_rows,
@@ -93,15 +94,17 @@ def demo_command(
 
 def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]) -> None:
     print_prose(f"{out} has a table of hospital admissions. Nobody in it exists. Its first rows:\n")
-    columns = ["name", *QUASI_IDENTIFIERS, "department", "diagnosis", "cost"]
+    columns = [ENTITY, "name", *QUASI_IDENTIFIERS, "department", "diagnosis", "cost"]
     print_table(columns, before)
     print_prose(
         "Who knows a neighbour's birth date, sex, ZIP and when she was in hospital can find her row, and learn her "
-        f"diagnosis, even without the name. So these four were generalized until every row is like at least "
-        f"{counted(k - 1, 'other')} in all of them (k-anonymity with k = {k}), as little as that takes; rows that "
-        f"would still be too few were left out. The name is gone. Some rows of {release_name(k)}:\n"
+        "diagnosis, even without the name. So these four were generalized until every row is like those of at least "
+        f"{counted(k - 1, 'other person', 'other people')} in all of them (k-anonymity with k = {k}), as little as "
+        "that takes; rows that would still be too few were left out. Some people are here twice: "
+        f"{ENTITY} says who is who, and k counts people by it, not rows. It is gone now, and so is the name. "
+        f"Some rows of {release_name(k)}:\n"
     )
-    print_table(columns[1:], after)
+    print_table(columns[2:], after)
     print_prose("What it took: the level of each column in its hierarchy, 0 being the original value.\n")
 
 
@@ -109,7 +112,7 @@ def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
     """Print commands that can be typed as they are; the one that shows SQL shows that of this release."""
     database, kanon = shlex.quote(str(out)), _as_called()
     qi = ",".join(QUASI_IDENTIFIERS)
-    anonymize = f"{kanon} anonymize {database} {TABLE} --id name --sensitive diagnosis --rest keep"
+    anonymize = f"{kanon} anonymize {database} {TABLE} --entity {ENTITY} --id name --sensitive diagnosis --rest keep"
     print_text("")
     print_prose(
         f"The release is the table {release_name(k)} in {out}; it was checked by counting its classes anew. "

@@ -11,6 +11,7 @@ from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
+    CountOption,
     DialectOption,
     EntityOption,
     FormatOption,
@@ -44,6 +45,7 @@ def lattice_command(
     quasi_identifiers: QiOption = None,
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
+    count: CountOption = None,
     k: KOption = None,
     max_suppressed: MaxSuppressedOption = None,
     measure: MeasureOption = None,
@@ -79,21 +81,26 @@ def lattice_command(
             hierarchy=hierarchy,
             hierarchies=hierarchies,
             k=k,
-            settings={"population": population, "max_suppressed": max_suppressed, "measure": measure},
+            settings={"count": count, "population": population, "max_suppressed": max_suppressed, "measure": measure},
         )
         policy = prepared.policy
         nodes = prepared.lattice(everything=everything, progress=talk)
         size = prepared.prepared.lattice.size
+        members = "people" if prepared.prepared.frequency.counts_people else "rows"
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
         name = opened.name
     if output_format == "json":
-        print_json({"source": name, "lattice_size": size, "measure": policy.measure, "nodes": [*map(asdict, nodes)]})
+        listed = [*map(asdict, nodes)]
+        print_json(
+            {"source": name, "counted": members, "lattice_size": size, "measure": policy.measure, "nodes": listed}
+        )
         return
     kind = "satisfying" if everything else "minimal satisfying"
     print_prose(
-        f"{visible(name)}: {counted(len(nodes), f'{kind} node')} of {size:,}, the best by {policy.measure} first"
+        f"{visible(name)}: {counted(len(nodes), f'{kind} node')} of {size:,}, the best by {policy.measure} first; "
+        f"k counts {members}"
     )
     _print_nodes(nodes, policy.measure, everything=everything)
 

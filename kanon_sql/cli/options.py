@@ -17,7 +17,7 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.requirements import REQUIREMENTS, parse_requirement, replacing, require_one_each, with_distances
 from kanon_sql.names import folded
-from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Measure
+from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure
 from kanon_sql.roles import find_column, split_names
 
 if TYPE_CHECKING:
@@ -188,6 +188,14 @@ EntityOption = Annotated[
         help="Names the person: k counts people, not rows.",
     ),
 ]
+CountOption = Annotated[
+    Count | None,
+    typer.Option(
+        "--count",
+        help="What k counts: people (default), for which a table with several rows of one person needs --entity; or "
+        "rows, also where several are of one person.",
+    ),
+]
 
 
 def assignments(texts: list[str] | None, option: str, columns: Sequence[Column]) -> dict[str, str]:
@@ -260,6 +268,8 @@ def overridden(
     if rest is not None:
         said = replace(said, rest=rest)
     given = {name: value for name, value in (settings or {}).items() if value is not None}
+    if entity is not None:  # the command line goes before the file, which may count rows
+        given.setdefault("count", "people")
     if not said.pseudonymize:  # the command line took the column that the file pseudonymizes another role
         given.setdefault("key_file", None)
     return replace(

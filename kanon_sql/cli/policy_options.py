@@ -13,6 +13,7 @@ from kanon_sql.cli.added_options import with_options
 from kanon_sql.cli.model_options import AskedModels, with_models
 from kanon_sql.cli.options import (
     ChooseOption,
+    CountOption,
     CutOption,
     EntityOption,
     HierarchiesOption,
@@ -47,6 +48,7 @@ _OPTIONS: dict[str, Any] = {
         Literal["keep", "drop"] | None, typer.Option("--rest", help="What happens to columns without a role.")
     ],
     "entity": EntityOption,
+    "count": CountOption,
     "pseudonymize": PseudonymizeOption,
     "key_file": KeyFileOption,
     "k": KOption,
@@ -88,7 +90,7 @@ _OPTIONS: dict[str, Any] = {
 }
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "pseudonymize")
 _SETTINGS = (
-    *("max_suppressed", "algorithm", "measure", "time_limit", "sample_rate"),
+    *("count", "max_suppressed", "algorithm", "measure", "time_limit", "sample_rate"),
     *("choose", "cut", "labels", "numbers", "pairs", "search_on", "seed"),
 )
 

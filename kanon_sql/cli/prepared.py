@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.cli.options import assignments, overridden
-from kanon_sql.policy import Policy, read_policy
+from kanon_sql.policy import COUNTS_ROWS, Policy, read_policy
 from kanon_sql.preparation import prepare_source
 from kanon_sql.prepared_table import PreparedTable
 from kanon_sql.progress import Progress
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.cli.diagnostics import Talk
     from kanon_sql.engine.sources import Source
+    from kanon_sql.preparation import Prepared
 
 
 def policy_in(policy_file: Path | None) -> Policy:
@@ -90,4 +91,17 @@ def prepared_table(
         k=k,
         settings=settings,
     )
-    return PreparedTable(prepare_source(opened, policy, lambda doing: talk(Progress(doing))), policy)
+    prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
+    if policy.count == "rows":
+        talk.note(COUNTS_ROWS)
+    note_repeated_columns(prepared, talk)
+    return PreparedTable(prepared, policy)
+
+
+def note_repeated_columns(prepared: Prepared, talk: Talk) -> None:
+    """Say which columns may name people who have several rows."""
+    for repeated in prepared.repeated:
+        talk.note(
+            f"{repeated.found()}. They are taken for different people; if rows of one person repeat, name the column "
+            "that names the person with --entity."
+        )

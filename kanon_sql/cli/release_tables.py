@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kanon_sql.cli.output import Share, about, counted, figure, print_pairs, print_prose, print_table, threshold
+from kanon_sql.cli.output import (
+    Share,
+    about,
+    counted,
+    figure,
+    print_pairs,
+    print_prose,
+    print_table,
+    threshold,
+    visible,
+)
 
 _STEPS_SHOWN = 12
 
@@ -72,7 +82,7 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
         if model["measured"] is not None:
             of_rows = model["model"] == "k-anonymity"
             worst = (
-                f"smallest class has {_members(model)}"
+                f"smallest class has {_members(model, summary)}"
                 if of_rows
                 else f"worst class has {threshold(model['measured'])}"
             )
@@ -80,6 +90,8 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
         asked = f"{model['letter']} = {threshold(model['required'])}"
         pairs.append((about(model["model"], model["sensitive"]), f"{asked} {verdict} in the output: {found}"))
+    if summary["count"] == "rows":
+        pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))
     size = measures["average_rows_per_class"]
     pairs += [
         (
@@ -150,11 +162,12 @@ def _proof(summary: dict[str, Any]) -> str:
     return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
 
 
-def _members(model: dict[str, Any]) -> str:
-    """Return the size of a model's worst class, in what the model counts."""
+def _members(model: dict[str, Any], summary: dict[str, Any]) -> str:
+    """Return the size of the smallest class in what the model counts; where that is people, in rows too."""
     if model["entity"] is None:
         return counted(model["measured"], "row")
-    return f"{counted(model['measured'], 'person', 'people')} ({model['entity']})"
+    people = f"{counted(model['measured'], 'person', 'people')} ({visible(model['entity'])})"
+    return f"{people}; the one of fewest rows has {counted(summary['smallest_class'], 'row')}"
 
 
 def _pseudonyms(found: dict[str, Any]) -> str:

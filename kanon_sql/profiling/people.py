@@ -1,21 +1,110 @@
-"""The column that names the person, where rows of one person repeat."""
+"""The column that names the person, where rows of one person repeat; and whether rows of one person repeat at all."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from kanon_sql.vocabulary import is_of_person
+from sqlglot import exp
+
+from kanon_sql import sql
+from kanon_sql.identity import written
+from kanon_sql.profiling.shares import percent
+from kanon_sql.vocabulary import is_of_person, kinds_of_name, role_of_kind
+from kanon_sql.vocabulary.splitting import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.profiling.figures import Figures
     from kanon_sql.profiling.proposals import Proposal
 
-_KINDS = ("record_id", "national_id")
-_REPEATED = 0.95  # distinct values by rows, below which rows of one person repeat
-_FEWEST = 10  # people
+_KINDS = ("record_id", "national_id", "passport")
+Naming = Literal["person", "something else", "unknown"]
+"""What a column names, as far as its name and type say."""
+
+_NUMBERS_OF_PERSONS = frozenset(_KINDS)
+_ALSO_IF_IDENTIFYING = frozenset({"username", "credit_card"})
+_NAMES = frozenset({"person_name", "first_name", "last_name"})
+_EVENTS = frozenset({"visit", "encounter", "admission", "stay", "hadm", "household", "record", "application", "row"})
+_STAFF = frozenset(
+    {
+        *("doctor", "physician", "nurse", "surgeon", "provider", "practitioner", "clinician", "therapist", "attending"),
+        *("staff", "agent", "manager", "supervisor", "tutor", "teacher", "seller", "author", "driver", "operator"),
+        *("arzt", "arztin", "pfleger", "lehrer", "medecin", "infirmier", "medico", "enfermera", "医生", "护士"),
+    }
+)
+"""Persons that a row is not about: each has rows of many others."""
+
+_TRAITS: tuple[tuple[frozenset[str], float], ...] = (
+    (frozenset({"birth_date"}), 0.1),
+    (frozenset({"birth_year", "age"}), 0.1),
+    (
+        frozenset(
+            {
+                *("sex", "nationality", "ethnicity", "language"),
+                *("height", "weight", "body", "marital_status", "education", "occupation"),
+            }
+        ),
+        0.5,
+    ),
+)
+"""Kinds of columns that belong to a person, those that say most first, each with the share of repeats that must agree
+beyond chance. The place where a person lives is none: rows of one hospital agree in it too."""
+_TOLD_BY_NAMES = frozenset({"sex", "nationality", "ethnicity", "language"})  # of people of one name, by their name
+_UNKNOWN_TRAIT = 0.5
+_LN_OF_CHANCE = math.log(100)  # once in a hundred tables
+_MOST_TRAITS = 8
+_NAMING_FAMILIES = frozenset({"integer", "decimal", "text", "other"})
+
+
+@dataclass(frozen=True)
+class RepeatedColumn:
+    """A column that may name people, or several that do so together, with values that stand on several rows.
+
+    Attributes:
+        columns: their names.
+        values: different values.
+        rows: rows that have a value.
+        names_people: whether the repeated rows are taken to be of one person.
+        reason: why: its ``name``, its ``type``, or ``traits`` in which they agree; None where nothing says so.
+        trait: the column in which repeated rows agree most beyond chance; None where none was looked at.
+        agreeing: the share of repeated rows that agree in it.
+        by_chance: the share of other rows that do.
+    """
+
+    columns: tuple[str, ...]
+    values: int
+    rows: int
+    names_people: bool
+    reason: Literal["name", "type", "traits"] | None = None
+    trait: str | None = None
+    agreeing: float | None = None
+    by_chance: float | None = None
+
+    @property
+    def listed(self) -> str:
+        """The names of the columns."""
+        return " and ".join(self.columns)
+
+    def found(self) -> str:
+        """Return what was found, as a part of a sentence."""
+        has = "has" if len(self.columns) == 1 else "together have"
+        text = f"{self.listed} {has} repeated values ({self.values:,} in {self.rows:,} rows)"
+        if self.reason == "name":
+            return f"{text}, and its name says that it names people"
+        if self.reason == "type":
+            return f"{text}, and its type says that it names people"
+        if self.agreeing is None or self.by_chance is None:
+            return text
+        share, chance = percent(self.agreeing), percent(self.by_chance)
+        return f"{text}, and {share} of the rows that share one agree in {self.trait} ({chance} of other rows do)"
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**asdict(self), "columns": list(self.columns)}
 
 
 def proposed_entity(
@@ -23,15 +112,15 @@ def proposed_entity(
 ) -> Column | None:
     """Return the column that people should be counted by; None where no person has several rows, or none is named.
 
-    It is a number of persons that names somebody in every row, and the same one in several rows.
+    It is a number of persons that stands on several rows. A row without one counts for no one.
     """
     repeated = [
         column
         for column in columns
         if proposals[column.name].role == "identifying"
         and proposals[column.name].kind in _KINDS
-        and not figures[column.name].nulls
-        and _FEWEST <= figures[column.name].distinct < _REPEATED * figures[column.name].rows
+        and _says(column, identifying=True) == "person"
+        and 0 < figures[column.name].distinct < figures[column.name].rows - figures[column.name].nulls
     ]
     return min(repeated, key=lambda column: _rank(column, proposals, figures), default=None)
 
@@ -39,3 +128,207 @@ def proposed_entity(
 def _rank(column: Column, proposals: Mapping[str, Proposal], figures: Mapping[str, Figures]) -> tuple[bool, int, int]:
     kind = proposals[column.name].kind or ""
     return not is_of_person(column.name), _KINDS.index(kind), figures[column.name].distinct
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A column that may name people, or several that do so together, with what their names and types say."""
+
+    columns: tuple[Column, ...]
+    says: Naming
+
+    @property
+    def value(self) -> exp.Expr:
+        """What it names somebody by; NULL where one of the columns is."""
+        first, *others = [written(sql.column(column.name, "source"), column) for column in self.columns]
+        if not others:
+            return first
+        whole: exp.Expr = sql.cast(first, "VARCHAR")
+        for other in others:
+            ended = exp.DPipe(this=whole, expression=sql.literal("\n"), safe=True)
+            whole = exp.DPipe(this=ended, expression=sql.cast(other, "VARCHAR"), safe=True)
+        return whole
+
+    def repeated(self, values: int, distinct: int) -> RepeatedColumn:
+        """Return it with the numbers of its values."""
+        names = tuple(column.name for column in self.columns)
+        if self.says != "person":
+            return RepeatedColumn(names, distinct, values, names_people=False)
+        by_name = _says(self.columns[0], identifying=True) == "person"
+        return RepeatedColumn(names, distinct, values, names_people=True, reason="name" if by_name else "type")
+
+
+def repeated_columns(
+    ask: Callable[[exp.Expr, str], Sequence[Sequence[Any]]],
+    table: exp.Table,
+    columns: Sequence[Column],
+    identifying: Sequence[Column],
+    quasi_identifiers: Sequence[Column],
+) -> tuple[RepeatedColumn, ...]:
+    """Return the columns that may name people and have repeated values, those first that do name people.
+
+    1. A column that was called identifying, unless its name says that it is something else (a town, a department, the
+       date of an event); and any column whose name says that it is the number of a person. Nothing is read where there
+       is none. A first name and a last name are looked at together.
+    2. One scan counts their values. A column without repeated values is of no interest.
+    3. A repeated column names people if its name or its type says so.
+    4. Else its repeated rows are compared in columns that belong to a person: the date of birth; else year of birth and
+       age; else sex, height, occupation and the like; else quasi-identifiers whose names say nothing. One scan for each
+       of these.
+
+    Args:
+        ask: returns the rows of a query.
+        table: the table.
+        columns: its columns.
+        identifying: those that are called identifying.
+        quasi_identifiers: those that are generalized.
+    """
+    candidates = _candidates(columns, identifying)
+    if not candidates:
+        return ()
+    ((*counts,),) = ask(repeats_query(table, [one.value for one in candidates]), "do columns that name people repeat?")
+    repeated = [
+        (candidate, candidate.repeated(int(values), int(distinct)))
+        for candidate, values, distinct in zip(candidates, counts[::2], counts[1::2], strict=True)
+        if int(distinct) < int(values)
+    ]
+    if people := [found for _, found in repeated if found.names_people]:
+        return tuple(sorted(people, key=lambda found: (not is_of_person(found.columns[0]), found.values)))
+    traits = _Traits(ask, table, columns, quasi_identifiers)
+    compared = [(candidate, traits.compared(found, candidate)) for candidate, found in repeated]
+    worth_saying = [found for candidate, found in compared if found.names_people or candidate.says == "unknown"]
+    return tuple(sorted(worth_saying, key=lambda found: not found.names_people))
+
+
+def repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
+    """Return the query for how many values there are of each kind, and how many different ones."""
+    counts = [count for value in values for count in (exp.Count(this=value), sql.count_distinct(value.copy()))]
+    return exp.select(*counts).from_(sql.aliased(table, "source"))
+
+
+def _candidates(columns: Sequence[Column], identifying: Sequence[Column]) -> list[_Candidate]:
+    parts = [column for column in identifying if _kind(column) in {"first_name", "last_name"}]
+    together = [_Candidate(tuple(parts), "unknown")] if len({_kind(column) for column in parts}) > 1 else []
+    apart = [column for column in columns if not together or column not in parts]
+    found = [(column, _naming(column, identifying=column in identifying)) for column in apart]
+    return [*(_Candidate((column,), says) for column, says in found if says is not None), *together]
+
+
+def _naming(column: Column, *, identifying: bool) -> Naming | None:
+    """Return what a column names; None where it is no candidate."""
+    if column.family not in _NAMING_FAMILIES:
+        return None
+    says = _says(column, identifying=identifying)
+    if not identifying:
+        return says if says == "person" else None
+    return "person" if says == "unknown" and column.type == "UUID" else says
+
+
+def _says(column: Column, *, identifying: bool) -> Naming | None:
+    """Return what the name of a column says that it names; None where it is something that is told of a person."""
+    words, kinds = set(words_of(column.name)), kinds_of_name(column.name)
+    first = _kind(column)
+    if words & _STAFF:
+        return "something else"
+    if first in _NUMBERS_OF_PERSONS or (identifying and first in _ALSO_IF_IDENTIFYING):
+        also = [kind for kind in kinds[1:] if kind != "reference" and role_of_kind(kind) != "identifying"]
+        return "something else" if first == "record_id" and (also or words & _EVENTS) else "person"
+    if first is None:
+        return "unknown"
+    role = role_of_kind(first)
+    if role == "identifying":
+        return "unknown"
+    return "something else" if role == "insensitive" else None
+
+
+def _kind(column: Column) -> str | None:
+    return next(iter(kinds_of_name(column.name)), None)
+
+
+@dataclass(frozen=True)
+class _Agreement:
+    """How often rows with one name agree in a trait (see ``sql/agreement.sql``)."""
+
+    trait: Column
+    rows: float
+    agreeing: float
+    others: float
+    others_alike: float
+
+    @property
+    def share(self) -> float:
+        return self.agreeing / self.rows
+
+    @property
+    def by_chance(self) -> float:
+        return self.others_alike / self.others if self.others else 0.0
+
+    @property
+    def beyond_chance(self) -> float:
+        return (self.share - self.by_chance) / (1 - self.by_chance) if self.by_chance < 1 else 0.0
+
+    @property
+    def is_no_accident(self) -> bool:
+        """Whether so many agree by chance in fewer than one of a hundred tables (Chernoff's bound)."""
+        pairs = self.agreeing / 2
+        expected = self.rows / 2 * (self.others_alike + 1) / (self.others + 1)
+        return pairs > expected and pairs * math.log(pairs / expected) - pairs + expected > _LN_OF_CHANCE
+
+
+class _Traits:
+    """The columns of a table that belong to a person."""
+
+    def __init__(
+        self,
+        ask: Callable[[exp.Expr, str], Sequence[Sequence[Any]]],
+        table: exp.Table,
+        columns: Sequence[Column],
+        quasi_identifiers: Sequence[Column],
+    ) -> None:
+        self._ask, self._table = ask, table
+        self._columns, self._quasi_identifiers = columns, quasi_identifiers
+
+    def compared(self, found: RepeatedColumn, candidate: _Candidate) -> RepeatedColumn:
+        """Return a repeated column with what its repeated rows have in common."""
+        for traits, needed, fewest in self._by_weight(candidate):
+            agreements = [agreement for trait in traits if (agreement := self._agreement(candidate, trait)) is not None]
+            if not agreements:
+                continue
+            enough = [one for one in agreements if one.beyond_chance >= needed and one.is_no_accident]
+            most = max(enough or agreements, key=lambda one: one.beyond_chance)
+            people = bool(enough) and len(enough) >= fewest * len(agreements)
+            return replace(
+                found,
+                names_people=people,
+                reason="traits" if people else None,
+                trait=most.trait.name,
+                agreeing=most.share,
+                by_chance=most.by_chance,
+            )
+        return found
+
+    def _by_weight(self, candidate: _Candidate) -> Iterator[tuple[list[Column], float, float]]:
+        """Yield traits that say equally much, with the share of repeats and the share of traits that must agree."""
+        named = any(_kind(column) in _NAMES for column in candidate.columns)
+        usable = [column for column in self._columns if column not in candidate.columns]
+        for kinds, needed in _TRAITS:
+            told = _TOLD_BY_NAMES if named else frozenset()
+            traits = [column for column in usable if _kind(column) in kinds - told]
+            if traits:
+                yield traits[:_MOST_TRAITS], needed, 0.0
+        if candidate.says == "unknown":
+            unnamed = [column for column in self._quasi_identifiers if _kind(column) is None and column in usable]
+            yield unnamed[:_MOST_TRAITS], _UNKNOWN_TRAIT, 0.5
+
+    def _agreement(self, candidate: _Candidate, trait: Column) -> _Agreement | None:
+        """Return how often rows with one name agree in a trait; None where no two rows have one name."""
+        named = " and ".join(column.name for column in candidate.columns)
+        query = agreement_query(self._table, candidate.value, trait)
+        ((rows, agreeing, others, alike),) = self._ask(query, f"do rows with one {named} agree in {trait.name}?")
+        return _Agreement(trait, float(rows), float(agreeing), float(others), float(alike)) if rows else None
+
+
+def agreement_query(table: exp.Table, name: exp.Expr, trait: Column) -> exp.Expr:
+    """Return the query of how often rows with one name agree in a trait; the table is called ``source`` in the name."""
+    value = written(sql.column(trait.name, "source"), trait)
+    return sql.statement("agreement", values={"name": name, "trait": value}, tables={"source": table})

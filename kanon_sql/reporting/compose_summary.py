@@ -23,10 +23,8 @@ def summary_section(report: Report) -> Section:
                 ("rows in", f"{report.rows_in:,}"),
                 ("rows out", f"{report.rows_out:,}"),
                 ("left out", percent(report.rows_suppressed / report.rows_in) if report.rows_in else "0 %"),
-                (
-                    f"{'people' if report.counts_people else 'rows'} in the smallest class",
-                    "none" if report.smallest is None else f"{report.smallest:,}",
-                ),
+                *([_smallest("people", report.smallest_class_people)] if report.counts_people else []),
+                _smallest("rows", report.smallest_class),
                 ("information lost", _loss(report)),
             )
         ),
@@ -56,6 +54,10 @@ def what_is_asked(requirement: Requirement) -> Inline:
     if requirement.sensitive is None:
         return (requirement.model,)
     return (requirement.model, " of ", Name(requirement.sensitive))
+
+
+def _smallest(members: str, number: int | None) -> tuple[str, str]:
+    return f"{members} in the smallest class", "none" if number is None else f"{number:,}"
 
 
 def _loss(report: Report) -> str:

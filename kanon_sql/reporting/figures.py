@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
+    from kanon_sql.policy import Count
     from kanon_sql.risks.assessment import Risk
 
 FORMATS = (".html", ".md", ".json")
@@ -206,6 +207,8 @@ class Report:
         rows_in, rows_out, rows_suppressed: rows of the original, of the output, and left out.
         classes: equivalence classes of the output.
         smallest_class: rows of the smallest.
+        smallest_class_people: people of the one of fewest people; None where no column names them.
+        count: what classes were asked to be counted in.
         requirements: what was asked of every class.
         attributes: the columns of the original.
         measures: the quality of the output, by measure; None if it cannot be measured.
@@ -249,6 +252,8 @@ class Report:
     policy: str
     commands: tuple[str, ...]
     proposed: tuple[str, ...] = ()
+    smallest_class_people: int | None = None
+    count: Count = "people"
     notes: tuple[str, ...] = ()
 
     @property

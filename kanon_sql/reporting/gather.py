@@ -13,6 +13,7 @@ from kanon_sql.comparison import compare
 from kanon_sql.engine.sources import Source
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.measurer import measure_against
+from kanon_sql.policy import COUNTS_ROWS
 from kanon_sql.prepared_table import PreparedTable
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.recoding import Local, Multidimensional
@@ -116,7 +117,13 @@ def _gathered(
         policy=policy_of(release, published),
         commands=commands_of(release, published),
         proposed=tuple(column.name for column in publication.roles.proposed),
-        notes=tuple(note for note in (unmeasured,) if note is not None),
+        smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
+        count=policy.count,
+        notes=(
+            *([COUNTS_ROWS] if policy.count == "rows" else []),
+            *(f"{repeated.found()}. They were taken for different people." for repeated in release.prepared.repeated),
+            *([unmeasured] if unmeasured is not None else []),
+        ),
     )
 
 
