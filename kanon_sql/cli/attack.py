@@ -15,11 +15,14 @@ from kanon_sql.attacks.order import Order
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import (
+    ORIGINAL,
     DialectOption,
+    EntityOption,
     FormatOption,
     HierarchiesOption,
     HierarchyOption,
     KOption,
+    OriginalTableOption,
     PolicyOption,
     QiOption,
     QuietOption,
@@ -32,8 +35,7 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import counted, print_json, print_pairs, print_prose, print_sql, print_text, visible
 from kanon_sql.cli.prepared import policy_in
-from kanon_sql.engine.sources import open_beside
-from kanon_sql.measurer import open_original
+from kanon_sql.engine.sources import open_beside, open_original
 from kanon_sql.plan import logged_script
 
 if TYPE_CHECKING:
@@ -45,16 +47,8 @@ def attack_command(
     source: SourceArgument,
     table: TableArgument = None,
     *,
-    original: Annotated[
-        str,
-        typer.Option(
-            "--original", metavar="TABLE|FILE", help="What it was made from: a table of the same database, or a file."
-        ),
-    ],
-    original_table: Annotated[
-        str | None,
-        typer.Option("--original-table", metavar="TABLE", help="The table, where --original is another database."),
-    ] = None,
+    original: Annotated[str, ORIGINAL],
+    original_table: OriginalTableOption = None,
     quasi_identifiers: QiOption = None,
     sensitive: Annotated[
         list[str] | None,
@@ -68,6 +62,7 @@ def attack_command(
             help="Another release of the same original: a table of the same database, or a file. May be repeated.",
         ),
     ] = None,
+    entity: EntityOption = None,
     k: KOption = None,
     confidence: Annotated[
         float,
@@ -97,6 +92,7 @@ def attack_command(
             opened.columns,
             roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
             rest="drop",
+            entity=entity,
             k=k,
             hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
             settings={"hierarchy_directory": hierarchies and hierarchies.absolute()},
