@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql import sql
 from kanon_sql.anonymizer import make_policy
 from kanon_sql.attacks.background import background
-from kanon_sql.attacks.base import Attack, outcome
 from kanon_sql.attacks.candidates import find_candidates
 from kanon_sql.attacks.class_people import people_by_original, people_by_release, persons_of
 from kanon_sql.attacks.guesses import make_guesses, values_of
@@ -26,6 +25,7 @@ from kanon_sql.attacks.order import not_tested
 from kanon_sql.attacks.order_tests import order_of
 from kanon_sql.attacks.people import make_people
 from kanon_sql.attacks.released import Shared, make_released
+from kanon_sql.attacks.verdicts import Verdict, tally, verdicts_on
 from kanon_sql.engine.addresses import ObjectAddress
 from kanon_sql.engine.sources import Source, open_beside, open_original
 from kanon_sql.errors import UsageError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from kanon_sql.attacks.base import Attack
     from kanon_sql.attacks.candidates import Candidates
     from kanon_sql.attacks.guesses import Guesses
     from kanon_sql.attacks.people import People
@@ -74,6 +75,21 @@ class Attacked:
         """Whether some attack did."""
         return any(attack.succeeded for attack in self.attacks)
 
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict on each attack, in their order."""
+        return verdicts_on(self.attacks)
+
+    @property
+    def said(self) -> str:
+        """How many attacks succeed, in words."""
+        return tally([verdict.outcome for verdict in self.verdicts])
+
+    @property
+    def endangered(self) -> bool:
+        """Whether some attack succeeds, or is not known to fail."""
+        return any(verdict.endangers for verdict in self.verdicts)
+
     def summary(self) -> dict[str, Any]:
         """Return the outcome as plain values: what ``--format json`` prints."""
         return {
@@ -83,7 +99,18 @@ class Attacked:
             "rows_out": self.rows_out,
             "classes": self.classes,
             "succeeded": self.succeeded,
-            "attacks": [outcome(attack) for attack in self.attacks],
+            "said": self.said,
+            "attacks": [
+                {
+                    "attack": attack.name,
+                    "outcome": verdict.outcome,
+                    "succeeded": verdict.succeeded,
+                    **attack.figures(),
+                    "found": verdict.found,
+                    "stopped_by": verdict.stopped_by,
+                }
+                for attack, verdict in zip(self.attacks, self.verdicts, strict=True)
+            ],
         }
 
 

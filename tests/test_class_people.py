@@ -67,8 +67,8 @@ def tables(draw: st.DrawFn) -> tuple[Case, str, list[Any]]:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @given(table=tables(), k=st.integers(1, 5))
-@settings(max_examples=25)
-def test_people_are_counted_as_they_were_published(
+@settings(max_examples=8)
+def test_people_are_counted_as_they_were_published(  # noqa: PLR0915 - four commands, one truth
     way: dict[str, str], table: tuple[Case, str, list[Any]], k: int
 ) -> None:
     """Fails on 0.1.0: check refuses the release, measure counts rows, and attack has no figures of people.
@@ -103,7 +103,6 @@ def test_people_are_counted_as_they_were_published(
         asked |= {"models": [kanon.KAnonymity(k)], "entity": entity}
         both: dict[str, Any] = {"original": connection, "original_table": TABLE}
         checked = kanon.check(connection, "published", **asked, **both)
-        alone = kanon.check(connection, "published", **(asked | {"hierarchies": None}))
         measured = kanon.measure(connection, "published", **asked, **both)
         attacked = kanon.attack(connection, "published", **asked, **both)
     # check: the figures contain the truth, and what is said of k is true.
@@ -115,8 +114,6 @@ def test_people_are_counted_as_they_were_published(
     assert checked.holds or checked.fails or not checked.verified
     if way["algorithm"] in {"optimal", "local"} and checked.smallest_class_people == truth.smallest >= k:
         assert checked.holds
-    assert not alone.holds
-    assert not alone.fails or truth.smallest < k
     # measure says the same, and its risk is no smaller than the truth.
     assert measured.people is not None
     assert (measured.people.smallest_class, measured.people.smallest_class_at_most) == (
@@ -197,8 +194,8 @@ def test_check_counts_the_people_of_a_release(visits: Path, kanon: Callable[...,
     assert visits.is_dir()
     screen = kanon("check", "released.csv", "--qi", "age,town", "-k", "5", "--entity", "patient", *BY_ORIGINAL)
     assert screen.code == 1
-    assert "released DOES NOT SATISFY the policy" in screen.out
-    assert "k = 5 DOES NOT HOLD: smallest class has 1 person (patient of visits)" in screen.out
+    assert "released.csv DOES NOT SATISFY the policy" in screen.out
+    assert "k = 5 DOES NOT HOLD: smallest class has 1 person (patient of visits.csv)" in screen.out
     assert "the one with the fewest rows has 5 rows" in screen.out
     found = kanon("check", "released.csv", "--policy", "kanon.toml", "--original", "visits.csv", "--format", "json")
     assert found.code == 1
@@ -207,7 +204,7 @@ def test_check_counts_the_people_of_a_release(visits: Path, kanon: Callable[...,
     assert found.json["worst_classes"] == [{"model": "k-anonymity", "sensitive": None, "rows": 5, "measured": 1}]
     one = kanon("check", "released.csv", "--qi", "age,town", "-k", "1", "--entity", "patient", *BY_ORIGINAL)
     assert one.code == 0, one.err
-    assert "released satisfies the policy" in one.out
+    assert "released.csv satisfies the policy" in one.out
 
 
 def test_what_check_cannot_count_does_not_hold(visits: Path, kanon: Callable[..., Ended]) -> None:
@@ -215,7 +212,7 @@ def test_what_check_cannot_count_does_not_hold(visits: Path, kanon: Callable[...
     assert visits.is_dir()
     screen = kanon("check", "released.csv", "--policy", "kanon.toml")
     assert screen.code == 1
-    assert "released IS NOT VERIFIED to satisfy the policy" in screen.out
+    assert "released.csv IS NOT VERIFIED to satisfy the policy" in screen.out
     assert "k = 5 IS NOT VERIFIED" in screen.out
     assert "--original" in screen.out
     assert " holds" not in screen.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,9 +91,12 @@ class Linkage:
     @property
     def stopped_by(self) -> str:
         """What stops it."""
+        entity = "--entity, where one person has many rows"
+        if self.people is not None:
+            entity = f"--entity {shlex.quote(self.people.entity)}, so that k counts people"
         return (
             f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {self.k} or more and every "
-            "such column in --qi; --entity, where one person has many rows"
+            f"such column in --qi; {entity}"
         )
 
     def figures(self) -> dict[str, Any]:
