@@ -78,8 +78,8 @@ def test_every_command_says_the_same_of_a_release(  # noqa: PLR0915
 ) -> None:
     """Fails on 0.1.0.
 
-    There "background knowledge of smoker fails: certain are" all rows, beside a report that calls it not meaningful; one
-    counts all attacks, the other those that were tested; and linkage counts rows where k counts people.
+    There "background knowledge of smoker fails: certain are" all rows, beside a report that calls it not meaningful;
+    one counts all attacks, the other those that were tested; and linkage counts rows where k counts people.
     """
     asked = RELEASES[name]
     database = published(in_tmp, asked)
