@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 import kanon_sql as kanon_of
-from kanon_sql.attacks.verdicts import Outcome, share, tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from conftest import Ended
+
+    from kanon_sql.attacks.verdicts import Outcome
 
     Kanon = Callable[..., Ended]
 
@@ -193,11 +194,15 @@ def test_attacks_that_cannot_be_tested_are_not_green() -> None:
 )
 def test_attacks_are_counted_in_one_way(outcomes: list[Outcome], said: str) -> None:
     """Fails on 0.1.0, where attack counts all of them and report those that were tested."""
+    from kanon_sql.attacks.verdicts import tally
+
     assert tally(outcomes) == said
 
 
 def test_a_share_that_is_not_0_is_not_written_as_0() -> None:
     """Fails on 0.1.0: "1 row (0.00%)"."""
+    from kanon_sql.attacks.verdicts import share
+
     assert share(1, 50_000) == "1 row (< 0.01%)"
     assert share(0, 50_000) == "0 rows (0.00%)"
     assert share(0, 0) == "0 rows (0.00%)"

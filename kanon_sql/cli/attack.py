@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -110,7 +111,7 @@ def attack_command(
 
 def _print_attacked(result: Attacked) -> None:
     verdicts = result.verdicts
-    said = result.said.replace(" succeed", " SUCCEED") if result.succeeded else result.said
+    said = re.sub(r"\bsucceeds?\b", lambda word: word[0].upper(), result.said) if result.succeeded else result.said
     print_prose(f"{visible(result.table)} against {visible(result.original)}: {said}")
     print_text("")
     print_pairs(
