@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql import sql
 from kanon_sql.anonymizer import make_policy
 from kanon_sql.attacks.background import background
-from kanon_sql.attacks.base import Attack, outcome
 from kanon_sql.attacks.candidates import find_candidates
+from kanon_sql.attacks.class_people import people_by_original, people_by_release, persons_of
 from kanon_sql.attacks.guesses import make_guesses, values_of
 from kanon_sql.attacks.homogeneity import homogeneity
 from kanon_sql.attacks.joint import Joint, join
@@ -25,10 +25,10 @@ from kanon_sql.attacks.order import not_tested
 from kanon_sql.attacks.order_tests import order_of
 from kanon_sql.attacks.people import make_people
 from kanon_sql.attacks.released import Shared, make_released
+from kanon_sql.attacks.verdicts import Verdict, tally, verdicts_on
 from kanon_sql.engine.addresses import ObjectAddress
-from kanon_sql.engine.sources import Source, open_beside
+from kanon_sql.engine.sources import Source, open_beside, open_original
 from kanon_sql.errors import UsageError
-from kanon_sql.measurer import open_original
 from kanon_sql.preparation import prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.roles import find_column, resolve_columns, resolve_quasi_identifiers
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from kanon_sql.attacks.base import Attack
     from kanon_sql.attacks.candidates import Candidates
     from kanon_sql.attacks.guesses import Guesses
     from kanon_sql.attacks.people import People
@@ -74,6 +75,21 @@ class Attacked:
         """Whether some attack did."""
         return any(attack.succeeded for attack in self.attacks)
 
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict on each attack, in their order."""
+        return verdicts_on(self.attacks)
+
+    @property
+    def said(self) -> str:
+        """How many attacks succeed, in words."""
+        return tally([verdict.outcome for verdict in self.verdicts])
+
+    @property
+    def endangered(self) -> bool:
+        """Whether some attack succeeds, or is not known to fail."""
+        return any(verdict.endangers for verdict in self.verdicts)
+
     def summary(self) -> dict[str, Any]:
         """Return the outcome as plain values: what ``--format json`` prints."""
         return {
@@ -83,7 +99,18 @@ class Attacked:
             "rows_out": self.rows_out,
             "classes": self.classes,
             "succeeded": self.succeeded,
-            "attacks": [outcome(attack) for attack in self.attacks],
+            "said": self.said,
+            "attacks": [
+                {
+                    "attack": attack.name,
+                    "outcome": verdict.outcome,
+                    "succeeded": verdict.succeeded,
+                    **attack.figures(),
+                    "found": verdict.found,
+                    "stopped_by": verdict.stopped_by,
+                }
+                for attack, verdict in zip(self.attacks, self.verdicts, strict=True)
+            ],
         }
 
 
@@ -100,6 +127,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
+    entity: str | None = None,
     confidence: float = 1,
     ruled_out: int = 1,
     resources: Resources | None = None,
@@ -118,7 +146,8 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         hierarchies: those that the releases were made with, as for ``anonymize``.
         k: a row whose candidates are fewer counts as found; 5 if neither this nor ``models`` says so.
         models: the same as ``[KAnonymity(k)]``.
-        policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
+        entity: the column of the original that names the person: then fewer than k people are a success too.
         confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
         ruled_out: up to how many sensitive values the attacker can rule out for a person.
         resources: what may be taken of the machine; a connection has settings of its own.
@@ -136,6 +165,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         k=k,
         models=models,
         rest="drop",
+        entity=entity,
     )
     opened = open_original(source, original, original_table, resources)
     try:
@@ -195,12 +225,26 @@ def attack_release(
     shared = _shared(original, release, quasi_identifiers, columns)
     wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
     no_order = _no_order(original, release)
+    entity = person_of(policy.columns.entity, original)
     needed = (*quasi_identifiers, *(both.original for both in shared)) if no_order else original.columns
+    if entity is not None and entity not in needed:
+        needed = (*needed, entity)
     people = make_people(engine, original.relation, needed, places)
     # 2. Whom he finds.
     progress(Progress("Looking people up"))
     candidates = find_candidates(engine, people, places, release.relation, columns)
-    attacks: list[Attack] = [linkage := link(engine, candidates, k)]
+    found_people = None
+    if entity is not None:
+        persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
+        found_people = (
+            persons,
+            (
+                people_by_original(engine, people, candidates, persons, entity)
+                if published is None
+                else people_by_release(engine, candidates, release.relation, columns, published)
+            ),
+        )
+    attacks: list[Attack] = [linkage := link(engine, candidates, k, found_people)]
     released = make_released(engine, release.relation, columns, shared, candidates)
     guesses = []
     for number in wanted:
@@ -221,6 +265,21 @@ def attack_release(
         progress(Progress("Joining releases"))
         attacks.append(_joined(original, other, policy, places, people, candidates, released, guesses))
     return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks))
+
+
+def person_of(entity: str | None, original: Source) -> Column | None:
+    """Return the column of an original that names the person; None where none is asked for.
+
+    Raises:
+        UsageError: the original does not have it, so that rows would be counted where people were asked for.
+    """
+    column = None if entity is None else find_column(entity, original.columns)
+    if entity is not None and column is None:
+        raise UsageError(
+            f"{original.name} has no column {entity!r} to count people by. Name the column of the original that tells "
+            "who a row is about: --entity."
+        )
+    return column
 
 
 def _require(confidence: float, ruled_out: int) -> None:
@@ -244,11 +303,11 @@ def _shared(
 
 def _bring(original: Source, release: Source, policy: Policy) -> None:
     """Fetch what the attack looks at from a warehouse, by one scan of each table: columns that both of them have."""
-    names = policy.columns.quasi_identifiers
+    names, entity = policy.columns.quasi_identifiers, person_of(policy.columns.entity, original)
     known = resolve_columns(names, original.columns, original.name)
     columns = resolve_quasi_identifiers(names, release.columns, release.name)
     shared = _shared(original, release, known, columns)
-    original.bring([*known, *(both.original for both in shared)])
+    original.bring([*known, *(both.original for both in shared)], entity)
     release.bring([*columns, *(both.released for both in shared)])
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.attacks.class_people import name_people
 from kanon_sql.class_check import ModelResult, Tied, class_check_query, k_of, read_verification, worst_classes_query
 from kanon_sql.dialect import script
-from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.engine.sources import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.identity import require_identity
 from kanon_sql.model_columns import resolve_models
@@ -19,7 +21,7 @@ from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import Policy, models_with_k, read_policy
 from kanon_sql.population import open_population
-from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies
+from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies, prepare_source
 from kanon_sql.pseudonyms import not_pseudonyms_query
 from kanon_sql.publish_view import hidden_rows
 from kanon_sql.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
@@ -27,8 +29,9 @@ from kanon_sql.tie_check import signature_query, tied_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from kanon_sql.attacks.class_people import ClassPeople
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.resources import Resources
     from kanon_sql.hierarchy.lookup import Hierarchy
@@ -70,6 +73,9 @@ class CheckResult:
         rows_failing: rows in them.
         identifying: identifying columns that the table has and must not have.
         entity: the column that names the person, where people are counted.
+        original: the table that the people were counted by; None where the table itself says who its rows are about.
+        smallest_class_people: people of the class with the fewest, at least; None where that is not known.
+        smallest_class_people_at_most: ... at most.
         worst: of each model that fails, the worst classes.
         pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
         hidden_rows: of a view of kanon's, how many rows of the table behind it it leaves out because it does not know
@@ -88,22 +94,51 @@ class CheckResult:
     worst: tuple[WorstClass, ...] = ()
     pseudonyms: tuple[Tied, ...] = ()
     hidden_rows: int | None = None
+    original: str | None = None
+    smallest_class_people: int | None = None
+    smallest_class_people_at_most: int | None = None
+
+    @property
+    def verified(self) -> bool:
+        """Whether it is known of every model if it holds."""
+        return all(model.verified for model in self.models)
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is known that the table does not satisfy the policy."""
+        tied_alike = not any(tied.failing for tied in self.pseudonyms)
+        return any(model.verified and not model.holds for model in self.models) or bool(
+            self.identifying or not tied_alike
+        )
 
     @property
     def holds(self) -> bool:
-        """Whether every model holds, no identifying column is there, and no pseudonym ties too much together."""
-        tied_alike = not any(tied.failing for tied in self.pseudonyms)
-        return all(model.holds for model in self.models) and not self.identifying and tied_alike
+        """Whether every model holds, no identifying column is there, and no pseudonym ties too much together.
+
+        A model of which that could not be verified does not hold.
+        """
+        return all(model.holds for model in self.models) and not self.fails
+
+    @property
+    def k(self) -> int | float | None:
+        """The measure of k-anonymity: people where they are asked for, else rows; None where it is not known."""
+        if self.entity is not None and self.smallest_class_people is None:
+            return None
+        return k_of(self.models, self.smallest_class)
 
     def summary(self) -> dict[str, Any]:
         """Return the result as plain values: what ``--format json`` prints."""
         return {
             "table": self.table,
             "holds": self.holds,
+            "verified": self.verified,
+            "original": self.original,
             "rows": self.rows,
             "classes": self.classes,
-            "k": k_of(self.models, self.smallest_class),
+            "k": self.k,
             "smallest_class": self.smallest_class,
+            "smallest_class_people": self.smallest_class_people,
+            "smallest_class_people_at_most": self.smallest_class_people_at_most,
             "entity": self.entity,
             "models": [vars(model) for model in self.models],
             "worst_classes": [vars(one) for one in self.worst],
@@ -119,13 +154,16 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
+    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
+    original_table: str | None = None,
     quasi_identifiers: Sequence[str] = (),
     identifying: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
+    entity: str | None = None,
     population: str | None = None,
-    hierarchies: Mapping[str, str | os.PathLike[str]] | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
 ) -> CheckResult:
@@ -137,15 +175,21 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     Args:
         source: as for ``anonymize``.
         table: the table in a database.
+        original: what the table was made from: a table in the same database, a path, or a data frame. People are
+            counted by it where the table does not say who its rows are about, as no release does.
+        original_table: the name of the original, where ``original`` is a database.
         quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
         identifying: columns that the table must not have.
         sensitive: columns that models are about; may be left out where each model names its own.
+        entity: the column that names the person: k counts people, not rows. Where neither the table nor the original
+            has it, k is not verified, and does not hold.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with; with values written like
             those of the table.
-        hierarchies: of sensitive columns, for the hierarchical distance of t-closeness.
+        hierarchies: of sensitive columns, for the hierarchical distance of t-closeness; with an original, those that
+            the table was made with, as for ``anonymize``.
         k: the smallest class that is allowed; 5 if neither this nor ``models`` says so.
         models: what every class must satisfy, beside ``k``.
-        policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above but for the original.
         resources: what may be taken of the machine; a connection has settings of its own.
 
     Raises:
@@ -153,69 +197,144 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         SourceError: the source cannot be read.
     """
     if policy is None:
-        columns = NamedColumns(names(identifying), names(quasi_identifiers), names(sensitive))
-        rules = {column: str(rule) for column, rule in (hierarchies or {}).items()}
-        policy = Policy(columns, models_with_k(models, k), rules, population=population)
+        rules = hierarchies if isinstance(hierarchies, Mapping) else {}
+        policy = Policy(
+            NamedColumns(names(identifying), names(quasi_identifiers), names(sensitive), entity=entity),
+            models_with_k(models, k),
+            {column: str(rule) for column, rule in rules.items()},
+            None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
+            population=population,
+        )
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
-    opened = open_source(source, table, as_text=True, resources=resources)
+    opened = (
+        open_source(source, table, as_text=True, resources=resources)
+        if original is None
+        else open_original(source, original, original_table, resources)
+    )
     try:
-        return check_source(opened, policy)
+        release = opened if original is None else open_beside(opened, source, table, as_text=True)
+        return check_source(release, policy, None if original is None else opened)
     finally:
         opened.engine.close()
 
 
-def check_source(source: Source, policy: Policy) -> CheckResult:
-    """Return whether an open source satisfies a policy."""
-    asked = _asked(source, policy)
-    row = source.engine.row(asked.query(source), "check the classes of the table")
+def check_source(source: Source, policy: Policy, original: Source | None = None) -> CheckResult:
+    """Return whether an open source satisfies a policy.
+
+    Args:
+        source: the table.
+        policy: what it must satisfy.
+        original: what it was made from, in the same engine.
+
+    Raises:
+        UsageError: a column is not there, or an original is given that nothing is counted by.
+    """
+    named, people = _with_people(source, policy, original)
+    asked = _asked(source, policy, named)
+    row = source.engine.row(asked.query(), "check the classes of the table")
     found = read_verification(row, asked.models)
+    models = tuple(
+        _known(result, model, asked, people) for result, model in zip(found.models, asked.models, strict=True)
+    )
+    smallest = next(
+        (
+            int(result.measured)
+            for result, model in zip(models, asked.models, strict=True)
+            if model.entity is not None and result.measured is not None
+        ),
+        None,
+    )
     return CheckResult(
         table=source.name,
         rows=found.rows,
         classes=found.classes,
         smallest_class=found.smallest_class,
-        models=found.models,
+        models=models,
         classes_failing=found.classes_failing,
         rows_failing=found.rows_failing,
         identifying=_identifying(source, policy),
         entity=policy.columns.entity,
+        original=None if original is None or people is None else original.name,
+        smallest_class_people=smallest,
+        smallest_class_people_at_most=smallest if people is None else people.smallest_at_most,
         worst=tuple(
             WorstClass(result.model, result.sensitive, int(rows), measured)
             for number, result in enumerate(found.models)
             if not result.holds
-            for rows, measured in source.engine.rows(
-                asked.worst_query(source, number), f"worst classes, {result.model}"
-            )
+            for rows, measured in source.engine.rows(asked.worst_query(number), f"worst classes, {result.model}")
         ),
         pseudonyms=_ties(source, policy, asked),
         hidden_rows=hidden_rows(source),
     )
 
 
+def _known(result: ModelResult, model: PrivacyModel, asked: _Asked, people: ClassPeople | None) -> ModelResult:
+    """Return what was measured of a model, and whether it is known to hold: people may not be named."""
+    if model.entity is None or (asked.entity is not None and people is None):
+        return result
+    if people is None:  # rows were measured: a class of too few rows has too few people
+        fails = not result.holds
+        return replace(result, holds=False, measured=None, verified=fails)
+    fails = people.smallest_at_most is not None and people.smallest_at_most < result.required
+    return replace(result, verified=result.holds or fails)
+
+
+def _with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
+    """Return a table with the column that names people, by its original where it does not have the column itself.
+
+    Raises:
+        UsageError: the original does not have it either, or no column is named.
+    """
+    if original is None:
+        return source, None
+    entity = policy.columns.entity
+    if entity is None:
+        raise UsageError(
+            "An original says how many people each class has: name the column that tells them apart, --entity."
+        )
+    if find_column(entity, source.columns) is not None:
+        return source, None
+    person = find_column(entity, original.columns)
+    if person is None:
+        raise UsageError(f"Neither {source.name} nor {original.name} has a column {entity!r} to count people by.")
+    quasi = policy.columns.quasi_identifiers
+    columns = resolve_quasi_identifiers(quasi, source.columns, source.name)
+    require_identity(source.engine, source.relation, columns)
+    original.bring(resolve_quasi_identifiers(quasi, original.columns, original.name), person)
+    kept = list(dict.fromkeys([*columns, *_columns_of(source, _models_of(source, policy)[0], policy)]))
+    source.bring(kept)
+    prepared = prepare_source(original, policy.of_rows())
+    table, people = name_people(
+        source.engine, original.relation, prepared.places(), person, source.relation, columns, kept
+    )
+    return replace(source, relation=table, columns=source.engine.columns(table), warehouse=None), people
+
+
 def check_query(source: Source, policy: Policy) -> exp.Select:
     """Return the one statement of a check."""
-    return _asked(source, policy).query(source)
+    return _asked(source, policy).query()
 
 
 @dataclass(frozen=True)
 class _Asked:
     """What is asked of a table, in terms of its columns."""
 
+    relation: exp.Table
     columns: tuple[Column, ...]
     models: tuple[PrivacyModel, ...]
     entity: str | None
     trees: dict[str, Hierarchy]
     everybody: exp.Query | None = None
 
-    def query(self, source: Source) -> exp.Select:
+    def query(self) -> exp.Select:
         return class_check_query(
-            source.relation, self.columns, self.models, self.entity, trees=self.trees, everybody=self.everybody
+            self.relation, self.columns, self.models, self.entity, trees=self.trees, everybody=self.everybody
         )
 
-    def worst_query(self, source: Source, number: int) -> exp.Select:
+    def worst_query(self, number: int) -> exp.Select:
         return worst_classes_query(
-            source.relation,
+            self.relation,
             self.columns,
             self.models,
             number,
@@ -226,8 +345,13 @@ class _Asked:
         )
 
 
-def _asked(source: Source, policy: Policy) -> _Asked:
+def _asked(source: Source, policy: Policy, counted: Source | None = None) -> _Asked:
     """Return what a policy asks of a table.
+
+    Args:
+        source: the table.
+        policy: what it must satisfy.
+        counted: the table with the column that names people; without it, the table as it is.
 
     Raises:
         UsageError: a column is not there.
@@ -235,21 +359,16 @@ def _asked(source: Source, policy: Policy) -> _Asked:
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
-    person = find_column(named.entity, source.columns) if named.entity is not None else None
-    if named.entity is not None and person is None:
-        raise UsageError(
-            f"{source.name} has no column {named.entity!r} to count people by; a release never has. That its classes "
-            "hold enough people was verified when it was made. To check its rows alone, name its quasi-identifiers "
-            "with --qi and -k, without a policy that has an entity."
-        )
+    counted = counted or source
+    person = find_column(named.entity, counted.columns) if named.entity is not None else None
     entity = None if person is None else person.name
     models, trees = _models_of(source, policy)
-    source.bring([*columns, *_columns_of(source, models, policy)], person)
+    source.bring([*columns, *_columns_of(source, models, policy)], person if counted is source else None)
     everybody = None
     if policy.population is not None:
         population = open_population(source, policy.population_path, columns, as_text=True)
         everybody = exp.select("*").from_(population.relation.copy())
-    return _Asked(tuple(columns), models, entity, trees, everybody)
+    return _Asked(counted.relation, tuple(columns), models, entity, trees, everybody)
 
 
 def _columns_of(source: Source, models: tuple[PrivacyModel, ...], policy: Policy) -> list[Column]:
@@ -276,7 +395,7 @@ def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     needed = [tree for tree in asked.trees.values() if tree.stored is None]
     trees = [lookup_statement(source.engine, tree, literal=foreign) for tree in needed]
     # Elsewhere the source is expected to be there.
-    statements = [*(() if foreign else source.setup), *trees, asked.query(source)]
+    statements = [*(() if foreign else source.setup), *trees, asked.query()]
     return script(statements, dialect) + "\n"
 
 

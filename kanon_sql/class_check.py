@@ -38,6 +38,7 @@ class ModelResult:
         sensitive: the sensitive column that the model is about.
         classes_failing: classes that do not satisfy it.
         rows_failing: rows in them.
+        verified: whether that is known; where it is not, the model does not hold either.
     """
 
     model: str
@@ -48,6 +49,7 @@ class ModelResult:
     sensitive: str | None = None
     classes_failing: int = 0
     rows_failing: int = 0
+    verified: bool = True
 
     def stated(self, entity: str | None) -> dict[str, Any]:
         """Return what is told of the model in a summary; the entity is the column that names its people."""

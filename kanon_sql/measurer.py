@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.anonymizer import make_policy
 from kanon_sql.assessor import open_population, require_entity, risk_of
+from kanon_sql.attacks.class_people import name_people
 from kanon_sql.class_check import class_check_query, read_verification
-from kanon_sql.engine.sources import Source, holds_tables, open_beside, open_source
-from kanon_sql.engine.warehouses import is_warehouse
+from kanon_sql.engine.sources import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
 from kanon_sql.measures.cells import CELL_MEASURES
@@ -24,6 +22,7 @@ from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, threshold_of
 from kanon_sql.roles import find_column, resolve_quasi_identifiers
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.resources import Resources
@@ -32,6 +31,25 @@ if TYPE_CHECKING:
     from kanon_sql.policy import Policy
     from kanon_sql.preparation import Prepared
     from kanon_sql.risks.assessment import Risk
+
+
+@dataclass(frozen=True)
+class MeasuredPeople:
+    """How many people the classes of a table have.
+
+    Attributes:
+        entity: the column that names the person.
+        smallest_class: people of the class with the fewest, at least; None where neither the table nor an original
+            names them, and for a table without rows.
+        smallest_class_at_most: ... at most.
+        settled: whether it is known who is in which class. If not, the risk is that of the fewest people that each
+            class can have; who is in two classes is two people then.
+    """
+
+    entity: str
+    smallest_class: int | None
+    smallest_class_at_most: int | None
+    settled: bool
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,7 @@ class Measured:
         rows_out: rows of the table.
         classes: its equivalence classes.
         smallest_class: rows of the smallest class; None for a table without rows.
+        people: the same in people; None where the column that names them is not known.
         levels: the level of each quasi-identifier; None for one whose labels are on several levels, and without an
             original.
         measures: every measure, by name; None where an original is needed and there is none.
@@ -62,6 +81,7 @@ class Measured:
     measures: dict[str, float | None]
     risk: Risk
     risk_before: Risk | None = None
+    people: MeasuredPeople | None = None
 
     @property
     def rows_suppressed(self) -> int | None:
@@ -78,6 +98,7 @@ class Measured:
             "rows_suppressed": self.rows_suppressed,
             "classes": self.classes,
             "smallest_class": self.smallest_class,
+            "people": None if self.people is None else vars(self.people),
             "levels": self.levels,
             "measures": self.measures,
             "risk": self._risks(),
@@ -122,7 +143,8 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         k: in whose units classes are measured; 5 if neither this nor ``models`` says so.
         models: the same as ``[KAnonymity(k)]``.
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
-        entity: the column that names the person: the risk of a table that has it is that of people, not of rows.
+        entity: the column that names the person: the risk is that of people, not of rows. Of a table that does not
+            have it, the original says how many people each class has.
         threshold: the risk above which rows are counted, as for ``risk``.
         subsets: columns of the largest subsets of quasi-identifiers to look at, as for ``risk``.
         sampling_fraction: the share of the population that the original has; without an original, the table.
@@ -164,26 +186,6 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         opened.engine.close()
 
 
-def open_original(
-    source: Any,  # noqa: ANN401 - as for ``measure``
-    original: Any,  # noqa: ANN401 - as for ``measure``, but for None
-    original_table: str | None = None,
-    resources: Resources | None = None,
-) -> Source:
-    """Return the original of a published table: a table beside it in its database, or a source of its own.
-
-    Raises:
-        UsageError: there is no such table.
-        SourceError: it cannot be opened.
-    """
-    is_name = isinstance(original, str) and original_table is None
-    if is_name and not (Path(original).suffix and Path(original).exists()):
-        in_file = isinstance(source, str | os.PathLike) and (is_warehouse(source) or holds_tables(source))
-        if in_file or not isinstance(source, str | os.PathLike):
-            return open_source(source, original, resources=resources)
-    return open_source(original, original_table, resources=resources)
-
-
 def measure_alone(
     source: Source, policy: Policy, asked: RiskSettings | None = None, population: Source | None = None
 ) -> Measured:
@@ -205,7 +207,28 @@ def measure_alone(
         "average_rows_per_class": average_rows(found.rows, found.classes),
     }
     risk = risk_of(source, policy, asked or RiskSettings(), population)
-    return Measured(source.name, None, None, found.rows, found.classes, found.smallest_class, None, of_classes, risk)
+    return Measured(
+        source.name,
+        None,
+        None,
+        found.rows,
+        found.classes,
+        found.smallest_class,
+        None,
+        of_classes,
+        risk,
+        people=_people(policy, risk),
+    )
+
+
+def _people(policy: Policy, risk: Risk) -> MeasuredPeople | None:
+    """Return the people of the smallest class of a table that may name them itself."""
+    entity = policy.columns.entity
+    if entity is None:
+        return None
+    named = risk.counted == "people"
+    smallest = risk.smallest_class if named else None
+    return MeasuredPeople(entity, smallest, smallest, named)
 
 
 def measure_against(
@@ -232,11 +255,14 @@ def measure_against(
     risk_before = risk_of(original, policy, settings)
     progress(Progress("Risk of the release"))
     # Both are samples of one population; of as many rows, where the release does not say who is who.
+    counted, people = _with_people(prepared, release, policy)
+    if people is not None and not people.settled:  # what each class has at least says nothing of united classes
+        settings = replace(settings, subsets=0)
     of_people = (
-        risk_before.counted == "people" and find_column(policy.columns.entity or "", release.columns) is not None
+        risk_before.counted == "people" and find_column(policy.columns.entity or "", counted.columns) is not None
     )
     size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
-    risk = risk_of(release, policy, settings, population, size)
+    risk = risk_of(counted, policy, settings, population, size)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]
     return Measured(
         release.name,
@@ -249,7 +275,22 @@ def measure_against(
         found.values,
         risk,
         risk_before,
+        people or _people(policy, risk),
     )
+
+
+def _with_people(prepared: Prepared, release: Source, policy: Policy) -> tuple[Source, MeasuredPeople | None]:
+    """Return a release with the column that names people, by its original where it does not have the column itself."""
+    entity, original = policy.columns.entity, prepared.source
+    person = None if entity is None else find_column(entity, original.columns)
+    if entity is None or person is None or find_column(entity, release.columns) is not None:
+        return release, None
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
+    table, found = name_people(
+        original.engine, original.relation, prepared.places(), person, release.relation, columns, columns
+    )
+    named = replace(release, relation=table, columns=original.engine.columns(table), warehouse=None)
+    return named, MeasuredPeople(entity, found.smallest, found.smallest_at_most, found.settled)
 
 
 def quality_against(

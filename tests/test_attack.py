@@ -136,7 +136,8 @@ def test_what_an_attacker_finds_is_what_loops_over_rows_find(way: dict[str, str]
     assert attacks["background knowledge"]["rows_certain"] == certain
     values = len(set(table.sensitive))
     success = any(certain[m] and values > int(m) + 1 for m in certain)
-    assert attacks["background knowledge"]["succeeded"] == success
+    # Where ruling out one value leaves one for everybody, that is no verdict on the release.
+    assert attacks["background knowledge"]["succeeded"] == (success if values > 2 else None)
     # What the tool promises, whatever else: nobody is among fewer than k, and every published row is found by somebody.
     if expected["smallest"] is not None:
         assert expected["smallest"] >= table.case.k
@@ -211,7 +212,7 @@ def test_what_is_printed_for_people(inpatients: Path, kanon: Callable[..., Ended
     ended = kanon(*INPATIENT_ATTACK, "-k", 4)
     assert ended.code == 1
     assert "homogeneity of condition           SUCCEEDS: the value of 4 rows (33.33%) is certain" in ended.out
-    assert "linkage                            fails: 0 rows (0.00%) have fewer than 4 candidates" in ended.out
+    assert "linkage                            fails: 0 rows (0.00%) have fewer than 4 candidate rows" in ended.out
     assert "--l 2 or more" in ended.out
     assert "Cancer" not in ended.out + ended.err
     assert "13053" not in ended.out + ended.err
@@ -223,7 +224,7 @@ def test_no_attack_succeeds_and_the_code_is_0(in_tmp: Path, kanon: Callable[...,
     pd.DataFrame(rows[::-1], columns=["x", "s"]).sample(frac=1, random_state=1).to_csv(in_tmp / "r.csv", index=False)
     ended = kanon("attack", "r.csv", "--original", "o.csv", "--qi", "x", "--sensitive", "s", "--hierarchy", "x=flat")
     assert ended.code == 0, ended.out + ended.err
-    assert "no attack succeeds" in ended.out
+    assert "none of 4 attacks succeeds" in ended.out
 
 
 def test_rows_of_another_table_find_nothing() -> None:

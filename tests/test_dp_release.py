@@ -210,6 +210,23 @@ def test_a_release_from_the_command_line(
     assert ended.json["smallest_class"] == min(found.values())
 
 
+def test_a_column_that_became_the_root_is_warned_of(
+    database: Path, kanon: Callable[..., Ended], charged: list[tuple[Decimal, Decimal]]
+) -> None:
+    """Fails on 0.1.0, which says nothing; the words are those of ``kanon anonymize``."""
+    said = "sex: every value became the root of the hierarchy, which says nothing any more."
+    warned = kanon("dp", "release", database, *ASKED, "--levels", "age=1,sex=1", "-k", 30, "--into", "released")
+    assert warned.code == 0, warned.err
+    assert said in warned.err
+    not_warned = kanon("dp", "release", database, *ASKED, *LEVELS, "-k", 30, "--into", "released", "--replace")
+    assert "became the root" not in not_warned.err
+    by_k = kanon("anonymize", database, "--qi", "sex", "--hierarchy", "sex=flat", "--rest", "drop", "-k", ROWS,
+                 "--into", "by_k")  # fmt: skip
+    assert by_k.code == 0, by_k.err
+    assert said in by_k.err
+    assert len(charged) == 2
+
+
 def test_nothing_exact_about_the_table_or_the_sample_is_told(
     database: Path, kanon: Callable[..., Ended], charged: list[Any]
 ) -> None:

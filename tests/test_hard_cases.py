@@ -198,8 +198,13 @@ def test_k_is_people_where_people_are_counted(connection: duckdb.DuckDBPyConnect
     checked = kanon.check(connection, "visits", quasi_identifiers=["a"], **asked)
     for summary in (before, after, checked.summary()):
         assert (summary["k"], summary["smallest_class"]) == (10, 100)
-    with pytest.raises(kanon.UsageError, match="a release never has"):
-        kanon.check(connection, "released", quasi_identifiers=["a"], **asked)
+    # The release does not name people: what cannot be counted does not hold. The table that it was made from tells.
+    alone = kanon.check(connection, "released", quasi_identifiers=["a"], **asked)
+    assert (alone.holds, alone.verified, alone.k, alone.smallest_class) == (False, False, None, 100)
+    by_original = kanon.check(
+        connection, "released", original=connection, original_table="visits", quasi_identifiers=["a"], **asked
+    )
+    assert (by_original.holds, by_original.k, by_original.smallest_class) == (True, 10, 100)
 
 
 def test_the_column_that_people_are_counted_by_may_be_there(connection: duckdb.DuckDBPyConnection) -> None:

@@ -37,6 +37,11 @@ class Background:
         return any(rows for ruled_out, rows in self.rows_certain.items() if ruled_out + 1 < self.values)
 
     @property
+    def meaningless(self) -> bool:
+        """Whether each number of values that is ruled out leaves one for everybody, with or without a release."""
+        return self.values <= min(self.rows_certain) + 1
+
+    @property
     def stopped_by(self) -> str:
         """What stops it."""
         most = max(self.rows_certain)

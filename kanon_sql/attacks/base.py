@@ -22,13 +22,3 @@ class Attack(Protocol):
 
     def figures(self) -> dict[str, Any]:
         """Return what it found, as plain values."""
-
-
-def outcome(attack: Attack) -> dict[str, Any]:
-    """Return an attack as plain values: what ``--format json`` prints of it."""
-    return {
-        "attack": attack.name,
-        "succeeded": attack.succeeded,
-        **attack.figures(),
-        "stopped_by": attack.stopped_by,
-    }

@@ -23,7 +23,7 @@ from kanon_sql.cli.destination_options import (
     check_policy_file,
     save_policy_as,
 )
-from kanon_sql.cli.diagnostics import Talk, interrupted_after
+from kanon_sql.cli.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.options import (
     DialectOption,
     FormatOption,
@@ -182,12 +182,13 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
     if release.result.stopped is not None:
         talk.note(f"The search was stopped ({release.result.stopped}); this is the best release so far.")
-    if said_nothing := _at_their_root(release):
-        talk.note(
-            f"{' and '.join(said_nothing)}: every value became the root of the hierarchy, which says nothing any more. "
-            "--algorithm local, where rows have levels of their own, keeps more; so do fewer quasi-identifiers, "
-            "hierarchies with more levels, or a smaller k."
-        )
+    note_columns_at_root(
+        talk,
+        release.levels if release.rows_in else None,
+        {hierarchy.column.name: hierarchy.height for hierarchy in release.publication.hierarchies},
+        "--algorithm local, where rows have levels of their own, keeps more; so do fewer quasi-identifiers, "
+        "hierarchies with more levels, or a smaller k.",
+    )
     if destination.into is not None and destination.kind == "view":
         talk.note(
             "A view shows the table as it is at the moment: who can read the table behind it, or compares it before "
@@ -229,16 +230,6 @@ def _say_what_next(context: typer.Context, source: str, talk: Talk) -> None:
         table, policy = (context.params[name] for name in ("table", "policy_file"))
         command = shlex.join(["kanon", "report", source, *([table] if table else []), "--policy", str(policy)])
         talk.note(f"The evidence for it, as one file to sign:\n  {command} --out report.html")
-
-
-def _at_their_root(release: Release) -> list[str]:
-    """Return the quasi-identifiers that were generalized away; of a table without rows, none."""
-    levels = release.levels if release.rows_in else None
-    return [
-        hierarchy.column.name
-        for hierarchy in release.publication.hierarchies
-        if levels is not None and levels[hierarchy.column.name] == hierarchy.height
-    ]
 
 
 def release_script(release: Release, destination: Destination, which: str, dialect: str) -> str:

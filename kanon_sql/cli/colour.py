@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _VERDICTS = {
-    "green": re.compile(r"\bholds\b|\bsatisfies the policy\b|\bproven optimal\b|\bno attack succeeds\b|\bfails(?=:)"),
-    "bold red": re.compile(r"\bDOES NOT HOLD\b|\bSUCCEEDS?\b|\bDOES NOT SATISFY\b|^error(?=:)"),
+    "green": re.compile(
+        r"\bholds\b|\bsatisfies the policy\b|\bproven optimal\b|\bnone of [\d,]+ attacks? succeeds(?!;)|\bfails(?=:)"
+    ),
+    "bold red": re.compile(
+        r"\bDOES NOT HOLD\b|\bIS NOT VERIFIED\b|\bSUCCEEDS?\b|\bNOT EXCLUDED\b|\bDOES NOT SATISFY\b|^error(?=:)"
+    ),
 }
 _ANSWERS = {"yes": "green", "no": "yellow"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

@@ -13,7 +13,7 @@ from kanon_sql.engine.passwords import without_address_passwords
 from kanon_sql.errors import SearchInterruptedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from kanon_sql.cli.bar import Bar
     from kanon_sql.engine.base import Engine, Logged
@@ -30,6 +30,25 @@ def error(text: str) -> None:
 def note(text: str) -> None:
     """Say something that is worth knowing."""
     sys.stderr.write(f"{_shown(text)}\n")
+
+
+def note_columns_at_root(
+    talk: Talk, levels: Mapping[str, int] | None, heights: Mapping[str, int], what_keeps_more: str
+) -> None:
+    """Warn of columns that were generalized away: a release is no worse for it, but it has nothing in them.
+
+    Args:
+        talk: what says it.
+        levels: the level of each column; None where it has several.
+        heights: the level of the root of each.
+        what_keeps_more: a sentence.
+    """
+    at_root = [column for column, level in (levels or {}).items() if level == heights[column] > 0]
+    if at_root:
+        talk.note(
+            f"{' and '.join(at_root)}: every value became the root of the hierarchy, which says nothing any more. "
+            f"{what_keeps_more}"
+        )
 
 
 def _shown(text: str) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.destination_options import IntoOption, OutOption, check_destination
-from kanon_sql.cli.diagnostics import Talk, interrupted_after
+from kanon_sql.cli.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.dp_options import SourceArgument
 from kanon_sql.cli.options import (
     DialectOption,
@@ -149,7 +149,14 @@ def release_command(
         published = release.publish(destination)
         with interrupted_after(f"the release is there: {published.destination}"):
             talk.end()
-            _print_published(release.summary(published), output_format)
+            summary = release.summary(published)
+            _print_published(summary, output_format)
+            note_columns_at_root(
+                talk,
+                summary["levels"],
+                summary["heights"],
+                "Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more.",
+            )
             talk.note(f"What is promised rests on this: {' '.join(ASSUMPTIONS)}")
 
 

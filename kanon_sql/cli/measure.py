@@ -15,6 +15,8 @@ from kanon_sql.cli.options import (
     HierarchiesOption,
     HierarchyOption,
     KOption,
+    OriginalOption,
+    OriginalTableOption,
     PolicyOption,
     QiOption,
     QuietOption,
@@ -26,9 +28,9 @@ from kanon_sql.cli.options import (
 from kanon_sql.cli.output import counted, figure, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.prepared import generalizing_policy, policy_in
 from kanon_sql.cli.risks import print_risks
-from kanon_sql.engine.sources import open_beside, open_source
+from kanon_sql.engine.sources import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
-from kanon_sql.measurer import Measured, measure_against, measure_alone, open_original
+from kanon_sql.measurer import Measured, MeasuredPeople, measure_against, measure_alone
 from kanon_sql.plan import logged_script
 from kanon_sql.policy_values import read_share
 from kanon_sql.risks.assessment import RiskSettings
@@ -39,16 +41,8 @@ def measure_command(
     context: typer.Context,
     source: SourceArgument,
     table: TableArgument = None,
-    original: Annotated[
-        str | None,
-        typer.Option(
-            "--original", metavar="TABLE|FILE", help="What it was made from: a table of the same database, or a file."
-        ),
-    ] = None,
-    original_table: Annotated[
-        str | None,
-        typer.Option("--original-table", metavar="TABLE", help="The table, where --original is another database."),
-    ] = None,
+    original: OriginalOption = None,
+    original_table: OriginalTableOption = None,
     quasi_identifiers: QiOption = None,
     k: KOption = None,
     hierarchy: HierarchyOption = None,
@@ -56,7 +50,11 @@ def measure_command(
     policy_file: PolicyOption = None,
     entity: Annotated[
         str | None,
-        typer.Option("--entity", metavar="COLUMN", help="Names the person: the risk is that of people, not of rows."),
+        typer.Option(
+            "--entity",
+            metavar="COLUMN",
+            help="Names the person: the risk is that of people, not of rows. A release is counted by its original.",
+        ),
     ] = None,
     threshold: Annotated[
         str,
@@ -151,8 +149,38 @@ def _print_measured(result: Measured) -> None:
         suppressed = result.rows_in - result.rows_out
         share = f"{suppressed:,} suppressed ({suppressed / result.rows_in:.2%})"
         rows = f"{result.rows_in:,} in, {result.rows_out:,} out, {share}"
-    smallest = "" if result.smallest_class is None else f", the smallest has {counted(result.smallest_class, 'row')}"
+    smallest = "" if result.smallest_class is None else f", the smallest has {_smallest(result)}"
     pairs = [("rows", rows), ("classes", f"{result.classes:,}{smallest}")]
     pairs += [(name, figure(value)) for name, value in result.measures.items() if value is not None]
     print_pairs(pairs)
     print_risks(result.risk, result.risk_before)
+    if result.people is not None and (said := _uncounted(result.people)):
+        print_prose(said)
+
+
+def _smallest(result: Measured) -> str:
+    """Return the smallest class in rows, and in people where they are known: they may be different classes."""
+    rows, people = counted(result.smallest_class or 0, "row"), result.people
+    if people is None:
+        return rows
+    if people.smallest_class is None:
+        return f"{rows}, of how many people is not known"
+    fewest, most = counted(people.smallest_class, "person", "people"), people.smallest_class_at_most or 0
+    if most == people.smallest_class:
+        return f"{rows}; by people, {fewest} ({visible(people.entity)})"
+    return f"{rows}; by people, at least {fewest} and at most {most:,} ({visible(people.entity)})"
+
+
+def _uncounted(people: MeasuredPeople) -> str | None:
+    """Return what is not known about people, and what the figures are therefore."""
+    if people.settled:
+        return None
+    if people.smallest_class is None:
+        return (
+            f"The table has no column {people.entity} to count people by: the figures are of rows, and a class of many "
+            "rows may be one person. Name the table that it was made from with --original."
+        )
+    return (
+        "Which rows were published cannot be told from the labels: the release is counted as if each class had the "
+        "fewest people possible, and who may be in two classes is counted in both. Subsets are not looked at."
+    )

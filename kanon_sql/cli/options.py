@@ -129,6 +129,14 @@ HierarchiesOption = Annotated[
     Path | None,
     typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or *_hierarchy_<column>.csv."),
 ]
+ORIGINAL = typer.Option(
+    "--original", metavar="TABLE|FILE", help="What it was made from: a table of the same database, or a file."
+)
+OriginalOption = Annotated[str | None, ORIGINAL]
+OriginalTableOption = Annotated[
+    str | None,
+    typer.Option("--original-table", metavar="TABLE", help="The table, where --original is another database."),
+]
 PolicyOption = Annotated[
     Path | None,
     typer.Option(

@@ -21,7 +21,6 @@ from kanon_sql.cli.options import (
 )
 from kanon_sql.cli.output import (
     about,
-    counted,
     figure,
     print_json,
     print_pairs,
@@ -97,7 +96,6 @@ def report_command(
 
 def _print_reported(report: Report, out: Path | None) -> None:
     from kanon_sql.reporting.words import measured as measured_in_words
-    from kanon_sql.reporting.words import verb
 
     release = "not published yet" if report.published is None else report.published
     print_prose(f"{visible(report.source)} -> {visible(release)}: {visible(str(out))}")
@@ -109,21 +107,12 @@ def _print_reported(report: Report, out: Path | None) -> None:
         pairs.append((about(found.model, found.sensitive), f"{asked} {verdict} in the output: {measured}"))
     if report.measures is not None:
         pairs.append(("loss", figure(report.measures["loss"])))
-    succeeded = report.succeeded
-    tried = counted(sum(attack.succeeded is not None for attack in report.attacks), "attack")
-    pairs.append(
-        (
-            "attacks",
-            f"{len(succeeded)} of {tried} {verb(len(succeeded), 'succeeds')}"
-            if succeeded
-            else f"{tried}, none succeeds",
-        )
-    )
+    pairs.append(("attacks", report.attacks_said))
     if report.proposed:
         said = f"no person has confirmed those of {', '.join(map(visible, report.proposed))} (proposed in the policy)"
         pairs.append(("roles", said))
     print_pairs(pairs)
-    if succeeded:
+    if endangering := report.endangering:
         print_text("")
         print_prose("What stops them:")
-        print_pairs([(about(attack.name, attack.about), attack.stopped_by) for attack in succeeded])
+        print_pairs([(about(attack.name, attack.about), attack.stopped_by) for attack in endangering])

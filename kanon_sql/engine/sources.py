@@ -175,6 +175,26 @@ def open_source(
         raise
 
 
+def open_original(
+    source: Any,  # noqa: ANN401 - as for ``open_source``
+    original: Any,  # noqa: ANN401 - the same, or the name of a table
+    original_table: str | None = None,
+    resources: Resources | None = None,
+) -> Source:
+    """Return the original of a published table: a table beside it in its database, or a source of its own.
+
+    Raises:
+        UsageError: there is no such table.
+        SourceError: it cannot be opened.
+    """
+    is_name = isinstance(original, str) and original_table is None
+    if is_name and not (Path(original).suffix and Path(original).exists()):
+        in_file = isinstance(source, str | os.PathLike) and (is_warehouse(source) or holds_tables(source))
+        if in_file or not isinstance(source, str | os.PathLike):
+            return open_source(source, original, resources=resources)
+    return open_source(original, original_table, resources=resources)
+
+
 def open_beside(
     opened: Source,
     source: Any,  # noqa: ANN401 - as for open_source

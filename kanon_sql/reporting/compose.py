@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kanon_sql.attacks.verdicts import counted
 from kanon_sql.reporting.compose_asked import asked_section
 from kanon_sql.reporting.compose_attributes import attributes_section
 from kanon_sql.reporting.compose_measured import curve_section, measured_section
@@ -15,7 +16,7 @@ from kanon_sql.reporting.compose_origin import limits_section, origin_section, s
 from kanon_sql.reporting.compose_risk import risk_section
 from kanon_sql.reporting.compose_summary import summary_section
 from kanon_sql.reporting.document import Badge, Document, Name
-from kanon_sql.reporting.words import counted, verb
+from kanon_sql.reporting.words import verb
 
 if TYPE_CHECKING:
     from kanon_sql.reporting.figures import Report
@@ -54,6 +55,10 @@ def _verdict(report: Report) -> Badge:
     but = []
     if succeeded := len(report.succeeded):
         but.append(f"{counted(succeeded, 'attack')} {verb(succeeded, 'succeeds')}")
+    if excluded := len(report.endangering) - succeeded:
+        but.append(f"{counted(excluded, 'attack')} {verb(excluded, 'is', 'are')} not excluded")
+    if all(attack.outcome == "not tested" for attack in report.attacks):
+        but.append("no attack could be tested")
     if proposed := len(report.proposed):
         but.append(
             f"no person has confirmed the {'role' if proposed == 1 else 'roles'} of {counted(proposed, 'column')}"

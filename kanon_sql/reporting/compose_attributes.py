@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kanon_sql.attacks.verdicts import counted
 from kanon_sql.reporting.document import Bar, Heading, Name, Paragraph, Section, Table
-from kanon_sql.reporting.words import NOTHING, counted, decimals, verb
+from kanon_sql.reporting.words import NOTHING, decimals, verb
 
 if TYPE_CHECKING:
     from kanon_sql.reporting.document import Block, Inline

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.reporting.compose_summary import stands_out
 from kanon_sql.reporting.document import Badge, Heading, Name, Paragraph, Section, Strong, Table
@@ -11,10 +11,18 @@ from kanon_sql.reporting.words import NOTHING, decimals, members, number, percen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kanon_sql.attacks.verdicts import Outcome
     from kanon_sql.reporting.document import Block, Inline, Part
     from kanon_sql.reporting.figures import Attacked, Report
     from kanon_sql.risks.assessment import Risk
 
+_TONES: dict[Outcome, Literal["good", "warn", "bad", "neutral"]] = {
+    "succeeds": "bad",
+    "not excluded": "warn",
+    "fails": "good",
+    "not meaningful": "neutral",
+    "not tested": "neutral",
+}
 _INFERRING = ("homogeneity", "background knowledge")
 _SUBSETS = 8
 
@@ -184,7 +192,11 @@ def _linkability(report: Report, attacks: Sequence[Attacked]) -> list[Block]:
                 (
                     "Can records about a person be linked, in this release, with the original, or with another one? "
                     "The attacker here has every quasi-identifier of every row of the original."
-                    + (" Attacks are counted in rows: the release does not name people." if people else "")
+                    + (
+                        " The release does not name people: the original says of how many people its classes are."
+                        if people
+                        else ""
+                    )
                 ),
             )
         ),
@@ -238,17 +250,13 @@ def _attacks(caption: str, attacks: Sequence[Attacked]) -> Table:
         name: list[Part] = [attack.name]
         if attack.about is not None:
             name += [" of ", Name(attack.about)]
-        stops = f"It would be stopped by {attack.stopped_by}." if attack.succeeded else ""
+        stops = f"It would be stopped by {attack.stopped_by}." if attack.endangers else ""
         rows.append((tuple(name), _outcome(attack), (f"{attack.found} {stops}".strip(),)))
     return Table((caption,), ("Attack", "Outcome", "What it found"), tuple(rows))
 
 
 def _outcome(attack: Attacked) -> Inline:
-    if attack.meaningless is not None:
-        return (Badge("neutral", "not meaningful"), f" {attack.meaningless}")
-    if attack.succeeded is None:
-        return (Badge("neutral", "not tested"),)
-    return (Badge("bad", "succeeds") if attack.succeeded else Badge("good", "stopped"),)
+    return (Badge(_TONES[attack.outcome], attack.outcome),)
 
 
 def _risk(value: float | None) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kanon_sql.attacks.verdicts import counted
 from kanon_sql.reporting.document import Badge, Code, Facts, Figures, Heading, Name, Paragraph, Section, Strong, Table
-from kanon_sql.reporting.words import NOTHING, counted, decimals, measured, members, number, percent, verb
+from kanon_sql.reporting.words import NOTHING, decimals, measured, members, number, percent, verb
 
 if TYPE_CHECKING:
     from kanon_sql.reporting.document import Block, Inline, Part
@@ -161,23 +162,16 @@ def _requirements(report: Report) -> Table:
 
 
 def _attack_verdict(report: Report) -> Inline:
-    succeeded = report.succeeded
-    tried = [attack for attack in report.attacks if attack.succeeded is not None]
-    if not tried:
-        return ("No attack could be tested; see the risk of re-identification below.",)
-    if not succeeded:
-        return (
-            (
-                f"{counted(len(tried), 'attack')} {verb(len(tried), 'was', 'were')} tested on the release with the "
-                "original in hand; none succeeded."
-            ),
-        )
+    said = report.attacks_said
+    endangering = report.endangering
+    if not endangering:
+        return (f"With the original in hand, {said}; see the risk of re-identification below.",)
     names: list[Part] = []
-    for place, attack in enumerate(succeeded):
+    for place, attack in enumerate(endangering):
         names += [", "] if place else []
         names += [attack.name, *((" of ", Name(attack.about)) if attack.about else ())]
     return (
-        Badge("warn" if report.holds else "bad", f"{len(succeeded)} of {counted(len(tried), 'attack')} succeeded"),
+        Badge("warn" if report.holds else "bad", said),
         " with the original in hand: ",
         *names,
         ". What was asked does not promise to stop them; what would is said under the risk of re-identification.",

@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from kanon_sql.attacks.verdicts import tally
 from kanon_sql.errors import UsageError
 from kanon_sql.whole_files import require_free, write_whole
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
+    from kanon_sql.attacks.verdicts import Outcome
     from kanon_sql.policy import Count
     from kanon_sql.risks.assessment import Risk
 
@@ -105,20 +107,25 @@ class Attacked:
     Attributes:
         name: of the attack.
         about: the sensitive column, or the other release, that it is about.
-        succeeded: whether it found out what should be hidden; None if it could not be tried.
+        outcome: the verdict on it (see ``kanon_sql.attacks.verdicts``).
+        succeeded: whether it found out what should be hidden; None where that is not known, or says nothing.
         found: what it found, in words.
         stopped_by: what would stop it.
         figures: what it found.
-        meaningless: why its outcome says nothing about the release; None where it does.
     """
 
     name: str
     about: str | None
+    outcome: Outcome
     succeeded: bool | None
     found: str
     stopped_by: str
     figures: dict[str, Any]
-    meaningless: str | None = None
+
+    @property
+    def endangers(self) -> bool:
+        """Whether it succeeds, or is not known to fail."""
+        return self.outcome in {"succeeds", "not excluded"}
 
 
 @dataclass(frozen=True)
@@ -275,6 +282,16 @@ class Report:
     def succeeded(self) -> tuple[Attacked, ...]:
         """The attacks that succeeded."""
         return tuple(attack for attack in self.attacks if attack.succeeded)
+
+    @property
+    def endangering(self) -> tuple[Attacked, ...]:
+        """The attacks that succeeded, or are not known to fail."""
+        return tuple(attack for attack in self.attacks if attack.endangers)
+
+    @property
+    def attacks_said(self) -> str:
+        """How many attacks succeed, in the words of ``kanon attack``."""
+        return tally([attack.outcome for attack in self.attacks])
 
     @property
     def quasi_identifiers(self) -> tuple[Attribute, ...]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.assessor import risk_of
 from kanon_sql.attacker import attack_release
-from kanon_sql.attacks.homogeneity import Homogeneity
 from kanon_sql.comparison import compare
 from kanon_sql.engine.sources import Source
 from kanon_sql.errors import UsageError, VerificationError
@@ -170,8 +169,7 @@ def _attacks(original: Source, released: Source, policy: Policy, progress: Liste
         found = attack_release(original, released, [], policy, progress=progress)
     except UsageError as error:
         return (not_attacked(str(error)),)
-    sensitive = {attack.column for attack in found.attacks if isinstance(attack, Homogeneity)}
-    return tuple(attacked(attack, only_sensitive=len(sensitive) == 1) for attack in found.attacks)
+    return attacked(found.attacks)
 
 
 def _curve(release: Release, progress: Listener) -> tuple[CurvePoint, ...]:

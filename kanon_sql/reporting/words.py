@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from kanon_sql.attacks.verdicts import counted
+
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
 _LEAST_SHARE, _LARGE = 0.0001, 1000
@@ -15,11 +17,6 @@ def shown(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: 1 row, 2 rows."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def verb(number: int, one: str, many: str | None = None) -> str:
@@ -43,11 +40,6 @@ def measured(value: float | None, model: str, *, people: bool) -> str:
     if model == "k-map" and not math.isinf(value):
         return f"{counted(int(value), 'row')} of the population"
     return number(value)
-
-
-def share(rows: int, of: int) -> str:
-    """Return a number of rows with their share of all."""
-    return f"{counted(rows, 'row')} ({percent(rows / of if of else 0.0)})"
 
 
 def percent(part: float) -> str:
