@@ -269,6 +269,10 @@ class _Joined:
         values = self._create("joint_values", title, {"value": own})
         counted = self._create("joint_different", f"different values of {name}", own_values=values)
         different = self._sizes(counted, apart=False)
+        few = exp.LT(this=sql.column("size"), expression=sql.literal(column.least))
+        (found_few,) = self._engine.row(sql.select_count(different).where(few), f"groups with few values of {name}")
+        if not found_few:  # to exchange people of a group changes nothing, so that no value of it is certain
+            return Known(name, column.least, 0, 0, 0, 0)
         possible = {}
         for (side_name, side), released in zip(self._named_sides(), (column.first, column.second), strict=True):
             in_classes = class_values(self._engine, side.relation, side.columns, released, column.original,
@@ -299,7 +303,7 @@ class _Joined:
             title = f"how often {name} can be in groups, less what others have"
             bounds = self._create("joint_bounds_next", title, None, bounds=bounds, **possible)
             before, width = width, self._width(bounds)
-            if width == before:
+            if width in {0, before}:
                 break
         return bounds
 

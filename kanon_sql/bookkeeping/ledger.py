@@ -313,10 +313,10 @@ class Ledger:
             f"nobody ({self._forget(entry)}), or publish all the same (--ignore-ledger)."
         )
 
-    def _forget(self, entry: Entry) -> str:
+    def _forget(self, entry: Entry, *, by_name: bool = True) -> str:
         """Return the command that forgets an entry."""
         alike = [each for each in self._seen if _same_place(each.target, entry.target)]
-        which = entry.name if len(alike) == 1 else str(entry.number)  # a name forgets all that had it
+        which = entry.name if by_name and len(alike) == 1 else str(entry.number)  # a name forgets all that had it
         return f"kanon ledger {shlex.quote(self.prepared.source.place)} --forget {shlex.quote(which)}"
 
     def _nested(self, entry: Entry, own: tuple[KeptHierarchy, ...]) -> bool:
@@ -360,7 +360,7 @@ class Ledger:
         return (
             f"Together with the release that it replaces ({entry.number}, {entry.made_at:%Y-%m-%d %H:%M}), this one "
             f"{self._what_is_left(joint)}. Give out this one only if the replaced one was given to nobody; then forget "
-            f"that ({self._forget(entry)})."
+            f"that ({self._forget(entry, by_name=False)})."
         )
 
     def _what_is_left(self, joint: Joint) -> str:

@@ -39,8 +39,8 @@ def entries_of(engine: Engine) -> list[Entry]:
         return []
     _require_readable(engine)
     newest = engine.newest_entries if isinstance(engine, Workbench) else None
-    rows = engine.rows(sql.statement("ledger_entries"), "earlier releases") if newest is None else newest
     try:
+        rows = engine.rows(sql.statement("ledger_entries"), "earlier releases") if newest is None else newest
         return [entry_of(row) for row in rows]
     except (SourceError, ValueError, KeyError, TypeError):
         raise SourceError(

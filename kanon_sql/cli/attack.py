@@ -213,7 +213,9 @@ def _joint(found: Joint) -> str:
     said = f"{_share(classes.rows_below_k, found.rows)} are left with fewer than {found.k} {who}"
     if classes.people_below_k is not None:
         said += f" ({counted(classes.people_below_k, 'person', 'people')})"
-    said += f", {classes.alone:,} alone; {classes.groups_below_k:,} of {counted(classes.groups, 'group')} are that small, "
+    said += (
+        f", {classes.alone:,} alone; {classes.groups_below_k:,} of {counted(classes.groups, 'group')} are that small, "
+    )
     said += f"the smallest of {classes.smallest:,}"
     for known in found.known:
         said += f"; the value of {known.column} is certain for {_share(known.rows_certain, found.rows)}"

@@ -62,7 +62,7 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
 
 
 def waited(opened: Callable[[], Result]) -> Result:
-    """Return what opens a database, which others may have open for a while.
+    """Return what opens a database, which other processes may have open for a while.
 
     Raises:
         InUseError: they have it open for too long.
@@ -71,8 +71,8 @@ def waited(opened: Callable[[], Result]) -> Result:
     while True:
         try:
             return opened()
-        except InUseError:
-            if time.monotonic() > end:
+        except InUseError as error:
+            if not error.elsewhere or time.monotonic() > end:
                 raise
             time.sleep(_PAUSE)
 

@@ -105,7 +105,9 @@ def _order(found: Order) -> str:
 
 def _joint(found: Joint) -> str:
     small = share(found.classes.rows_below_k, found.rows)
-    said = f"Beside the other release, {small} of the original are left with fewer than {found.k} people"
+    who = "rows" if found.classes.people_below_k is None else "people"
+    said = f"Beside the other release, {small} of the original are left with fewer than {found.k} {who}"
+    said += f", {found.classes.alone:,} alone"
     for known in found.known:
         said += f"; the value of {known.column} is certain for {share(known.rows_certain, found.rows)}"
     return f"{said}."
