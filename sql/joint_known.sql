@@ -1,5 +1,5 @@
 /* Rows whose value is certain from two releases, those for which it is right, those for which neither release says it
-   alone, and those that are left among people with fewer different values than each release alone leaves. */
+   alone, and those in groups of k or more that have fewer different values than the classes of each release. */
 WITH possible AS (
   SELECT
     first,
@@ -29,6 +29,7 @@ WITH possible AS (
 ), told AS (
   SELECT
     different.size AS different,
+    COALESCE(sizes.size, $k) >= $k AS is_large,
     COALESCE(possible.possible, 0) = 1 AS is_certain,
     COALESCE(first_alone.different, $least) AS in_first,
     COALESCE(second_alone.different, $least) AS in_second,
@@ -46,6 +47,8 @@ WITH possible AS (
       second
   ) AS counted
     ON counted.first = different.first AND counted.second = different.second
+  LEFT JOIN sizes
+    ON sizes.first = different.first AND sizes.second = different.second
   LEFT JOIN possible
     ON possible.first = different.first AND possible.second = different.second
   LEFT JOIN own_values AS right_values
@@ -61,5 +64,5 @@ SELECT
   CAST(COALESCE(SUM(n) FILTER (WHERE is_certain), 0) AS BIGINT),
   CAST(COALESCE(SUM(right_rows) FILTER (WHERE is_certain), 0) AS BIGINT),
   CAST(COALESCE(SUM(n) FILTER (WHERE is_certain AND in_first > 1 AND in_second > 1), 0) AS BIGINT),
-  CAST(COALESCE(SUM(n) FILTER (WHERE different < $least AND in_first >= $least AND in_second >= $least), 0) AS BIGINT)
+  CAST(COALESCE(SUM(n) FILTER (WHERE is_large AND different < $least AND in_first >= $least AND in_second >= $least), 0) AS BIGINT)
 FROM told

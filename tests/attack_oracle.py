@@ -151,10 +151,11 @@ def settled(original: list[Row], classes: list[set[Row]], sizes: Counter[Row]) -
         for row, own in left.items():
             if len(own) > 1 and own & whole:
                 # Of several that have everyone (another table than that of the release) the package takes any one.
-                own = {min(own & whole, key=repr)}
+                narrowed[row] = {min(own & whole, key=repr)}
             elif len(own) > 1:
-                own = own - full
-            narrowed[row] = own
+                narrowed[row] = own - full
+            else:
+                narrowed[row] = own
         if narrowed == left:
             return [frozenset(left[row]) for row in original]
         left = narrowed

@@ -83,7 +83,7 @@ def _steps(state: tuple[int, ...], options: list[list[Any]], number: dict[Any, i
 
 @dataclass(frozen=True)
 class Outcome:
-    """What two releases give away: rows of the original that are singled out, and those whose value they make certain."""
+    """What two releases give away: rows that are singled out, and those whose value becomes certain."""
 
     singled_out: set[int]
     certain: set[int]

@@ -135,7 +135,7 @@ def test_who_was_left_out_is_what_remains(tmp_path: Path) -> None:
 
 
 def test_a_release_that_replaces_another_warns(square: Path, kanon: Callable[..., Ended]) -> None:
-    """Who tunes a policy has given out nothing yet. Fails on 0.1.0: refused, and with ``-q`` or JSON nothing is said."""
+    """Who tunes a policy has given out nothing yet. Fails on 0.1.0: refused, and ``-q`` or JSON say nothing."""
     first = publish(square, "one", **BY_A)
     assert first.ledger is not None
     assert (first.ledger.remembered, first.ledger.warnings) == (True, ())

@@ -1,11 +1,10 @@
-"""Runs that publish from one database at the same time: never two that say too much together, never one unremembered."""
+"""Runs that publish from one database at once: never two that say too much together, never one unremembered."""
 
 from __future__ import annotations
 
 import multiprocessing
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -16,6 +15,7 @@ from kanon_sql.engine import opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from conftest import Ended
 

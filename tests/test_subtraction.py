@@ -64,6 +64,7 @@ class Small:
             write_hierarchy(Path(self.paths[name]), tree)
 
     def model(self, k: int) -> kanon.KAnonymity:
+        """Return k-anonymity of rows or of people."""
         return kanon.KAnonymity(k, entity="person" if self.with_people else None)
 
     def publish(self, connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, Joint]]:
@@ -104,8 +105,9 @@ class Small:
                 yield first, second, join(source.engine, people, joined, sensitive, second, 2, who)
 
     def published(self, connection: duckdb.DuckDBPyConnection, name: str) -> possible_worlds.Published:
+        """Return a release as the oracle takes it."""
         value = "s" if self.with_sensitive else "NULL"
-        rows = connection.execute(f"SELECT a, b, {value}, own FROM {name}").fetchall()
+        rows = connection.execute(f"SELECT a, b, {value}, own FROM {name}").fetchall()  # noqa: S608 - names of our own
         released = oracle.Release([tuple(row[:2]) for row in rows], [row[2] for row in rows])
         upwards = [lambda value, tree=tree: brute_force.labels(tree, value) for tree in self.trees]
         found = oracle.candidates(self.original, released, upwards)

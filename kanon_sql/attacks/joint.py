@@ -72,7 +72,7 @@ class Known:
         rows_certain: rows for which one value is possible.
         rows_certain_right: those for which it is the true one.
         rows_certain_together: those for which it is not certain from one of the releases alone.
-        rows_alike: rows of groups that have fewer than ``least`` different values, though their classes have as many.
+        rows_alike: rows in groups of k or more with fewer than ``least`` values, though their classes have as many.
     """
 
     column: str
@@ -253,6 +253,7 @@ class _Joined:
             sizes = self._create("joint_sizes_same", title, classes=classes)
         else:
             sizes = self._sizes(groups, apart=self._person is None)
+        self._tables["sizes"] = sizes
         small = self._statement("joint_small", {"k": self._k}, sizes=sizes)
         number, smallest, alone, groups_below, rows_below, rows = self._engine.row(small, "how small groups get")
         people_below = None
@@ -284,9 +285,8 @@ class _Joined:
                 choices=self._tables[f"{side_name}_choices"],
             )  # fmt: skip
         bounds = self._bounds(name, possible)
-        statement = self._statement(
-            "joint_known", {"least": column.least}, bounds=bounds, different=different, own_values=values, **possible
-        )
+        tables = {"bounds": bounds, "different": different, "own_values": values, **possible}
+        statement = self._statement("joint_known", {"least": column.least, "k": self._k}, **tables)
         found = self._engine.row(statement, f"how often both releases together tell {name}")
         return Known(name, column.least, *found)
 
