@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql import sql
 from kanon_sql.engine.addresses import DatabaseAddress
+from kanon_sql.engine.opening import waited
 from kanon_sql.engine.sources import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.keys import draw_key, read_key, require_apart
@@ -147,7 +148,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         search_on=search_on,
         seed=seed,
     )
-    opened = open_source(source, table, resources=resources)
+    opened = waited(lambda: open_source(source, table, resources=resources))
     try:
         return make_release(opened, asked, progress or silent)
     except BaseException:

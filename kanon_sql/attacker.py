@@ -17,9 +17,9 @@ from kanon_sql.anonymizer import make_policy
 from kanon_sql.attacks.background import background
 from kanon_sql.attacks.candidates import find_candidates
 from kanon_sql.attacks.class_people import people_by_original, people_by_release, persons_of
-from kanon_sql.attacks.guesses import make_guesses, values_of
+from kanon_sql.attacks.guesses import make_guesses
 from kanon_sql.attacks.homogeneity import homogeneity
-from kanon_sql.attacks.joint import Joint, join
+from kanon_sql.attacks.joint import Joint, SensitiveInBoth, Side, join, least_values
 from kanon_sql.attacks.linkage import link
 from kanon_sql.attacks.order import not_tested
 from kanon_sql.attacks.order_tests import order_of
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.attacks.base import Attack
-    from kanon_sql.attacks.candidates import Candidates
-    from kanon_sql.attacks.guesses import Guesses
     from kanon_sql.attacks.people import People
-    from kanon_sql.attacks.released import Released
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.resources import Resources
     from kanon_sql.measures.places import Places
@@ -246,12 +243,10 @@ def attack_release(
         )
     attacks: list[Attack] = [linkage := link(engine, candidates, k, found_people)]
     released = make_released(engine, release.relation, columns, shared, candidates)
-    guesses = []
     for number in wanted:
         progress(Progress("Guessing sensitive values"))
         share = Fraction(str(confidence))
         own = make_guesses(engine, people, candidates, released, number, share)
-        guesses.append((number, own))
         attacks += [homogeneity(own, linkage.rows, confidence), background(own, linkage.rows, ruled_out)]
     # 3. What the order says, and other releases.
     progress(Progress("Testing the order"))
@@ -263,7 +258,9 @@ def attack_release(
     )
     for other in others:
         progress(Progress("Joining releases"))
-        attacks.append(_joined(original, other, policy, places, people, candidates, released, guesses))
+        first = Side(candidates, release.relation, columns)
+        sensitive = [shared[number] for number in wanted]
+        attacks.append(_joined(original, other, policy, places, people, first, sensitive, entity))
     return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks))
 
 
@@ -357,9 +354,9 @@ def _joined(
     policy: Policy,
     places: Sequence[Places],
     people: People,
-    candidates: Candidates,
-    released: Released,
-    guesses: Sequence[tuple[int, Guesses]],
+    first: Side,
+    sensitive: Sequence[Shared],
+    person: Column | None,
 ) -> Joint:
     """Return what another release adds. Quasi-identifiers that it lacks say nothing there."""
     engine = original.engine
@@ -369,15 +366,11 @@ def _joined(
         raise UsageError(f"{other.name} has none of the quasi-identifiers: is it a release of {original.name}?")
     columns = [column for _, column in both]
     second = find_candidates(engine, people, [own for own, _ in both], other.relation, columns)
-    told = [
-        (number, own, column)
-        for number, own in guesses
-        if (column := find_column(own.column, other.columns)) is not None
+    least = least_values((model.name, model.required, model.sensitive) for model in policy.models)
+    in_both = [
+        SensitiveInBoth(both.original, both.released, column, least.get(both.original.name, 2))
+        for both in sensitive
+        if (column := find_column(both.original.name, other.columns)) is not None
     ]
-    shared = [Shared(column, released.shared[number].original) for number, _, column in told]
-    values = []
-    if shared:
-        rows = make_released(engine, other.relation, columns, shared, second)
-        for place, (_, own, _) in enumerate(told):
-            values.append((shared[place].original, own.relation, values_of(engine, second, rows, place)))
-    return join(engine, people, candidates, second, values, other.name, policy.k)
+    sides = (first, Side(second, other.relation, columns))
+    return join(engine, people, sides, in_both, other.name, policy.k, person)

@@ -114,12 +114,12 @@ def publish_table(
         with timed(seconds, "verify"):
             verification = verified(engine, publication, lookups, staging, expected)
         if ledger is not None:
-            ledger.check(staging, seconds)
+            ledger.check(staging, target, seconds)
         forget_recoding(engine, publication)
         _take_name(engine, staging, target, "TABLE")
         if ledger is not None:
             ledger.remember("table", target, verification.rows)
-    return Published(name, verification, seconds)
+    return Published(name, verification, seconds, None if ledger is None else ledger.outcome)
 
 
 def publish_view(
@@ -151,11 +151,11 @@ def publish_view(
         with timed(seconds, "verify"):
             verification = verified(engine, viewed, lookups, staging, expected)
         if ledger is not None:
-            ledger.check(staging, seconds)
+            ledger.check(staging, target, seconds)
         _take_name(engine, staging, target, "VIEW")
         if ledger is not None:
             ledger.remember("view", target, verification.rows)
-    return Published(name, verification, seconds)
+    return Published(name, verification, seconds, None if ledger is None else ledger.outcome)
 
 
 def publish_file(
@@ -175,7 +175,7 @@ def publish_file(
         finish_file(engine, partial, path, verification, ledger)
 
     verification, seconds = write_file(source, publication, path, format_name, expected, take_name, ledger)
-    return Published(str(path), verification, seconds, None if ledger is None else ledger.unwritable)
+    return Published(str(path), verification, seconds, None if ledger is None else ledger.outcome)
 
 
 def finish_file(
@@ -247,7 +247,7 @@ def write_file(
             with timed(seconds, "verify"):
                 verification = verify_file(engine, publication, partial, format_name, expected)
             if ledger is not None:
-                ledger.check(reading_back(publication, partial, format_name), seconds)
+                ledger.check(reading_back(publication, partial, format_name), path, seconds)
             finish(partial, verification)
         finally:
             forget_recoding(engine, publication)

@@ -67,7 +67,16 @@ class ComputationError(SourceError):
 
 
 class InUseError(SourceError):
-    """A database file is open elsewhere, so that it cannot be opened here now."""
+    """A database file is open elsewhere, so that it cannot be opened here now.
+
+    Attributes:
+        elsewhere: whether another process has it open, which may let go of it.
+    """
+
+    def __init__(self, text: str, *, elsewhere: bool = True) -> None:
+        """Say who has it open."""
+        super().__init__(text)
+        self.elsewhere = elsewhere
 
 
 class NoRightError(SourceError):

@@ -58,7 +58,7 @@ def publish_database(
             with timed(seconds, "verify"):
                 verification = verified(engine, publication, lookups, table, expected)
             if ledger is not None:
-                ledger.check(table, seconds)
+                ledger.check(table, path, seconds)
             forget_recoding(engine, publication)
             with timed(seconds, "write"):
                 engine.detach(name)
@@ -75,7 +75,7 @@ def publish_database(
                 take_name(file, path)
             except OSError as error:
                 raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
-    return Published(str(path), verification, seconds, None if ledger is None else ledger.unwritable)
+    return Published(str(path), verification, seconds, None if ledger is None else ledger.outcome)
 
 
 def table_in(source: Source, database: str) -> exp.Table:

@@ -49,6 +49,23 @@ class InPlace:
 
 
 @dataclass(frozen=True)
+class LedgerOutcome:
+    """What became of a release in the ledger.
+
+    Attributes:
+        remembered: whether it is there.
+        not_remembered: why it could not be written there; None if it was.
+        warnings: what it says beside the earlier releases that it replaces, in words.
+        beside_replaced: the figures of that, with the number of each replaced release.
+    """
+
+    remembered: bool
+    not_remembered: str | None
+    warnings: tuple[str, ...]
+    beside_replaced: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
 class Published:
     """A release that was made and verified.
 
@@ -56,15 +73,20 @@ class Published:
         destination: name of the table or view, or path of the file.
         verification: what was found in it.
         seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
-        not_remembered: why it could not be written into the ledger of its database; None if it was, or there is none.
+        ledger: what became of it in the ledger of its database; None where there is none.
         in_place: what became of the table and its file, where the release took their place.
     """
 
     destination: str
     verification: Verification
     seconds: dict[str, float]
-    not_remembered: str | None = None
+    ledger: LedgerOutcome | None = None
     in_place: InPlace | None = None
+
+    @property
+    def not_remembered(self) -> str | None:
+        """Why it could not be written into the ledger; None if it was, or there is none."""
+        return None if self.ledger is None else self.ledger.not_remembered
 
 
 class Watch(Protocol):
@@ -72,8 +94,12 @@ class Watch(Protocol):
 
     unwritable: str | None
 
-    def check(self, output: exp.Expr, seconds: dict[str, float]) -> None:
-        """Raise unless a verified release may be published."""
+    @property
+    def outcome(self) -> LedgerOutcome:
+        """What became of the release."""
+
+    def check(self, output: exp.Expr, target: exp.Table | Path | None, seconds: dict[str, float]) -> None:
+        """Raise unless a verified release may be published under a name, or in the place of its table."""
 
     def remember(
         self,

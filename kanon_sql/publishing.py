@@ -48,7 +48,10 @@ def to_relation(
         return publish_in_warehouse(source, publication, name, expected, kind=kind, replace=replace, ledger=ledger)
     if kind == "materialized-view":
         raise UsageError("DuckDB has no materialized views: make a table, or a view.")
-    source.make_writable()
+    if ledger is None:
+        source.make_writable()
+    else:
+        ledger.make_writable()
     publish = publish_table if kind == "table" else publish_view
     return publish(source, publication, name, expected, replace=replace, ledger=ledger)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -203,11 +204,12 @@ class Release:
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
-        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
+        source = self.prepared.source
         format_name = check_file(source, Path(path), replace=replace)
         require_apart(self.policy.key_file, [Path(path)], "the release")
-        how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
-        return self._noted(to_file(source, self.publication, Path(path), self.expected, **how))
+        with self._ledger(ignore=ignore_ledger) as ledger:
+            how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
+            return self._noted(to_file(source, self.publication, Path(path), self.expected, **how))
 
     def in_place(
         self,
@@ -233,12 +235,13 @@ class Release:
             VerificationError: the output is not what it should be; the file is as it was.
             JointReleaseError: it says too much beside an earlier release of the table; the file is as it was.
         """
-        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
+        source = self.prepared.source
         how = HowInPlace(None if backup is None else Path(backup), dry_run=dry_run, replace=replace)
         check_in_place(source, how)
         require_apart(self.policy.key_file, [how.backup], "the backup")
         source.make_writable()
-        published = publish_in_place(source, self.publication, self.expected, how, ledger)
+        with self._ledger(ignore=ignore_ledger) as ledger:
+            published = publish_in_place(source, self.publication, self.expected, how, ledger)
         source.gone = not dry_run
         return self._noted(published)
 
@@ -381,12 +384,12 @@ class Release:
         self.seconds.update(published.seconds)
         return published
 
-    def _ledger(self, *, ignore: bool) -> Ledger | None:
+    def _ledger(self, *, ignore: bool) -> Ledger | nullcontext[None]:
         """Return the ledger of the database that was opened for the source; None where there is none to write to."""
         self.prepared.source.require_rows()
         if self.prepared.source.database is None and self.prepared.source.warehouse is None:
-            return None
-        return Ledger(self.policy, self.prepared, self.publication, ignore=ignore)
+            return nullcontext()
+        return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, ignore=ignore)
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
         source = self.prepared.source
@@ -396,6 +399,6 @@ class Release:
         return frame
 
     def _as_relation(self, name: str, kind: Kind, *, replace: bool, ignore_ledger: bool) -> Published:
-        source, ledger = self.prepared.source, self._ledger(ignore=ignore_ledger)
-        how: dict[str, Any] = {"kind": kind, "replace": replace, "ledger": ledger}
-        return self._noted(to_relation(source, self.publication, name, self.expected, **how))
+        with self._ledger(ignore=ignore_ledger) as ledger:
+            how: dict[str, Any] = {"kind": kind, "replace": replace, "ledger": ledger}
+            return self._noted(to_relation(self.prepared.source, self.publication, name, self.expected, **how))

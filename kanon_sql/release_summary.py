@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.class_check import ModelResult, k_of
@@ -34,6 +35,7 @@ def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
         "source": release.prepared.source.name,
         "destination": published.destination if published else None,
         "in_place": published.in_place.summary() if published and published.in_place else None,
+        "ledger": asdict(published.ledger) if published and published.ledger else None,
         "levels": release.levels,
         "labels": release.labels,
         "steps": release.steps,

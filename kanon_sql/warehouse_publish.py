@@ -88,7 +88,7 @@ def publish_in_warehouse(
             with timed(seconds, "verify"):
                 verification = _verified(bench, publication, staging, expected)
             if ledger is not None:
-                ledger.check(staging, seconds)
+                ledger.check(staging, target, seconds)
             with _named(bench, warehouse, staging, target, _KINDS[kind]):
                 if ledger is not None:
                     ledger.remember("view" if kind == "view" else "table", target, verification.rows)
@@ -99,7 +99,7 @@ def publish_in_warehouse(
     finally:
         warehouse.forget()
         forget_recoding(bench, publication)
-    return Published(name, verification, seconds)
+    return Published(name, verification, seconds, None if ledger is None else ledger.outcome)
 
 
 def publish_from_warehouse(
@@ -129,12 +129,12 @@ def publish_from_warehouse(
                     wanted = _expected(bench, publication, expected)
                     verification = verify_file(bench, carried, partial, format_name, wanted)
                 if ledger is not None:
-                    ledger.check(taken, seconds)
+                    ledger.check(taken, path, seconds)
                 finish_file(bench, partial, path, verification, ledger)
         finally:
             warehouse.forget()
             forget_recoding(bench, publication)
-    return Published(str(path), verification, seconds, None if ledger is None else ledger.unwritable)
+    return Published(str(path), verification, seconds, None if ledger is None else ledger.outcome)
 
 
 def frame_from_warehouse(

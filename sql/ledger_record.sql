@@ -1,7 +1,7 @@
 /* Remember a release. */
 INSERT INTO kanon.releases
 SELECT
-  COALESCE(MAX(id), 0) + 1,
+  $id,
   CAST($made_at AS TIMESTAMP),
   $source_schema,
   $source_name,
@@ -15,4 +15,3 @@ SELECT
   $hierarchies,
   $fingerprint,
   $source_fingerprint
-FROM kanon.releases

@@ -131,14 +131,76 @@ def background(found: list[list[int]], release: Release, m: int) -> int:
     return sum(0 < number <= m + 1 for number in different)
 
 
-def joint(first: list[set[Row]], second: list[set[Row]], k: int) -> tuple[int, int | None, int]:
-    """Return rows that are in both releases, the fewest people that one is left with, and rows left with fewer than k.
+def settled(original: list[Row], classes: list[set[Row]], sizes: Counter[Row]) -> list[frozenset[Row]]:
+    """Return the classes that each row can be in, when those that are full, or have everyone, are taken into account.
 
     Args:
-        first: for each row of the original, the classes of the first release that it can be in.
+        original: the rows.
+        classes: the classes whose labels cover each row.
+        sizes: rows of each class.
+    """
+    left = {row: set(own) for row, own in zip(original, classes, strict=True)}
+    weight = Counter(original)
+    while True:
+        fits = {one: [row for row, own in left.items() if one in own] for one in sizes}
+        whole = {one for one, rows in fits.items() if sum(weight[row] for row in rows) <= sizes[one]}
+        full = {
+            one for one, rows in fits.items() if sum(weight[row] for row in rows if len(left[row]) == 1) >= sizes[one]
+        }
+        narrowed = {}
+        for row, own in left.items():
+            if len(own) > 1 and own & whole:
+                # Of several that have everyone (another table than that of the release) the package takes any one.
+                narrowed[row] = {min(own & whole, key=repr)}
+            elif len(own) > 1:
+                narrowed[row] = own - full
+            else:
+                narrowed[row] = own
+        if narrowed == left:
+            return [frozenset(left[row]) for row in original]
+        left = narrowed
+
+
+def joint(
+    original: list[Row], first: list[set[Row]], second: list[set[Row]], releases: tuple[Release, Release], k: int
+) -> tuple[list[int], list[int]]:
+    """Return with how many people each row is left that is in one of two releases; and the rows of each such group.
+
+    Args:
+        original: the rows.
+        first: for each row, the classes of the first release whose labels cover it.
         second: ... of the second.
+        releases: the two.
         k: the smallest group that is allowed.
     """
-    both = [number for number, (a, b) in enumerate(zip(first, second, strict=True)) if a and b]
-    sizes = [sum(bool(first[p] & first[q]) and bool(second[p] & second[q]) for q in both) for p in both]
-    return len(both), min(sizes, default=None), sum(size < k for size in sizes)
+    sizes = [Counter(release.labels) for release in releases]
+    sides = [settled(original, own, size) for own, size in zip((first, second), sizes, strict=True)]
+    nothing = frozenset[Row]()
+    alike = Counter(both for both in zip(*sides, strict=True) if any(both))
+    same = Counter(map(frozenset, first)) == Counter(map(frozenset, second)) and _covers(original, first, sizes[0]) == (
+        _covers(original, second, sizes[1])
+    )
+    disjoint = all(len(own) <= 1 for side in (first, second) for own in side)
+    found = []
+    for both in zip(*sides, strict=True):
+        if not any(both):
+            continue
+        if same and not disjoint:
+            found.append(min(sizes[0][one] for one in both[0]))
+        elif len(both[0]) <= 1 and len(both[1]) <= 1:
+            found.append(alike[both])
+        else:
+            pairs = [
+                (frozenset([a]) if a else nothing, frozenset([b]) if b else nothing)
+                for a in both[0] or [None]
+                for b in both[1] or [None]
+            ]
+            found.append(alike[both] + min(alike[pair] for pair in pairs))
+    return found, [size for size in found if size < k]
+
+
+def _covers(original: list[Row], classes: list[set[Row]], sizes: Counter[Row]) -> Counter[Any]:
+    return Counter(
+        (size, frozenset(row for row, own in zip(original, classes, strict=True) if one in own))
+        for one, size in sizes.items()
+    )

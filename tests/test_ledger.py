@@ -19,7 +19,7 @@ from test_attack import WAYS, Drawn, asked_of, drawn
 
 import kanon_sql as kanon
 from kanon_sql.engine.duckdb import DuckDBEngine
-from kanon_sql.errors import SourceError
+from kanon_sql.errors import JointReleaseError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,9 @@ def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: st
     before, files = tables_of(square), files_in(square.parent)
     with release_of(square, **BY_B) as release:
         assert release.levels == {"b": 0, "a": 1}
-        with pytest.raises(kanon.JointReleaseError, match=r"leaves 4 rows of corners among fewer than 2 \(the fewest"):
+        with pytest.raises(
+            kanon.JointReleaseError, match=r"leaves 4 rows of corners among fewer than 2 \(4 of them alone"
+        ):
             getattr(release, f"to_{second}")(square.with_name("two.csv") if second == "file" else "two")
         # What was refused can be published afterwards from the same release, for whoever means it.
         assert len(release.to_pandas()) == 4
@@ -110,8 +112,11 @@ def test_a_release_that_is_gone_is_made_again_from_its_levels(square: Path) -> N
         publish(square, "three", **BY_B)
 
 
-def test_classes_that_were_suppressed_are_not_made_again(tmp_path: Path) -> None:
-    """The row that the first release left out is in no joint class; those that both have are two."""
+def test_who_was_left_out_is_what_remains(tmp_path: Path) -> None:
+    """The first release left out one row; the second one has it: whoever subtracts the first one has it too.
+
+    The same holds where the first one is gone, and made again. Fails on 0.1.0: both are published.
+    """
     path = tmp_path / "t.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(
@@ -119,9 +124,54 @@ def test_classes_that_were_suppressed_are_not_made_again(tmp_path: Path) -> None
         )
     for _ in range(2):
         publish(path, "one", replace=True, **BY_A, max_suppressed=0.5)
+        with pytest.raises(
+            kanon.JointReleaseError, match=r"leaves 1 rows of corners among fewer than 2 \(1 of them alo"
+        ):
+            publish(path, "two", quasi_identifiers=["b"], hierarchies={"b": "flat"})
+        with pytest.raises(kanon.JointReleaseError, match="makes the value of s certain for 1 rows"):
+            publish(path, "two", **BY_A)  # of all levels those that leave out nothing
         with duckdb.connect(str(path)) as connection:
             connection.execute("DROP TABLE one")
-    publish(path, "two", quasi_identifiers=["b"], hierarchies={"b": "flat"})
+
+
+def test_a_release_that_replaces_another_warns(square: Path, kanon: Callable[..., Ended]) -> None:
+    """Who tunes a policy has given out nothing yet. Fails on 0.1.0: refused, and ``-q`` or JSON say nothing."""
+    first = publish(square, "one", **BY_A)
+    assert first.ledger is not None
+    assert (first.ledger.remembered, first.ledger.warnings) == (True, ())
+    second = publish(square, "one", replace=True, **BY_B)
+    assert second.ledger is not None
+    (warning,) = second.ledger.warnings
+    assert "leaves 4 rows of corners among fewer than 2 (4 of them alone)" in warning
+    assert f"kanon ledger {square} --forget 1" in warning
+    (figures,) = second.ledger.beside_replaced
+    assert (figures["number"], figures["rows_below_k"], figures["alone"]) == (1, 4, 4)
+    assert len(remembered(square)) == 2
+    # Under another name it is another release, whichever was there before.
+    with pytest.raises(JointReleaseError):
+        publish(square, "two", **BY_A)
+    asked = ("anonymize", square, "corners", "--qi", "a,b", "--sensitive", "s", "--rest", "drop", "-k", 2,
+             "--max-suppressed", 0, "--hierarchy", "a=flat", "--hierarchy", "b=flat", "--into", "one")  # fmt: skip
+    ended = kanon(*asked, "--replace", "-q", "--format", "json")
+    assert ended.code == 0
+    assert "leaves 4 rows of corners among fewer than 2" in " ".join(ended.err.split())
+    assert ended.json["ledger"]["remembered"]
+    assert ended.json["ledger"]["beside_replaced"][0]["rows_below_k"] == 4
+
+
+def test_the_ledger_and_the_attack_have_the_same_figures(square: Path) -> None:
+    """What the ledger warns of is what the attack finds. Fails on 0.1.0: the ledger has no figures."""
+    publish(square, "one", **BY_A)
+    with duckdb.connect(str(square)) as connection:
+        connection.execute("CREATE TABLE kept AS FROM one")
+    published = publish(square, "one", replace=True, **BY_B)
+    assert published.ledger is not None
+    found = kanon.attack(
+        square, "one", original="corners", others=["kept"], quasi_identifiers=["a", "b"], sensitive=["s"],
+        hierarchies={"a": "flat", "b": "flat"}, models=[kanon.KAnonymity(2)],
+    )  # fmt: skip
+    (figures,) = published.ledger.beside_replaced
+    assert {**figures, "other": "kept", "number": 0} == {**found.attacks[-1].figures(), "number": 0}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +224,7 @@ def test_people_are_counted_where_one_is_named(square: Path) -> None:
     """(b = 0) and (b = 1) are one person each: two rows, and one person."""
     people = {"models": [kanon.KAnonymity(2, entity="person")]}
     publish(square, "rows", **BY_B)
-    with pytest.raises(kanon.JointReleaseError, match="leaves 4 people of corners among fewer than 2"):
+    with pytest.raises(kanon.JointReleaseError, match="leaves 2 people of corners among fewer than 2"):
         publish(square, "people", **BY_A, **people)
     kanon.forget(square, 1)
     publish(square, "people", **BY_A, **people)
@@ -350,6 +400,10 @@ def test_refused_is_what_loops_over_the_rows_of_both_find(
         [{release.labels[number] for number in own} for own in found]
         for release, found in zip(releases, rows, strict=True)
     ]
-    _, _, below = oracle.joint(*classes, k)
-    assert (why is not None) == (below > 0)
-    assert why is None or f"leaves {below:,} rows" in why
+    _, below = oracle.joint(table.original, *classes, (releases[0], releases[1]), k)
+    if why is None or "among fewer than" in why:
+        assert (why is not None) == bool(below)
+    else:
+        assert not below
+        assert re.search(r"the value of .* certain|one value of", why)
+    assert not below or f"leaves {len(below):,} rows" in why

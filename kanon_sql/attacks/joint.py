@@ -1,51 +1,65 @@
-"""Joint release: two releases of one table leave a person the rows that are in both of their classes.
+"""Joint release: who is left with whom, and with which values, for someone who has two releases of one table.
 
-Who is in one class of 5 in the one release and in one class of 5 in the other is among those who are in both, and
-they may be fewer; likewise with the sensitive values of the two classes. The groups are counted among the people of
-the original. Of two full-domain releases they are the pairs of classes (``joint_classes``); where labels overlap, a
-person is left with everyone who shares a candidate class with her in each of the releases.
+Rows that are in the same class of the one release and in the same class of the other are alike in both; so are rows of
+one class that the other release left out. Such a group is what both releases leave of a person's classes: the
+intersection of two classes, or what remains of a class when the published classes of the other release are subtracted
+from it. Each row of a group could be that of each other person in it: to exchange two of them changes no release. So a
+group of k people hides each of them among k, whatever else is computed from both releases; one of fewer may not.
+
+1. The class of each tuple in each release. Where several classes cover it, those are ruled out that are full, or that
+   have a row for everyone whom they cover (``joint_narrowed``). What is left is certain for full-domain and local
+   recoding; where labels of Mondrian still leave several, only people whose classes are certain count as alike.
+2. The groups, and how many people are in each (``joint_groups``, ``joint_sizes``).
+3. The values of a sensitive column that each group can have: bounds for how often it has each value, from the values of
+   its classes less those of the other groups in them, until nothing changes (``joint_bounds_next``).
 """
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.attacks.candidates import FOUND
-from kanon_sql.attacks.guesses import TOLD
-from kanon_sql.attacks.joint_overlap import overlapping_groups
-from kanon_sql.attacks.people import POSITION, TUPLE, position
-from kanon_sql.attacks.released import truth
-from kanon_sql.frequency import N
+from kanon_sql.attacks.released import class_values, truth
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kanon_sql.attacks.candidates import Candidates
     from kanon_sql.attacks.people import People
     from kanon_sql.engine.base import Column, Engine
 
-_FIRST, _SECOND = "first_found", "second_found"
+_ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at least, and few are ever needed
 
 
 @dataclass(frozen=True)
 class JointClasses:
-    """How small groups of people get who are alike in two releases.
+    """How small groups get that are alike in two releases.
 
     Attributes:
-        groups: different pairs of what is found in the two releases.
-        smallest: people in the smallest group; None if nobody is in both releases.
+        groups: the groups.
+        smallest: people in the smallest group; rows where no column names people; None if there are no groups.
+        alone: people (or rows) in groups of one.
         groups_below_k: groups of fewer than k.
         rows_below_k: rows of the original in them.
+        people_below_k: people in them, each counted once; None where no column names people.
     """
 
     groups: int
     smallest: int | None
+    alone: int
     groups_below_k: int
     rows_below_k: int
+    people_below_k: int | None
+
+    @property
+    def below_k(self) -> int:
+        """People in groups of fewer than k; rows where no column names people."""
+        return self.rows_below_k if self.people_below_k is None else self.people_below_k
 
 
 @dataclass(frozen=True)
@@ -54,13 +68,19 @@ class Known:
 
     Attributes:
         column: its name.
-        rows_certain: rows for which one value is possible in both releases.
+        least: how many different values a group must have: the l of l-diversity, or 2.
+        rows_certain: rows for which one value is possible.
         rows_certain_right: those for which it is the true one.
+        rows_certain_together: those for which it is not certain from one of the releases alone.
+        rows_alike: rows in groups of k or more with fewer than ``least`` values, though their classes have as many.
     """
 
     column: str
+    least: int
     rows_certain: int
     rows_certain_right: int
+    rows_certain_together: int
+    rows_alike: int
 
 
 @dataclass(frozen=True)
@@ -70,9 +90,9 @@ class Joint:
     Attributes:
         other: name of the other release.
         k: a smaller group than this is a success of the attack.
-        rows: rows of the original that are found in both releases.
+        rows: rows of the original that are in one of the releases, or in both.
         classes: the groups that are left.
-        known: what is certain of each sensitive column that both have.
+        known: what is known of each sensitive column that both have.
     """
 
     other: str
@@ -84,15 +104,22 @@ class Joint:
 
     @property
     def succeeded(self) -> bool:
-        """Whether somebody is left with fewer than k people, or with one sensitive value."""
-        return self.classes.rows_below_k > 0 or any(known.rows_certain for known in self.known)
+        """Whether someone is left with fewer than k people, or with too few sensitive values."""
+        return self.adds or any(known.rows_certain for known in self.known)
+
+    @property
+    def adds(self) -> bool:
+        """Whether both releases together say what neither says alone."""
+        return self.classes.rows_below_k > 0 or any(
+            known.rows_certain_together or known.rows_alike for known in self.known
+        )
 
     @property
     def stopped_by(self) -> str:
         """What stops it."""
         return (
-            "publishing one of the two only; or making the second one by generalizing the first one further, never by "
-            "another choice of levels"
+            "publishing one of the two only; or two releases that leave out no row, the second one made by "
+            "generalizing the first one further"
         )
 
     def figures(self) -> dict[str, Any]:
@@ -103,144 +130,241 @@ class Joint:
             "rows": self.rows,
             "groups": self.classes.groups,
             "smallest": self.classes.smallest,
+            "alone": self.classes.alone,
             "groups_below_k": self.classes.groups_below_k,
             "rows_below_k": self.classes.rows_below_k,
+            "people_below_k": self.classes.people_below_k,
             "columns": [
                 {
                     "column": known.column,
+                    "least": known.least,
                     "rows_certain": known.rows_certain,
                     "rows_certain_right": known.rows_certain_right,
+                    "rows_certain_together": known.rows_certain_together,
+                    "rows_alike": known.rows_alike,
                 }
                 for known in self.known
             ],
         }
 
 
-def joint_groups_query(people: exp.Query, first: Sequence[str], second: Sequence[str], n: str | None) -> exp.Select:
-    """Return the query of the groups of people who are alike in two releases: their sizes, as ``n``.
+@dataclass(frozen=True)
+class Side:
+    """One of two releases.
+
+    Attributes:
+        candidates: the classes that people can be in.
+        relation: its rows.
+        columns: its quasi-identifiers, in the order of the labels of the candidates.
+    """
+
+    candidates: Candidates
+    relation: exp.Table
+    columns: Sequence[Column]
+
+
+@dataclass(frozen=True)
+class SensitiveInBoth:
+    """A sensitive column that both releases have.
+
+    Attributes:
+        original: the column of the original.
+        first: that of the first release.
+        second: that of the second release.
+        least: how many different values a group must have.
+    """
+
+    original: Column
+    first: Column
+    second: Column
+    least: int = 2
+
+
+def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int]:
+    """Return how many different values of each sensitive column models require of a class.
+
+    Only of l-diversity (distinct, entropy and recursive) that number is known; other models require a distribution.
 
     Args:
-        people: rows (or tuples) of the original that both releases have, with the labels, codes or numbers of their
-            classes in each; a NULL among them is a value like any other.
-        first: names of the columns that make up the class in the first release.
-        second: ... in the second release.
-        n: name of the column that says for how many rows of the original each row stands; None if it is one.
+        models: the name of each, what it requires, and its sensitive column.
     """
-    names = list(dict.fromkeys([*first, *second]))
-    size = sql.count_rows() if n is None else sql.sum_of(sql.column(n))
-    query = exp.select(sql.named(size, N)).from_(people.subquery("people"))
-    return query.group_by(*(sql.column(name) for name in names))
-
-
-def joint_classes(
-    engine: Engine, people: exp.Query, first: Sequence[str], second: Sequence[str], k: int, *, n: str | None = None
-) -> JointClasses:
-    """Return how small the groups are that two full-domain releases of one table leave.
-
-    Args:
-        engine: holds the people.
-        people: as for ``joint_groups_query``.
-        first: as there.
-        second: as there.
-        k: the smallest group that is allowed.
-        n: as there.
-    """
-    size = sql.column(N)
-    below = exp.LT(this=size, expression=sql.literal(k))
-    rows = exp.Coalesce(this=sql.where(exp.Sum(this=size.copy()), below), expressions=[sql.literal(0)])
-    query = exp.select(
-        sql.count_rows(), exp.Min(this=size.copy()), sql.where(sql.count_rows(), below.copy()), sql.cast(rows, "BIGINT")
-    ).from_(joint_groups_query(people, first, second, n).subquery("joint_groups"))
-    groups, smallest, groups_below, rows_below = engine.row(query, "people who are alike in both releases")
-    return JointClasses(groups, smallest, groups_below, rows_below)
+    least: dict[str, int] = {}
+    for name, required, column in models:
+        found = re.fullmatch(r"(?:distinct|entropy) l-diversity|recursive \(c,(\d+)\)-diversity", name)
+        if found is not None and column is not None:
+            number = math.ceil(float(required)) if found[1] is None else int(found[1])
+            least[column] = max(least.get(column, 2), number)
+    return least
 
 
 def join(
     engine: Engine,
     people: People,
-    first: Candidates,
-    second: Candidates,
-    values: Sequence[tuple[Column, exp.Table, exp.Table]],
+    sides: tuple[Side, Side],
+    sensitive: Sequence[SensitiveInBoth],
     other: str,
     k: int,
+    person: Column | None = None,
 ) -> Joint:
     """Return what a second release adds.
 
     Args:
         engine: holds everything.
-        people: the rows of the original.
-        first: what they find in the first release.
-        second: what they find in the second one.
-        values: for each sensitive column that both releases have, the values among candidates in each of them.
+        people: the rows of the original; the sensitive columns and the person are among their columns.
+        sides: the two releases.
+        sensitive: the sensitive columns that both releases have.
         other: name of the second release.
         k: the smallest group that is allowed.
+        person: the column of the original that names people; without one, each row is about another person.
     """
-    both = _both_query(first, second)
-    (rows,) = engine.row(
-        exp.select(exp.Coalesce(this=sql.sum_of(sql.column(N)), expressions=[sql.literal(0)])).from_(
-            both.subquery("both")
-        ),
-        "people who are in both releases",
-    )
-    if first.full_domain and second.full_domain:
-        classes = joint_classes(engine, both, [_FIRST], [_SECOND], k, n=N)
-    else:
-        classes = JointClasses(*overlapping_groups(engine, both, (_FIRST, first.sets), (_SECOND, second.sets), k))
-    known = tuple(_known(engine, people, first, second, *own) for own in values)
-    return Joint(other, k, rows, classes, known)
+    joined = _Joined(engine, people, sides, k, person)
+    try:
+        rows, classes = joined.classes()
+        return Joint(other, k, rows, classes, tuple(joined.known(column) for column in sensitive))
+    finally:
+        joined.drop()
 
 
-def _both_query(first: Candidates, second: Candidates) -> exp.Select:
-    """Return the query of the tuples that both releases have, and what they find in each."""
-    same = exp.EQ(this=sql.column(TUPLE, "first"), expression=sql.column(TUPLE, "second"))
-    finds = [sql.column(FOUND, alias).is_(exp.null()).not_() for alias in ("first", "second")]
-    query = exp.select(
-        sql.column(TUPLE, "first"),
-        sql.named(sql.column(FOUND, "first"), _FIRST),
-        sql.named(sql.column(FOUND, "second"), _SECOND),
-        sql.column(N, "first"),
-    )
-    query = query.from_(sql.aliased(first.found, "first")).join(sql.aliased(second.found, "second"), on=same)
-    return query.where(*finds)
+class _Joined:
+    """Two releases side by side, in temporary tables that are dropped at the end."""
 
+    def __init__(self, engine: Engine, people: People, sides: tuple[Side, Side], k: int, person: Column | None) -> None:
+        self._engine, self._people, self._sides, self._k = engine, people, sides, k
+        self._person = None if person is None else people.value(person, "original")
+        self._tables = {"people": people.relation, "original": people.copy, "tuples": people.tuples}
+        self._made: list[exp.Table] = []
+        # 1. What each tuple finds in each release.
+        for name, side in self._named_sides():
+            pairs = self._narrowed(side.candidates)
+            self._make(f"{name}_found", "joint_found", "what tuples find in one release", pairs=pairs)
+            found = self._tables[f"{name}_found"]
+            self._make(f"{name}_choices", "joint_choices", "the classes behind it", pairs=pairs, found=found)
+        self._make("alike", "joint_alike", "tuples that are alike in both releases")
+        # 2. The groups.
+        of_people = None if self._person is None else {"person": self._person}
+        statement = "joint_groups" if of_people is None else "joint_groups_of_people"
+        self._make("groups", statement, "groups of rows that are alike in both releases", values=of_people)
 
-def _known(
-    engine: Engine,
-    people: People,
-    first: Candidates,
-    second: Candidates,
-    column: Column,
-    in_first: exp.Table,
-    in_second: exp.Table,
-) -> Known:
-    """Return for how many people one value of a column is possible in both releases."""
-    # 1. The values that are left for each pair of what is found.
-    pairs = exp.select(_FIRST, _SECOND).distinct().from_(_both_query(first, second).subquery("both"))
-    possible = exp.select(
-        sql.column(_FIRST, "pairs"),
-        sql.column(_SECOND, "pairs"),
-        sql.named(exp.Min(this=sql.column(TOLD, "in_first")), TOLD),
-    ).from_(pairs.subquery("pairs"))
-    same_found = exp.EQ(this=sql.column(FOUND, "in_first"), expression=sql.column(_FIRST, "pairs"))
-    possible = possible.join(sql.aliased(in_first, "in_first"), on=same_found)
-    same_found = exp.EQ(this=sql.column(FOUND, "in_second"), expression=sql.column(_SECOND, "pairs"))
-    same_value = exp.EQ(this=sql.column(TOLD, "in_second"), expression=sql.column(TOLD, "in_first"))
-    possible = possible.join(sql.aliased(in_second, "in_second"), on=exp.and_(same_found, same_value))
-    one = exp.EQ(this=sql.count_rows(), expression=sql.literal(1))
-    possible = possible.group_by(sql.column(_FIRST, "pairs"), sql.column(_SECOND, "pairs")).having(one)
-    # 2. The people whose they are.
-    right = exp.EQ(this=truth(people.value(column, "original"), column), expression=sql.column(TOLD, "possible"))
-    query = exp.select(sql.count_rows(), sql.where(sql.count_rows(), right))
-    query = query.from_(sql.aliased(people.copy, "original"))
-    for relation, conditions in (
-        (sql.aliased(people.relation, "people"), [(sql.column(POSITION, "people"), position("original"))]),
-        (_both_query(first, second).subquery("both"), [(sql.column(TUPLE, "both"), sql.column(TUPLE, "people"))]),
-        (
-            possible.subquery("possible"),
-            [(sql.column(name, "possible"), sql.column(name, "both")) for name in (_FIRST, _SECOND)],
-        ),
-    ):
-        same = sql.all_of(exp.EQ(this=here, expression=there) for here, there in conditions)
-        query = query.join(relation, on=same)
-    certain, certain_right = engine.row(query, f"how often both releases together tell {column.name}")
-    return Known(column.name, certain, certain_right)
+    def classes(self) -> tuple[int, JointClasses]:
+        """Return how many rows are in one of the releases, and how small groups get."""
+        groups = self._tables["groups"]
+        if self._are_the_same():  # the second one adds nothing: the classes of the first one count
+            title, classes = "sizes of the classes of both", self._sides[0].candidates.classes
+            sizes = self._create("joint_sizes_same", title, classes=classes)
+        else:
+            sizes = self._sizes(groups, apart=self._person is None)
+        self._tables["sizes"] = sizes
+        small = self._statement("joint_small", {"k": self._k}, sizes=sizes)
+        number, smallest, alone, groups_below, rows_below, rows = self._engine.row(small, "how small groups get")
+        people_below = None
+        if self._person is not None:
+            values = {"k": self._k, "person": self._person}
+            statement = self._statement("joint_small_people", values, sizes=sizes)
+            alone, people_below = self._engine.row(statement, "people in small groups")
+        return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
+
+    def known(self, column: SensitiveInBoth) -> Known:
+        """Return what is known of a sensitive column."""
+        name, own = column.original.name, truth(self._people.value(column.original, "original"), column.original)
+        title = f"{name} among rows that are alike in both releases"
+        values = self._create("joint_values", title, {"value": own})
+        counted = self._create("joint_different", f"different values of {name}", own_values=values)
+        different = self._sizes(counted, apart=False)
+        few = exp.LT(this=sql.column("size"), expression=sql.literal(column.least))
+        (found_few,) = self._engine.row(sql.select_count(different).where(few), f"groups with few values of {name}")
+        if not found_few:  # to exchange people of a group changes nothing, so that no value of it is certain
+            return Known(name, column.least, 0, 0, 0, 0)
+        possible = {}
+        for (side_name, side), released in zip(self._named_sides(), (column.first, column.second), strict=True):
+            in_classes = class_values(self._engine, side.relation, side.columns, released, column.original,
+                                      side.candidates)  # fmt: skip
+            self._made.append(in_classes)
+            possible[f"{side_name}_values"] = in_classes
+            possible[f"{side_name}_possible"] = self._create(
+                "joint_possible", f"{name} in classes", class_values=in_classes,
+                choices=self._tables[f"{side_name}_choices"],
+            )  # fmt: skip
+        bounds = self._bounds(name, possible)
+        tables = {"bounds": bounds, "different": different, "own_values": values, **possible}
+        statement = self._statement("joint_known", {"least": column.least, "k": self._k}, **tables)
+        found = self._engine.row(statement, f"how often both releases together tell {name}")
+        return Known(name, column.least, *found)
+
+    def drop(self) -> None:
+        """Drop what was made."""
+        for table in reversed(self._made):
+            self._engine.run(sql.drop(table), "drop what two releases have in common")
+
+    def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:
+        """Return the bounds of how often each group has each value, when subtraction changes nothing any more."""
+        bounds = self._create("joint_bounds", f"how often {name} can be in groups", None, **possible)
+        width = self._width(bounds)
+        for _ in range(_ROUNDS):
+            title = f"how often {name} can be in groups, less what others have"
+            bounds = self._create("joint_bounds_next", title, None, bounds=bounds, **possible)
+            before, width = width, self._width(bounds)
+            if width in {0, before}:
+                break
+        return bounds
+
+    def _width(self, bounds: exp.Table) -> int:
+        width = exp.Sub(this=sql.column("high"), expression=sql.column("low"))
+        (found,) = self._engine.row(exp.select(sql.sum_of(width)).from_(bounds.copy()), "how wide the bounds are")
+        return found or 0
+
+    def _are_the_same(self) -> bool:
+        """Tell whether both releases have the same classes, where that matters: some people can be in several."""
+        if all(side.candidates.full_domain for side in self._sides):
+            return False
+        tables = {
+            f"{name}_{what}": getattr(side.candidates, what)
+            for name, side in self._named_sides()
+            for what in ("pairs", "classes")
+        }
+        (other,) = self._engine.row(self._statement("joint_same", {}, **tables), "are both releases the same?")
+        return not other
+
+    def _sizes(self, groups: exp.Table, *, apart: bool) -> exp.Table:
+        return self._create("joint_sizes", "what groups have for certain", {"apart": apart}, groups=groups, sure=groups)
+
+    def _narrowed(self, candidates: Candidates) -> exp.Table:
+        """Return the classes that each tuple can be in, without those that others fill."""
+        pairs, title = candidates.pairs, "classes that tuples can still be in"
+        if candidates.full_domain:
+            return pairs
+        left = self._count(pairs)
+        while True:
+            pairs = self._create("joint_narrowed", title, pairs=pairs, classes=candidates.classes)
+            before, left = left, self._count(pairs)
+            if left == before:
+                return pairs
+
+    def _count(self, table: exp.Table) -> int:
+        (rows,) = self._engine.row(sql.select_count(table), "how many are left")
+        return int(rows)
+
+    def _named_sides(self) -> Iterator[tuple[str, Side]]:
+        return zip(("first", "second"), self._sides, strict=True)
+
+    def _make(
+        self,
+        name: str,
+        statement: str,
+        title: str,
+        values: dict[str, Any] | None = None,
+        **tables: exp.Table,
+    ) -> None:
+        self._tables[name] = self._create(statement, title, values, **tables)
+
+    def _create(
+        self, statement: str, title: str, values: dict[str, Any] | None = None, **tables: exp.Table
+    ) -> exp.Table:
+        """Return a temporary table with the rows of a statement."""
+        table = self._engine.temporary_name(f"kanon_{statement}")
+        query = self._statement(statement, values or {}, **tables)
+        self._engine.run(sql.create_table(table, query, temporary=True), title)
+        self._made.append(table)
+        return table
+
+    def _statement(self, name: str, values: dict[str, Any], **tables: exp.Table) -> exp.Query:
+        return sql.query(name, values=values, tables=self._tables | tables)

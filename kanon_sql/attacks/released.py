@@ -17,6 +17,7 @@ from kanon_sql import sql
 from kanon_sql.attacks.candidates import CLASS, label_name
 from kanon_sql.attacks.covers import NUMBER
 from kanon_sql.attacks.people import POSITION, copied_name, copy_of, position
+from kanon_sql.frequency import N
 from kanon_sql.label_text import text_of
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.published import read_as
@@ -90,16 +91,53 @@ def make_released(
             for number in range(len(told))
         ),
     ).from_(sql.aliased(copy, "written"))
+    query = _with_classes(query, candidates)
+    relation = engine.temporary_name("kanon_released")
+    engine.run(sql.create_table(relation, query, temporary=True), "the class of each row of the release")
+    return Released(relation, copy, tuple(shared))
+
+
+def class_values(
+    engine: Engine,
+    release: exp.Table,
+    columns: Sequence[Column],
+    released: Column,
+    original: Column,
+    candidates: Candidates,
+) -> exp.Table:
+    """Return the values of a column in each class of a release, classes from 1, as ``(class, value, n)``.
+
+    Args:
+        engine: holds the release.
+        release: the release.
+        columns: its quasi-identifiers, in the order of the labels.
+        released: the column.
+        original: the column of the original.
+        candidates: the classes.
+    """
+    labels = [sql.named(text_of(sql.column(column.name), column), copied_name(n)) for n, column in enumerate(columns)]
+    value = sql.named(_told(Shared(released, original)), "value")
+    written = exp.select(*labels, value, sql.named(sql.count_rows(), N)).from_(release.copy())
+    written = written.group_by(*(each.this.copy() for each in (*labels, value)))
+    number = exp.Add(this=sql.column(CLASS, "classes"), expression=sql.literal(1))
+    query = exp.select(
+        sql.named(number, CLASS), sql.column("value", "written"), sql.named(sql.sum_of(sql.column(N, "written")), N)
+    ).from_(written.subquery("written"))
+    query = _with_classes(query, candidates).group_by(sql.column(CLASS, "classes"), sql.column("value", "written"))
+    relation = engine.temporary_name("kanon_class_values")
+    engine.run(sql.create_table(relation, query, temporary=True), f"{original.name} in classes of the release")
+    return relation
+
+
+def _with_classes(query: exp.Select, candidates: Candidates) -> exp.Select:
+    """Return a query of labels as they are written, joined with the classes that have them."""
     same = []
     for place, (number, numbered) in enumerate(candidates.labels.items()):
         alias = f"labels_{number + 1}"
         written = sql.column(copied_name(place), "written")
         query = query.join(sql.aliased(numbered, alias), on=sql.same(sql.column(LABEL, alias), written))
         same.append(exp.EQ(this=sql.column(label_name(number), "classes"), expression=sql.column(NUMBER, alias)))
-    query = query.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
-    relation = engine.temporary_name("kanon_released")
-    engine.run(sql.create_table(relation, query, temporary=True), "the class of each row of the release")
-    return Released(relation, copy, tuple(shared))
+    return query.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
 
 
 def _told(both: Shared) -> exp.Expr:

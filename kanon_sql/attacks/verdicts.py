@@ -194,10 +194,21 @@ def _order(found: Order, *, with_original: bool) -> str:
 def _joint(found: Joint) -> str:
     classes = found.classes
     if classes.smallest is None:
-        return "no row is found in both"
-    said = f"{share(classes.rows_below_k, found.rows)} are left with fewer than {found.k} people, the fewest are "
-    said += f"{classes.smallest:,}; {classes.groups_below_k:,} of {counted(classes.groups, 'group')} are that small"
+        return "no row is in either"
+    who = "rows" if classes.people_below_k is None else "people"
+    said = f"{share(classes.rows_below_k, found.rows)} are left with fewer than {found.k} {who}"
+    if classes.people_below_k is not None:
+        said += f" ({counted(classes.people_below_k, 'person', 'people')})"
+    said += (
+        f", {classes.alone:,} alone; {classes.groups_below_k:,} of {counted(classes.groups, 'group')} are that small"
+    )
+    said += f", the smallest of {classes.smallest:,}"
     for known in found.known:
         said += f"; the value of {known.column} is certain for {share(known.rows_certain, found.rows)}"
-        said += f" and right for {known.rows_certain_right:,}" if known.rows_certain else ""
+        if known.rows_certain:
+            said += f" and right for {known.rows_certain_right:,}, from both together for "
+            said += f"{known.rows_certain_together:,}"
+        if known.rows_alike:
+            few = "one value" if known.least == 2 else f"fewer than {known.least} values"  # noqa: PLR2004 - the next
+            said += f"; {counted(known.rows_alike, 'row')} are left in groups of enough people with {few} of it"
     return said

@@ -82,12 +82,24 @@ class Entry:
     @property
     def k(self) -> int:
         """The k that it promised; 1 if it promised none."""
-        return max((model["required"] for model in self.policy["models"] if model["model"] == K_ANONYMITY), default=1)
+        return max((model["required"] for model in self.models if model["model"] == K_ANONYMITY), default=1)
+
+    @property
+    def models(self) -> list[dict[str, Any]]:
+        """The privacy models that it promised: the name of each, what it requires, and its sensitive column."""
+        models: list[dict[str, Any]] = self.policy["models"]
+        return models
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Names of its sensitive columns."""
+        names: list[str] = self.policy["columns"]["sensitive"]
+        return names
 
     @property
     def only_k(self) -> bool:
         """Whether k-anonymity is all that it promised, so that its classes can be told by their sizes."""
-        return all(model["model"] == K_ANONYMITY for model in self.policy["models"])
+        return all(model["model"] == K_ANONYMITY for model in self.models)
 
     @property
     def entity(self) -> str | None:
@@ -112,15 +124,17 @@ class Entry:
 
     def alike(self) -> tuple[Any, ...]:
         """Return what releases have in common that say the same: to check one of them is to check all."""
-        return (self.kind, self.fingerprint, self.k, self.entity, self.hierarchies)
+        models = tuple((model["model"], model["required"], model["sensitive"]) for model in self.models)
+        return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive))
 
     def says_the_same(self, other: Entry) -> bool:
         """Tell whether another entry of the same table is of the same release under the same name, made again."""
         return self.target == other.target and self.policy == other.policy and self.alike() == other.alike()
 
     def values(self) -> dict[str, Any]:
-        """Return it as the columns of the ledger, but for its number."""
+        """Return it as the columns of the ledger."""
         return {
+            "id": self.number,
             "made_at": self.made_at.isoformat(sep=" ", timespec="seconds"),
             "source_schema": self.source[0],
             "source_name": self.source[1],

@@ -44,11 +44,12 @@ def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str
     return _hashed(repr([list(names), *engine.row(query, title)]).encode())
 
 
-def quick(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str) -> str:
-    """Return the quick fingerprint of some columns of a relation."""
-    number = shuffled([sql.column(name) for name in names], 0)
-    query = exp.select(sql.count_rows(), _total(number)).from_(relation.copy())
-    return _hashed(repr([list(names), *engine.row(query, title)]).encode())
+def quick(engine: Engine, relation: exp.Expr, lists: Sequence[Sequence[str]], title: str) -> list[str]:
+    """Return the quick fingerprints of several lists of columns of a relation, by one scan of it."""
+    totals = [_total(shuffled([sql.column(name) for name in names], 0)) for names in lists]
+    query = exp.select(sql.count_rows(), *totals).from_(relation.copy())
+    rows, *found = engine.row(query, title)
+    return [_hashed(repr([list(names), rows, total]).encode()) for names, total in zip(lists, found, strict=True)]
 
 
 def of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:

@@ -1,4 +1,4 @@
-"""A new release together with an earlier one: how many people are left alone with fewer than k.
+"""A new release together with an earlier one: who is left with fewer than k, or with too few sensitive values.
 
 The attack is that of ``kanon_sql.attacks``: an attacker knows the quasi-identifiers of both releases and looks a person
 up in each. What the one publishes as it is in a column that is a quasi-identifier of the other is read too. A column
@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql import sql
-from kanon_sql.attacks.candidates import FOUND, find_candidates
-from kanon_sql.attacks.joint import join, joint_classes
-from kanon_sql.attacks.people import POSITION, TUPLE, make_people, position
+from kanon_sql.attacks.candidates import find_candidates
+from kanon_sql.attacks.joint import SensitiveInBoth, Side, join, least_values
+from kanon_sql.attacks.people import make_people
 from kanon_sql.bookkeeping import fingerprint
 from kanon_sql.bookkeeping.earlier import (
     CannotBeCheckedError,
@@ -35,8 +33,10 @@ from kanon_sql.roles import find_column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlglot import exp
+
     from kanon_sql.attacks.candidates import Candidates
-    from kanon_sql.attacks.joint import JointClasses
+    from kanon_sql.attacks.joint import Joint
     from kanon_sql.attacks.people import People
     from kanon_sql.bookkeeping.entry import Entry
     from kanon_sql.engine.base import Column
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from kanon_sql.measures.places import Places
     from kanon_sql.preparation import Prepared
     from kanon_sql.publication import Publication
-
-_FIRST, _SECOND, _PERSON = "first_found", "second_found", "person"
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class _Lookup:
 
     people: People
     places: tuple[Places, ...]
-    new: Candidates
+    new: Side
 
 
 @dataclass
@@ -97,8 +95,8 @@ class Joiner:
         for hierarchy in self.publication.hierarchies:
             self._known[key_of(hierarchy, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy))] = hierarchy
 
-    def joined(self, entry: Entry) -> JointClasses:
-        """Return how small the groups are that the new release and an earlier one leave.
+    def joined(self, entry: Entry) -> Joint:
+        """Return what the new release and an earlier one say together.
 
         Raises:
             CannotBeCheckedError: the earlier one cannot be told any more.
@@ -109,25 +107,24 @@ class Joiner:
         entity = self.publication.roles.entity
         if entity is None and entry.entity is not None:
             entity = find_column(entry.entity, source.columns)
-        lookup = self._lookup(both, new, entity)
+        sensitive = self._sensitive(entry, new, old)
+        needed = [column.original for column in sensitive]
+        lookup = self._lookup(both, new, [*needed, *([] if entity is None else [entity])])
         try:
             found = self._find(lookup.people, lookup.places, old)
         except UsageError as error:
             raise CannotBeCheckedError(f"its labels cannot be read: {error}") from None
-        k = min(self.k, entry.k)
-        if entity is not None and lookup.new.full_domain and found.full_domain:
-            people = _people_query(lookup.people, lookup.new, found, entity)
-            classes = joint_classes(engine, people, [_FIRST], [_SECOND], k)
-        else:
-            classes = join(engine, lookup.people, lookup.new, found, (), entry.name, k).classes
-        self._drop(*_tables(found))
-        return classes
+        joint = join(
+            engine, lookup.people, (lookup.new, found), sensitive, entry.name, min(self.k, entry.k), person=entity
+        )
+        self._drop(*_tables(found.candidates))
+        return joint
 
     def close(self) -> None:
         """Drop what releases were looked up in."""
         for lookup in self._lookups.values():
             people = lookup.people
-            self._drop(*_tables(lookup.new), people.relation, people.tuples, people.copy)
+            self._drop(*_tables(lookup.new.candidates), people.relation, people.tuples, people.copy)
             self._drop(*(own.relation for own in lookup.places))
 
     def _new(self) -> _Side:
@@ -148,13 +145,35 @@ class Joiner:
         if relation is None:
             names = {each.column.name for each in own}
             asked = [each.column.name for each in self.publication.hierarchies if each.column.name not in names]
-            shown = [name for name in asked if find_name(name, entry.published_as_they_are)]
+            asked += [column.name for column in self.publication.roles.sensitive]
+            asked += [name for name in entry.sensitive if name not in names]
+            shown = [name for name in dict.fromkeys(asked) if find_name(name, entry.published_as_they_are)]
             relation = make_again(source, entry, own, shown)
         return _Side(relation, own, entry.published_as_they_are, source.engine.columns(relation))
 
-    def _lookup(self, both: Sequence[Hierarchy], new: _Side, entity: Column | None) -> _Lookup:
+    def _sensitive(self, entry: Entry, new: _Side, old: _Side) -> list[SensitiveInBoth]:
+        """Return the columns that both publish as they are, and that one of them calls sensitive."""
+        columns, models = self.prepared.source.columns, self.publication.models
+        own = least_values((model.name, model.required, model.sensitive) for model in models)
+        theirs = least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
+        known = {hierarchy.column.name for side in (new, old) for hierarchy in side.hierarchies}
+        found = []
+        for name in dict.fromkeys([*(column.name for column in self.publication.roles.sensitive), *entry.sensitive]):
+            original = find_column(name, columns)
+            if original is None or original.name in known:
+                continue
+            sides = [
+                find_column(name, side.columns) if find_name(name, side.as_they_are) else None for side in (new, old)
+            ]
+            first, second = sides
+            if first is not None and second is not None:
+                least = min(own.get(original.name, 2), theirs.get(original.name, 2))
+                found.append(SensitiveInBoth(original, first, second, least))
+        return found
+
+    def _lookup(self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]) -> _Lookup:
         """Return the source as it is looked up under hierarchies; looked up once for all that share them."""
-        key = (*(hierarchy.relation.name for hierarchy in both), "" if entity is None else entity.name)
+        key = (*(hierarchy.relation.name for hierarchy in both), "", *(column.name for column in columns))
         if key not in self._lookups:
             source, prepared = self.prepared.source, self.prepared
             frequency, labels = prepared.frequency, prepared.labels
@@ -163,17 +182,18 @@ class Joiner:
                 labels = make_labels(frequency, both)
             # Not kept with the prepared table: what is made in a transaction is gone if that is taken back.
             places = make_places(frequency, both, labels)
-            needed = [*(hierarchy.column for hierarchy in both), *([] if entity is None else [entity])]
+            needed = [*(hierarchy.column for hierarchy in both), *columns]
             people = make_people(source.engine, source.relation, list(dict.fromkeys(needed)), places)
             self._lookups[key] = _Lookup(people, places, self._find(people, places, new))
         return self._lookups[key]
 
-    def _find(self, people: People, places: Sequence[Places], side: _Side) -> Candidates:
-        """Return the classes of a release that people can be in."""
+    def _find(self, people: People, places: Sequence[Places], side: _Side) -> Side:
+        """Return a release with the classes that people can be in."""
         found = [(own, side.column(own.hierarchy)) for own in places]
         read = [(own, column) for own, column in found if column is not None]
-        engine = self.prepared.source.engine
-        return find_candidates(engine, people, [own for own, _ in read], side.relation, [column for _, column in read])
+        engine, columns = self.prepared.source.engine, [column for _, column in read]
+        candidates = find_candidates(engine, people, [own for own, _ in read], side.relation, columns)
+        return Side(candidates, side.relation, columns)
 
     def _drop(self, *tables: exp.Table) -> None:
         for table in tables:
@@ -188,22 +208,3 @@ def find_name(name: str, names: Sequence[str]) -> bool:
 def _tables(candidates: Candidates) -> list[exp.Table]:
     tables = [candidates.classes, candidates.pairs, candidates.found, candidates.sets]
     return [*tables, *candidates.labels.values()]
-
-
-def _people_query(people: People, new: Candidates, old: Candidates, entity: Column) -> exp.Select:
-    """Return the query of the different people in each pair of classes of two full-domain releases."""
-    person = people.value(entity, "original")
-    query = exp.select(
-        sql.named(sql.column(FOUND, "new"), _FIRST),
-        sql.named(sql.column(FOUND, "old"), _SECOND),
-        sql.named(person, _PERSON),
-    ).distinct()
-    query = query.from_(sql.aliased(people.relation, "people")).join(
-        sql.aliased(people.copy, "original"),
-        on=exp.EQ(this=position("original"), expression=sql.column(POSITION, "people")),
-    )
-    for alias, candidates in (("new", new), ("old", old)):
-        same = exp.EQ(this=sql.column(TUPLE, alias), expression=sql.column(TUPLE, "people"))
-        query = query.join(sql.aliased(candidates.found, alias), on=same)
-    found = [sql.column(FOUND, alias).is_(exp.null()).not_() for alias in ("new", "old")]
-    return query.where(*found, person.copy().is_(exp.null()).not_())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from kanon_sql import sql
@@ -14,6 +14,8 @@ from kanon_sql.names import folded
 from kanon_sql.targets import kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlglot import exp
 
     from kanon_sql.engine.base import Engine
@@ -33,23 +35,47 @@ def entries_of(engine: Engine) -> list[Entry]:
     Raises:
         SourceError: the table of the ledger is not one of ours.
     """
-    if kind_of(engine, ledger_table()) is None:
+    if kind_of(engine, ledger_table()) is None and not (isinstance(engine, Workbench) and engine.newest_entries):
         return []
-    if isinstance(engine, Workbench) and not engine.may_read(ledger_table()):
-        raise NoRightError(
-            f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that, so that a new "
-            "release can be checked against earlier ones."
-        )
+    _require_readable(engine)
+    newest = engine.newest_entries if isinstance(engine, Workbench) else None
     try:
-        return [entry_of(row) for row in engine.rows(sql.statement("ledger_entries"), "earlier releases")]
+        rows = engine.rows(sql.statement("ledger_entries"), "earlier releases") if newest is None else newest
+        return [entry_of(row) for row in rows]
     except (SourceError, ValueError, KeyError, TypeError):
         raise SourceError(
             f"Table {SCHEMA}.{RELEASES} cannot be read as the ledger of releases: rename or drop it if it is yours."
         ) from None
 
 
+def _require_readable(engine: Engine) -> None:
+    if isinstance(engine, Workbench) and not engine.may_read(ledger_table()):
+        raise NoRightError(
+            f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that, so that a new "
+            "release can be checked against earlier ones."
+        )
+
+
+@contextmanager
+def alone(engine: Engine) -> Iterator[None]:
+    """Keep other runs from the ledger until the end, and read it as it is now.
+
+    A DuckDB file is open for writing here alone; in a warehouse, others may have written since its rows were searched.
+
+    Raises:
+        SourceError: the ledger cannot be read.
+    """
+    if not isinstance(engine, Workbench):
+        yield
+        return
+    _require_readable(engine)
+    with engine.warehouse.alone(ledger_table(), sql.query("ledger_entries")) as rows:
+        engine.newest_entries = rows
+        yield
+
+
 def remember(engine: Engine, entry: Entry) -> None:
-    """Write an entry into the ledger, which is made if there is none; its number is the next one."""
+    """Write an entry into the ledger, which is made if there is none."""
     for place in _both(engine):
         place.run(sql.statement("ledger_schema"), "the schema of the ledger")
         place.run(sql.statement("ledger_create"), "the ledger")

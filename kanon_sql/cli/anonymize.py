@@ -41,6 +41,7 @@ from kanon_sql.cli.report_option import AskedByOption, ReportAsked
 from kanon_sql.destination import Destination
 from kanon_sql.dialect import capabilities_of
 from kanon_sql.engine.addresses import shown_source
+from kanon_sql.engine.opening import waited
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.progress import Progress
@@ -128,7 +129,8 @@ def anonymize_command(
     reported = ReportAsked(report_file, asked_by, replace=replace_existing)
     reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
     changes_source = destination.into is not None or destination.in_place
-    opened = open_source(source, table, writable=changes_source and sql is None)
+    # Another run may have the database while it publishes.
+    opened = waited(lambda: open_source(source, table, writable=changes_source and sql is None))
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
         policy = asked.over(base, opened.columns)
@@ -151,8 +153,11 @@ def anonymize_command(
             if save_policy is not None:
                 save_policy_as(policy, destination, save_policy)
             talk.end()
+            if published.ledger is not None:
+                for warning in published.ledger.warnings:
+                    talk.warn(warning)
             if published.not_remembered is not None:
-                talk.note(f"The ledger does not know of this release: {published.not_remembered}")
+                talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
             _print_published(summary_of(release, published), output_format)
             if output_format == "table" and published.in_place is None:
                 _say_what_next(context, shown_source(source), talk)

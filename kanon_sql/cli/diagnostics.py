@@ -91,11 +91,15 @@ class Talk:
     def note(self, text: str) -> None:
         """Say something, unless quiet."""
         if not self._quiet:
-            with self._lock:
-                if self._bar is not None:
-                    self._bar.console.print(_shown(text), markup=False, highlight=False, soft_wrap=True)
-                else:
-                    note(text)
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Say something that must be known, also if quiet."""
+        with self._lock:
+            if self._bar is not None:
+                self._bar.console.print(_shown(text), markup=False, highlight=False, soft_wrap=True)
+            else:
+                note(text)
 
     def follow(self, engine: Engine) -> None:
         """Tell of what an engine runs: each statement if verbose, else how far the one is that runs."""

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.dialect import script
 from kanon_sql.dp.account import Limits
 from kanon_sql.dp.asked import asked_of
-from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets, waited
+from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets
 from kanon_sql.dp.mechanisms import opendp
 from kanon_sql.dp.payable import require_table
 from kanon_sql.dp.spending import delta_of, epsilon_of
+from kanon_sql.engine.opening import waited
 from kanon_sql.engine.sources import Source, is_database, open_source
 from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.engine.workbench import Workbench

@@ -26,9 +26,10 @@ from kanon_sql.dp.numbers import plain
 from kanon_sql.dp.payable import require_table
 from kanon_sql.dp.spending import ZERO, Charge, Spent, composed
 from kanon_sql.engine.duckdb import DuckDBEngine
+from kanon_sql.engine.opening import waited
 from kanon_sql.engine.sources import is_database
 from kanon_sql.engine.workbench import Workbench
-from kanon_sql.errors import BudgetError, InUseError, NoRightError, NoRoomError, SourceError, UsageError
+from kanon_sql.errors import BudgetError, NoRightError, NoRoomError, SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded
 from kanon_sql.targets import kind_of
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_PATIENCE = 30.0  # seconds for which others may have the database
 _PAUSE = 0.05
 _ATTEMPTS = 40  # to write where another one writes too
 
@@ -266,22 +266,6 @@ def closing(budgets: Budgets) -> Iterator[Budgets]:
         yield budgets
     finally:
         budgets.close()
-
-
-def waited(opened: Callable[[], Result]) -> Result:
-    """Return what opens a database, which others may have open for a while.
-
-    Raises:
-        InUseError: they have it open for too long.
-    """
-    end = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            return opened()
-        except InUseError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(_PAUSE)
 
 
 def keeps_budget(source: Source) -> bool:

@@ -12,9 +12,9 @@ from kanon_sql import sql
 from kanon_sql.dialect import render
 from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.failures import not_opened
-from kanon_sql.engine.opening import catalog_of, connect, storage_options
+from kanon_sql.engine.opening import catalog_of, connect, storage_options, waited
 from kanon_sql.engine.resources import Resources, in_force
-from kanon_sql.engine.stamps import require_same_database, stamps_of, stamps_of_database
+from kanon_sql.engine.stamps import stamps_of, stamps_of_database
 from kanon_sql.engine.worker import Worker
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.keys import revealed, shown
@@ -130,27 +130,38 @@ class DuckDBEngine:
         connection, spill = connect(resources, None if file is None else file.parent)
         return cls(connection, owned=True, spill=spill, file=file)
 
-    def make_writable(self) -> None:
-        """Open the file again, for writing; temporary tables stay.
+    def make_writable(self) -> bool:
+        """Open the file again, for writing, when other processes let go of it; temporary tables stay.
+
+        While this one waits it has let go of the file itself, so that two that wait for each other do not wait forever.
+
+        Returns:
+            Whether another process changed the file meanwhile.
 
         Raises:
-            SourceError: another process has the file open.
-            VerificationError: another process changed it before it could be opened again.
+            InUseError: other processes have it open for too long.
+            SourceError: it cannot be written.
         """
         if self._file is None:
-            return
+            return False
         path, name = self._file
         before = stamps_of_database(path)  # nobody else writes: it is open for reading
         self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
         self._execute(exp.Detach(this=name.copy()))
-        between = stamps_of_database(path)
-        try:
+        between: Stamps = ()
+
+        def reopened() -> None:
+            nonlocal between
+            between = stamps_of_database(path)
             self.reopen(writable=True)
+
+        try:
+            waited(reopened)
         except SourceError:
-            self.reopen(writable=False)
-            require_same_database(path, before, between)
+            waited(lambda: self.reopen(writable=False))
             raise
-        require_same_database(path, before, between)
+        # What opening it writes itself, where there is a log of changes, is not looked at.
+        return before != between or (len(before) == 1 and before != stamps_of_database(path))
 
     def attach(self, path: Path) -> str:
         """Attach another database file, for reading, if it is not yet; return the name that it has from now on.

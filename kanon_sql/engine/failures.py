@@ -122,7 +122,9 @@ def not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> SourceErro
     if "lock" in text.lower():
         return InUseError(f"{path} is in use by another process. Close it there, or work on a copy.")
     if isinstance(error, duckdb.ResourceInUseException):
-        return InUseError(f"{path} is already open in this process; pass that connection instead of the path.")
+        return InUseError(
+            f"{path} is already open in this process; pass that connection instead of the path.", elsewhere=False
+        )
     return SourceError(_why_not_opened(path, text, writable=writable))
 
 

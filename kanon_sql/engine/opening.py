@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.engine.failures import first_line
-from kanon_sql.errors import NoRoomError, SourceError
+from kanon_sql.errors import InUseError, NoRoomError, SourceError
 from kanon_sql.private import PrivateDirectory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kanon_sql.engine.resources import Resources
+
+Result = TypeVar("Result")
+
+_PATIENCE = 30.0  # seconds for which others may have the database
+_PAUSE = 0.05
 
 TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
 
@@ -51,6 +59,22 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
     return connection, spill
+
+
+def waited(opened: Callable[[], Result]) -> Result:
+    """Return what opens a database, which other processes may have open for a while.
+
+    Raises:
+        InUseError: they have it open for too long.
+    """
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return opened()
+        except InUseError as error:
+            if not error.elsewhere or time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE)
 
 
 def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -270,6 +270,27 @@ class PostgresWarehouse:
             self.connection.execute("COMMIT")
         self._begun = False
         self._forget_sent()
+
+    @contextmanager
+    def alone(self, table: exp.Table, query: exp.Query) -> Iterator[list[tuple[Any, ...]]]:
+        """Hold a lock until the end, and hand out what is committed then (see ``Warehouse.alone``).
+
+        By a connection of its own: the snapshot of this one is as old as the search, and a lock that its transaction
+        held would be gone before others see what it wrote.
+        """
+        import psycopg
+
+        title = "earlier releases, as they are now"
+        info, name = self.connection.info, f"{table.db}.{table.name}"
+        with told(title):
+            beside = psycopg.connect(self._url or info.dsn, password=info.password or None, autocommit=True)
+        with closing(beside):
+            with told(title):
+                tuples(beside, "SELECT pg_advisory_lock(hashtextextended(%s, 0))", (name,))
+                ((there,),) = tuples(beside, "SELECT to_regclass(%s) IS NOT NULL", (name,))
+                self.tell(Logged(title, query, {}, self.dialect))
+                rows = tuples(beside, rendered(query, self.dialect)[-1]) if there else []
+            yield rows
 
     def forget(self) -> None:
         """Drop what was made for a while: all of it is in a transaction that ends here."""

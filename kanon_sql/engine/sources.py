@@ -21,11 +21,11 @@ from kanon_sql.engine.tables import chosen_table, find_table
 from kanon_sql.engine.warehouse import N
 from kanon_sql.engine.warehouses import is_warehouse, open_warehouse
 from kanon_sql.engine.workbench import SCHEMA, Workbench
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.errors import SourceError, UsageError, VerificationError
 from kanon_sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from sqlglot import exp
 
@@ -116,15 +116,26 @@ class Source:
         if self.warehouse is not None and isinstance(self.engine, Workbench):
             self.engine.bring(self.relation, columns, person)
 
-    def make_writable(self) -> None:
-        """Open the database for writing if it was opened for reading.
+    def make_writable(self, of_rows: Callable[[], str] | None = None) -> None:
+        """Open the database for writing if it was opened for reading, when other processes let go of it.
+
+        Args:
+            of_rows: returns a fingerprint of the rows of the table. With it, others may have changed the file since it
+                was read, but not these rows; without it, not the file.
 
         Raises:
-            SourceError: another process has the file open.
+            SourceError: another process has the file open for too long, or it cannot be written.
+            VerificationError: another process changed the file, or the rows, before it could be opened again.
         """
-        if not self.writable:
-            self.engine.make_writable()
-            self.writable = True
+        if self.writable:
+            return
+        before = None if of_rows is None else of_rows()
+        changed = self.engine.make_writable()
+        self.writable = True
+        if changed and (of_rows is None or of_rows() != before):
+            raise VerificationError(
+                f"Another process changed {self.database} after it was read; nothing was written. Run it again."
+            )
 
 
 def open_source(

@@ -160,6 +160,16 @@ class Warehouse(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context whose statements take effect together or not at all, as far as the warehouse can do that."""
 
+    def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[list[tuple[Any, ...]]]:
+        """Return a context in which no other run reads or writes a table of kanon's own, as far as that can be.
+
+        What it hands out are the rows of a query as they are then, whatever the rows of other tables are read as.
+
+        Args:
+            table: the table; it need not be there.
+            query: of this table.
+        """
+
     def forget(self) -> None:
         """Drop what was made for a while."""
 

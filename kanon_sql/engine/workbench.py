@@ -94,6 +94,7 @@ class Workbench(DuckDBEngine):
         self._searching: list[WarehouseEngine] = []
         self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
         self.unreadable: set[tuple[str, str]] = set()
+        self.newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again
         warehouse.tell = self._told
         for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
             create = exp.Create(this=exp.Table(db=sql.identifier(schema)), kind="SCHEMA", exists=True)

@@ -134,7 +134,7 @@ def publish_in_place(
             with timed(seconds, "verify"):
                 verification = verified(engine, publication, lookups, rewrite.target, expected)
             if ledger is not None:
-                ledger.check(rewrite.target, seconds)
+                ledger.check(rewrite.target, None, seconds)
             forget_recoding(engine, publication)
             with timed(seconds, "write"):
                 engine.detach(name)

@@ -1,0 +1,16 @@
+/* Groups of rows that are alike in two releases, and how many people they are about; a row without a person is none. */
+SELECT
+  alike.first,
+  alike.second,
+  COUNT(*) AS n,
+  COUNT(DISTINCT $person) AS size
+FROM alike
+INNER JOIN people
+  ON people.tuple = alike.tuple
+INNER JOIN original
+  ON original.rowid = people.position
+WHERE
+  NOT $person IS NULL
+GROUP BY
+  alike.first,
+  alike.second
