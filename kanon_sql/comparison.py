@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.cutting import MONDRIAN, OPTIONS
-from kanon_sql.errors import NoSolutionError, UnsuitableError, UsageError
+from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import suppression_limit
 from kanon_sql.progress import Listener, Progress, silent

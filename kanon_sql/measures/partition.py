@@ -83,7 +83,7 @@ def measure_partition(
     query = exp.select().from_(sql.aliased(tables.parts, "classes"))
     for column, cells in zip(labels, tables.cells, strict=True):
         same = exp.EQ(this=sql.column(PART, labels_alias(column)), expression=sql.column(PART, "classes"))
-        query = query.join(sql.aliased(cells, labels_alias(column)), on=same)
+        query = query.join(sql.aliased(cells, labels_alias(column)), on=same, copy=False)
     totals = costs_of_classes(frequency.engine, query, labels, costs, counts.suppressed)
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
     boxes = _box_measures(frequency, tables, query, labels)
@@ -97,7 +97,7 @@ def _classes_query(tables: PartTables, models: Sequence[PrivacyModel]) -> exp.Se
     for number, cells in enumerate(tables.cells):
         alias = f"cells_{number + 1}"
         same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(PART, "parts"))
-        query = query.join(sql.aliased(cells, alias), on=same)
+        query = query.join(sql.aliased(cells, alias), on=same, copy=False)
         labels.append(sql.column("label", alias))
     measures = [f"measure_{number}" for number in range(len(models))]
     rows = sql.named(sql.sum_of(sql.column(N, "parts")), N)

@@ -45,14 +45,12 @@ class Evidence:
 
     Attributes:
         problem: what is searched.
-        deadline: ``time.monotonic()`` at which statements stop.
         proven: no node costs less than this; None until something is proven.
         best: the best node so far, its suppressed rows and its cost.
         tested: suppressed rows of every tested node.
     """
 
     problem: Problem
-    deadline: float | None = None
     proven: Cost | None = field(default=None, init=False)
     best: tuple[Node, int, Cost] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
@@ -81,7 +79,7 @@ class Evidence:
         if pays(models, frequency.tuples) and (packing := pack(frequency, models)) is not None:
             self.roll_ups.drop_all_but(frequency.relation)  # the others have no such counts
             self._best_classes = None
-            self.roll_ups.count_side_by_side(packing, self.deadline)
+            self.roll_ups.count_side_by_side(packing)
             self._packing = packing
 
     @property
@@ -214,7 +212,7 @@ class Evidence:
                 relation, problem.frequency.masks(node), problem.models, with_sizes=not self.bounds_are_free
             )
             tests.append(exp.select(sql.named(sql.literal(number), "node"), "*").from_(test.subquery("tested")))
-        rows = engine.rows(sql.union_all(tests), f"test {len(wanted)} nodes together", None, self.deadline)
+        rows = engine.rows(sql.union_all(tests), f"test {len(wanted)} nodes together")
         self._ahead |= {wanted[number]: tuple(found) for number, *found in rows}
 
     def worth_probing(self, node: Node) -> bool:
@@ -295,7 +293,7 @@ class Evidence:
         """
         frequency = self.problem.frequency
         if of_rows and classes is None:
-            relation = self.roll_ups.rows_alone(node, self.deadline)
+            relation = self.roll_ups.rows_alone(node)
         else:
             relation = (classes or self.roll_ups.source(node)).relation
         masks = frequency.masks(node)
@@ -312,7 +310,7 @@ class Evidence:
         title = f"{'probe' if probe else 'screen' if of_rows else 'test'} node {node}"
         found = None if probe or of_rows else self._ahead.pop(node, None)
         if found is None:
-            found = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+            found = frequency.engine.row(self._statements[shape], title, values)
         _, suppressed, *more = found
         below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
         if sizes:
@@ -340,7 +338,6 @@ class Evidence:
                 problem.models,
                 problem.labels,
                 [problem.costs],
-                self.deadline,
                 self._packing,
             )
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
@@ -355,7 +352,7 @@ class Evidence:
         source = self.roll_ups.source(node)
         if source.tuples < _LARGE or self._most_classes(node) > source.tuples / _FEW:
             return None
-        return self.roll_ups.make(node, self.deadline)
+        return self.roll_ups.make(node)
 
     def _keep_if_best(self, classes: RollUp | None, *, became_best: bool) -> None:
         if became_best and self._best_classes is not None:

@@ -99,7 +99,7 @@ def _good_among(evidence: Evidence, columns: Columns, candidates: list[Node]) ->
     super_root = tuple(0 if column in columns else height for column, height in enumerate(lattice.heights))
     roll_up = None
     if len(candidates) >= _WORTH_A_ROLL_UP and len(columns) < len(super_root):
-        roll_up = evidence.roll_ups.make(super_root, evidence.deadline)
+        roll_up = evidence.roll_ups.make(super_root)
         evidence.roll_ups.keep(roll_up)
     good: set[Node] = set()
     height = None

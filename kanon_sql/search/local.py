@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.lattice import with_level
 from kanon_sql.search.spolg import cheapest_path
+from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ _PASSES = (_Threshold(0.005, 0.0003), _Threshold(0, 0.0002))
 _PASSES_OF_MANY = (_Threshold(0.03, 0.003), _Threshold(0, 0.001))  # where each step takes as long as it has tuples left
 
 
-def local(remaining: Remaining, deadline: float | None, progress: SearchProgress | None = None) -> None:
+def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
     """Publish at the nodes of the lattice in ascending order of their loss."""
     problem = remaining.problem
     passes = _PASSES_OF_MANY if remaining.tuples >= _MANY else _PASSES
@@ -60,10 +61,10 @@ def local(remaining: Remaining, deadline: float | None, progress: SearchProgress
     way = cheapest_path(problem, problem.costs.totals)
     remaining.will_test(list(dict.fromkeys([*nodes, *way])))
     for threshold in passes:
-        nodes = _go_through(remaining, nodes, threshold, deadline, progress)
+        nodes = _go_through(remaining, nodes, threshold, progress)
     # 4. What is left.
     if remaining.tuples:
-        for node, could in zip(way, remaining.publishable(way, deadline), strict=True):
+        for node, could in zip(way, remaining.publishable(way), strict=True):
             if could.rows:
                 remaining.publish(node)
 
@@ -72,7 +73,6 @@ def _go_through(
     remaining: Remaining,
     nodes: list[Node],
     threshold: _Threshold,
-    deadline: float | None,
     progress: SearchProgress | None,
 ) -> list[Node]:
     """Publish at nodes at which that are enough rows; return the others at which something could be published."""
@@ -84,9 +84,9 @@ def _go_through(
         several = max(1, min(size, _PAIRS // remaining.tuples))
         batch, nodes = nodes[:several], nodes[several:]
         if by_probe:
-            publishable = [remaining.publishable_by_probe(node, deadline) for node in batch]
+            publishable = [remaining.publishable_by_probe(node) for node in batch]
         else:
-            publishable = remaining.publishable(batch, deadline)
+            publishable = remaining.publishable(batch)
         # 2. Enough for a step: when the nodes were tested, and still after those before it were published.
         before = len(remaining.steps)
         enough = threshold.rows(remaining)
@@ -120,6 +120,7 @@ def nodes_by_cost(problem: Problem, most: int) -> Iterator[Node]:
     heap = [(costs.generalization(bottom), bottom)]
     seen = {bottom}
     while heap and most > 0:
+        check_deadline("nodes in the order of their loss")  # with hundreds of columns each of them takes a while
         _, node = heapq.heappop(heap)
         most -= 1
         yield node
