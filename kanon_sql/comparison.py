@@ -127,11 +127,9 @@ def compare(
         asked = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
         asked |= dict.fromkeys(_not_for(algorithm))
         try:
-            release = table.anonymize(**asked)
-        except (NoSolutionError, UnsuitableError) as error:
+            results.append(_compared(table.anonymize(**asked), size))
+        except (NoSolutionError, TimeLimitError, UnsuitableError) as error:
             results.append(Compared(algorithm, size, limit, problem=str(error)))
-        else:
-            results.append(_compared(release, size))
     ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
     return Comparison(table.prepared.source.name, table.prepared.frequency.rows, measure, tuple(ordered))
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.engine.base import Logged
 from kanon_sql.errors import KanonError
 from kanon_sql.names import unused_name
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.base import Column, Logged
     from kanon_sql.engine.warehouse import Warehouse
     from kanon_sql.engine.workbench import Workbench
 

@@ -17,6 +17,7 @@ from kanon_sql import sql
 from kanon_sql.classes import classes_query, is_published
 from kanon_sql.frequency import N
 from kanon_sql.measures.labels import label_of_class, labels_alias
+from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +57,7 @@ class Costs:
 
     def generalization(self, node: Node) -> int:
         """Return what all rows cost at a node, before any is suppressed."""
+        check_deadline()  # here, because searches order many nodes by it, and each takes a while with many columns
         return sum(totals[level] for totals, level in zip(self.totals, node, strict=True))
 
     def with_suppression(self, node: Node, suppressed: int, hidden: Sequence[int]) -> int:

@@ -20,6 +20,7 @@ from kanon_sql.models.base import RowModel
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.packing import pack, pays
 from kanon_sql.search.roll_ups import RollUp, RollUps
+from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -237,6 +238,7 @@ class Evidence:
 
     def suppresses_at_least(self, node: Node) -> int:
         """Return the most rows that this node is known to suppress, from any tested node at or above it."""
+        check_deadline()  # here, because searches go through many nodes that need no test
         steps = self.problem.lattice.steps(node)
         for missing, suppressed in self._marks:  # the largest number first
             if not steps & missing:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.lattice import with_level
 from kanon_sql.search.spolg import cheapest_path
-from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +119,6 @@ def nodes_by_cost(problem: Problem, most: int) -> Iterator[Node]:
     heap = [(costs.generalization(bottom), bottom)]
     seen = {bottom}
     while heap and most > 0:
-        check_deadline("nodes in the order of their loss")  # with hundreds of columns each of them takes a while
         _, node = heapq.heappop(heap)
         most -= 1
         yield node
