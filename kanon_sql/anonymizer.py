@@ -26,7 +26,7 @@ from kanon_sql.publication import Publication
 from kanon_sql.release import Release
 from kanon_sql.roles import NamedColumns, names
 from kanon_sql.search.base import SAMPLE_RATE, Problem, SearchResult, rows_allowed
-from kanon_sql.search.run import search
+from kanon_sql.search.run import ALGORITHMS, search
 from kanon_sql.timing import timed, within
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 _FINISHING = 1.0  # seconds that measuring, publishing and verifying take, for each second of preparing
+_FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
 _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
@@ -264,7 +265,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
 
 
 def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
-    deadline = None if policy.time_limit is None else _search_until(prepared, policy.time_limit, begun)
+    deadline = None if policy.time_limit is None else _search_until(prepared, policy, policy.time_limit, begun)
     problem = problem_of(prepared, policy)
 
     def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
@@ -275,15 +276,16 @@ def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float
     return search(problem, policy.algorithm, deadline=deadline, progress=report)
 
 
-def _search_until(prepared: Prepared, limit: float, begun: float) -> float:
+def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float) -> float:
     """Return when the search ends so that what it found can be measured, published and verified within the limit.
 
-    That reads the table about as often as preparing it did, and builds statements as long; so as much time is left for
-    it as preparing took, but no more than the greater part of what remains.
+    That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
+    it goes by what preparing took, but is no more than the greater part of what remains.
     """
+    factor = _FINISHING if policy.algorithm in ALGORITHMS else _FINISHING_PARTS
     now = time.monotonic()
     left = begun + limit - now
-    return now + left - min(_FINISHING * sum(prepared.seconds.values()), _MOST_FOR_FINISHING * left)
+    return now + left - min(factor * sum(prepared.seconds.values()), _MOST_FOR_FINISHING * left)
 
 
 def make_policy(  # noqa: PLR0913 - the settings of the public calls
