@@ -1,4 +1,4 @@
-"""The time limit: all of the work ends with it, with the best release so far or with a line that says what took long."""
+"""The time limit: all of the work ends with it, with a release or with a line that says what took long."""
 
 from __future__ import annotations
 
