@@ -18,6 +18,7 @@ from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy import DEFAULT_K, DEFAULT_MAX_SUPPRESSED, Policy, SearchOn, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
@@ -256,6 +257,8 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
     limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
+    if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
+        limit = 0  # what is suppressed would be a class of the population without a row
     rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
     objective = prepared.objective(policy.measure)
     cutting = policy.cutting
