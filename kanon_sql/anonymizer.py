@@ -19,6 +19,7 @@ from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, models_with_k, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
@@ -27,8 +28,8 @@ from kanon_sql.publication import Publication
 from kanon_sql.release import Release
 from kanon_sql.roles import NamedColumns, names
 from kanon_sql.search.base import SAMPLE_RATE, Problem, SearchResult, rows_allowed
-from kanon_sql.search.run import search
-from kanon_sql.timing import timed
+from kanon_sql.search.run import ALGORITHMS, search
+from kanon_sql.timing import timed, within
 
 if TYPE_CHECKING:
     import os
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
     from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.roles import Rest
+
+
+_FINISHING = 1.0  # seconds that measuring, publishing and verifying take, for each second of preparing
+_FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
+_MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
 def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -101,7 +107,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             "mondrian" or "mondrian-plus".
         measure: what to lose least of: "loss", "gcp", "precision" or "nonuniform_entropy"; or, for full-domain
             recoding, "discernibility" or "average_class_size".
-        time_limit: seconds after which the best release so far is taken, with its proven gap.
+        time_limit: seconds for all of the work, reading and publishing included: the search ends in time, with the
+            best release so far and its proven gap.
         sample_rate: the share of rows on which "spolg" chooses its path; 0.01 if not given.
         choose: the column that "mondrian" cuts a part in: "range" (default), "distinct", "loss" or "random".
         cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
@@ -119,6 +126,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         UsageError: a setting or a column is wrong; or several rows are of one person, and there is no entity.
         SourceError: the source or a hierarchy cannot be read.
         NoSolutionError: no release satisfies the models.
+        TimeLimitError: the time limit ended before there was a release.
     """
     asked = make_policy(
         policy,
@@ -148,23 +156,46 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         search_on=search_on,
         seed=seed,
     )
-    opened = waited(lambda: open_source(source, table, resources=resources))
-    try:
-        return make_release(opened, asked, progress or silent)
-    except BaseException:
-        opened.engine.close()
-        raise
+    begun = time.monotonic()
+    with within(asked.time_limit, begun):
+        opened = waited(lambda: open_source(source, table, resources=resources))
+        try:
+            return make_release(opened, asked, progress or silent, begun)
+        except BaseException:
+            opened.engine.close()
+            raise
 
 
-def make_release(source: Source, policy: Policy, progress: Listener) -> Release:
-    """Return the release of an open source that a policy asks for."""
-    _key_of(policy, source)  # read again later: the work may be long, and what is wrong with the key is said before it
-    prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
-    return release_of(prepared, policy, progress)
+def make_release(source: Source, policy: Policy, progress: Listener, begun: float | None = None) -> Release:
+    """Return the release of an open source that a policy asks for.
+
+    Args:
+        source: the table.
+        policy: what is asked for.
+        progress: called as the work goes on.
+        begun: when the time limit began, on the clock of ``time.monotonic``; now if not given.
+
+    Raises:
+        TimeLimitError: the time limit ended before there was a release.
+    """
+    begun = time.monotonic() if begun is None else begun
+    with within(policy.time_limit, begun):
+        _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before
+        prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
+        return release_of(prepared, policy, progress, begun)
 
 
-def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Release:
-    """Return the release of a prepared table that a policy asks for; the table is not read again."""
+def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: float | None = None) -> Release:
+    """Return the release of a prepared table that a policy asks for; the table is not read again.
+
+    Arguments are those of ``make_release``.
+    """
+    begun = time.monotonic() if begun is None else begun
+    with within(policy.time_limit, begun):
+        return _release_of(prepared, policy, progress, begun)
+
+
+def _release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> Release:
     if policy.time_limit is not None and prepared.source.engine.in_transaction():
         raise UsageError(
             "The connection has a transaction open, and stopping a statement when time is up would undo it: commit it "
@@ -175,7 +206,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
     policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
     policy = replace(policy, models=prepared.resolved(policy.models))
     with timed(seconds, "search"):
-        result = _search(prepared, policy, progress)
+        result = _search(prepared, policy, progress, begun)
     progress(Progress("Measuring"))
     with timed(seconds, "measure"):
         measures, counts = _measured(prepared, policy, result)
@@ -194,7 +225,8 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener) -> Releas
         population=None if prepared.population is None else prepared.population[0].relation,
         pseudonyms=pseudonyms,
     )
-    return Release(policy, prepared, result, publication, measures, counts, seconds)
+    spent = time.monotonic() - begun
+    return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
 
 
 def _key_of(policy: Policy, source: Source) -> Key:
@@ -230,6 +262,8 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
     limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
+    if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
+        limit = 0  # what is suppressed would be a class of the population without a row
     rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
     objective = prepared.objective(policy.measure)
     cutting = policy.cutting
@@ -238,8 +272,8 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     return Problem(frequency, prepared.lattice, models, objective, prepared.labels, limit, rate, cutting, places)
 
 
-def _search(prepared: Prepared, policy: Policy, progress: Listener) -> SearchResult:
-    deadline = None if policy.time_limit is None else time.monotonic() + policy.time_limit
+def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
+    deadline = None if policy.time_limit is None else _search_until(prepared, policy, policy.time_limit, begun)
     problem = problem_of(prepared, policy)
 
     def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
@@ -248,6 +282,18 @@ def _search(prepared: Prepared, policy: Policy, progress: Listener) -> SearchRes
 
     progress(Progress("Searching"))
     return search(problem, policy.algorithm, deadline=deadline, progress=report)
+
+
+def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float) -> float:
+    """Return when the search ends so that what it found can be measured, published and verified within the limit.
+
+    That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
+    it goes by what preparing took, but is no more than the greater part of what remains.
+    """
+    factor = _FINISHING if policy.algorithm in ALGORITHMS else _FINISHING_PARTS
+    now = time.monotonic()
+    left = begun + limit - now
+    return now + left - min(factor * sum(prepared.seconds.values()), _MOST_FOR_FINISHING * left)
 
 
 def make_policy(  # noqa: PLR0913 - the settings of the public calls

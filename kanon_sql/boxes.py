@@ -12,6 +12,7 @@ is published of it, and from which values to which it goes.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -20,7 +21,7 @@ from kanon_sql import sql
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import PART
-from kanon_sql.names import unused_name
+from kanon_sql.names import unused_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,20 +36,13 @@ class BoxColumns:
     def __init__(self, hierarchies: Sequence[Hierarchy]) -> None:
         """Choose the names."""
         own = [hierarchy.column.name for hierarchy in hierarchies]
-        taken = list(own)
-
-        def name(wanted: str) -> str:
-            taken.append(unused_name(wanted, taken))
-            return taken[-1]
-
+        suffixes = ("from", "to", "null", "label", "place")
+        of_all = ("box", "column_name", "position", "inside", "outside")
+        wanted = [f"{column}_{suffix}" for suffix in suffixes for column in own]
+        names = iter(unused_names([*wanted, *of_all], own))
         self.labels = own
-        self.low = [name(f"{column}_from") for column in own]
-        self.high = [name(f"{column}_to") for column in own]
-        self.null = [name(f"{column}_null") for column in own]
-        self.published = [name(f"{column}_label") for column in own]
-        self.place = [name(f"{column}_place") for column in own]
-        self.box, self.cut_column, self.position = name("box"), name("column_name"), name("position")
-        self.inside, self.outside = name("inside"), name("outside")
+        self.low, self.high, self.null, self.published, self.place = (list(islice(names, len(own))) for _ in suffixes)
+        self.box, self.cut_column, self.position, self.inside, self.outside = names
 
 
 def order_query(column: Places) -> exp.Select:
@@ -87,11 +81,11 @@ def cuts_query(
             there = exp.and_(
                 its_own, exp.EQ(this=sql.column("place", alias), expression=sql.column("to_place", "cuts"))
             )
-            query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left")
-            query = query.select(sql.named(sql.column(VALUE, alias), names.labels[number]))
+            query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left", copy=False)
+            query = query.select(sql.named(sql.column(VALUE, alias), names.labels[number]), copy=False)
             continue
         for name, end in ((names.low[number], "from_place"), (names.high[number], "to_place")):
-            query = query.select(sql.named(exp.Case().when(its_own, sql.column(end, "cuts")), name))
+            query = query.select(sql.named(exp.Case().when(its_own, sql.column(end, "cuts")), name), copy=False)
     if relaxed:
         query = query.select(sql.named(sql.column("position", "cuts"), names.position))
     return query.select(
@@ -126,18 +120,18 @@ def boxes_query(
         number = column.number
         alias, low, high = (f"{prefix}_{number + 1}" for prefix in ("cells", "low", "high"))
         same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(PART, "parts"))
-        query = query.join(sql.aliased(relation, alias), on=same)
+        query = query.join(sql.aliased(relation, alias), on=same, copy=False)
         if column.ordered:
             for end, place in ((low, "low"), (high, "high")):
                 there = exp.EQ(this=sql.column("place", end), expression=sql.column(place, alias))
-                query = query.join(sql.aliased(column.relation, end), on=there, join_type="left")
+                query = query.join(sql.aliased(column.relation, end), on=there, join_type="left", copy=False)
             bounds = [sql.column(VALUE, low), sql.column(VALUE, high)]
         else:
             bounds = [sql.column("low", alias), sql.column("high", alias)]
         for name, bound in zip((names.low[number], names.high[number]), bounds, strict=True):
-            query = query.select(sql.named(bound, name))
+            query = query.select(sql.named(bound, name), copy=False)
         if column.ordered and column.null is not None:
-            query = query.select(sql.named(sql.column("has_null", alias), names.null[number]))
+            query = query.select(sql.named(sql.column("has_null", alias), names.null[number]), copy=False)
         if types[number] is not None:
             labels.append(sql.named(sql.column(LABEL, alias), names.labels[number]))
     return query.select(*labels)

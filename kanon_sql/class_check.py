@@ -14,6 +14,7 @@ from kanon_sql import sql
 from kanon_sql.identity import written
 from kanon_sql.measured import Columns, Members, measured_steps
 from kanon_sql.models.base import RowModel
+from kanon_sql.models.population import PopulationModel
 from kanon_sql.publish import class_columns, population_classes
 from kanon_sql.references import References, with_steps
 
@@ -146,7 +147,20 @@ def class_check_query(
     """
     n, measured = class_columns([column.name for column in quasi_identifiers], models)
     steps = classes_of_table(output, quasi_identifiers, models, entity, whole=whole, trees=trees, everybody=everybody)
-    return with_steps(summary_of(models, n, measured).from_("classes"), steps)
+    absent = None
+    if everybody is not None and any(isinstance(model, PopulationModel) and model.covers for model in models):
+        absent = _absent_classes(output, quasi_identifiers, everybody)
+    return with_steps(summary_of(models, n, measured, absent).from_("classes"), steps)
+
+
+def _absent_classes(output: exp.Expr, quasi_identifiers: Sequence[Column], everybody: exp.Query) -> exp.Subquery:
+    """Return the number of classes of the population that have no row in a table."""
+    named = [sql.named(written(sql.column(column.name), column), column.name) for column in quasi_identifiers]
+    absent = exp.except_(
+        exp.select(*named).from_(everybody.subquery("everybody")),
+        exp.select(*(key.copy() for key in named)).from_(output.copy()),
+    )
+    return exp.select(sql.count_rows()).from_(absent.subquery("absent")).subquery()
 
 
 def worst_classes_query(
@@ -223,22 +237,39 @@ def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyMod
     return Verification(int(rows or 0), classes, smallest, classes_failing, int(rows_failing or 0), results)
 
 
-def summary_of(models: tuple[PrivacyModel, ...], n: str, measured: list[str]) -> exp.Select:
-    """Return the query over ``classes`` that a check answers: how many there are, and which models fail in how many."""
+def summary_of(
+    models: tuple[PrivacyModel, ...], n: str, measured: list[str], absent: exp.Subquery | None = None
+) -> exp.Select:
+    """Return the query over ``classes`` that a check answers: how many there are, and which models fail in how many.
+
+    Args:
+        models: that are measured.
+        n: the name of the rows of a class.
+        measured: the names of the measures.
+        absent: the number of classes of the population without a row, where a model forbids them.
+    """
+
+    def failing(count: exp.Expr) -> exp.Expr:
+        return count if absent is None else exp.Add(this=count, expression=absent.copy())
+
     fails = [sql.negated(model.is_met(sql.column(name))) for name, model in zip(measured, models, strict=True)]
     any_fails = exp.or_(*fails) if fails else exp.false()
     query = exp.select(
         sql.named(sql.count_rows(), "classes"),
         sql.named(exp.Sum(this=sql.column(n)), "rows_in_classes"),
         sql.named(exp.Min(this=sql.column(n)), "smallest_class"),
-        sql.named(sql.where(sql.count_rows(), any_fails), "classes_failing"),
+        sql.named(failing(sql.where(sql.count_rows(), any_fails)), "classes_failing"),
         sql.named(sql.where(exp.Sum(this=sql.column(n)), any_fails.copy()), "rows_failing"),
     )
     for number, model in enumerate(models):
-        measure = sql.column(measured[number])
+        worst = model.worst(sql.column(measured[number]))
+        count: exp.Expr = sql.where(sql.count_rows(), fails[number].copy())
+        if absent is not None and isinstance(model, PopulationModel) and model.covers:
+            some = exp.GT(this=absent.copy(), expression=sql.literal(0))
+            worst, count = exp.Case().when(some, sql.literal(0.0)).else_(worst), failing(count)
         query = query.select(
-            sql.named(model.worst(measure), f"worst_{number}"),
-            sql.named(sql.where(sql.count_rows(), fails[number].copy()), f"failing_{number}"),
+            sql.named(worst, f"worst_{number}"),
+            sql.named(count, f"failing_{number}"),
             sql.named(sql.where(exp.Sum(this=sql.column(n)), fails[number].copy()), f"rows_failing_{number}"),
         )
     return query

@@ -9,6 +9,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.frequency import N, key_name
 from kanon_sql.measured import Columns, Members, measured_query
+from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.sensitive import number as number_literal
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.models.population import PopulationModel
     from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.packing import Packing
 
@@ -99,9 +99,8 @@ def classes_query(
             by models that are not monotone.
         packing: where counts stand in the relation, if they stand side by side.
     """
-    kept = [key for key, mask in enumerate(masks) if mask != 0] or [0]
-    masked = [exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(masks[key])) for key in kept]
-    named = [sql.named(expression, key_name(key)) for key, expression in zip(kept, masked, strict=True)]
+    named = _masked_keys(masks)
+    masked = [name.this for name in named]
     rows = exp.select().from_(relation.copy(), copy=False)
     if probe:
         rows.where(_one_class_in_several(masked), copy=False)
@@ -172,6 +171,9 @@ def node_query(
 ) -> exp.Select:
     """Return the test of a node: how many classes it has, and how many rows lie in classes that must go.
 
+    A class of the population that has no row, where a model forbids that, counts as one row that must go: such a model
+    allows none to be suppressed, and where there is such a class, there is one at every node below.
+
     Where a model is not monotone also: how many rows no node below it publishes. With sizes also: how many classes
     satisfy the models, and the sum of squared sizes of these and of the others.
 
@@ -182,11 +184,15 @@ def node_query(
     counted = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing)
     classes = counted.subquery("classes", copy=False)
     hidden = sql.where(exp.Sum(this=sql.column(N)), sql.negated(is_published(models)))
-    suppressed = exp.Coalesce(this=hidden, expressions=[sql.literal(0)])
+    suppressed: exp.Expr = exp.Coalesce(this=hidden, expressions=[sql.literal(0)])
+    absent = _absent_classes(relation, masks, models)
+    suppressed = suppressed if absent is None else exp.Add(this=suppressed, expression=absent)
     query = exp.select(sql.named(sql.count_rows(), "classes"), sql.named(suppressed, "suppressed"))
     if bounds:
         lost = exp.Sum(this=exp.Sub(this=sql.column(N), expression=_most_published(models)))
-        query.select(sql.named(exp.Coalesce(this=lost, expressions=[sql.literal(0)]), "suppressed_below"), copy=False)
+        below: exp.Expr = exp.Coalesce(this=lost, expressions=[sql.literal(0)])
+        below = below if absent is None else exp.Add(this=below, expression=absent.copy())
+        query.select(sql.named(below, "suppressed_below"), copy=False)
     if with_sizes:
         square = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(N)))
         squares = [sql.where(square, is_published(models)), sql.where(square.copy(), sql.negated(is_published(models)))]
@@ -199,6 +205,36 @@ def node_query(
             copy=False,
         )
     return query.from_(classes, copy=False)
+
+
+def _absent_classes(
+    relation: exp.Table, masks: Sequence[int | exp.Expr], models: Sequence[PrivacyModel]
+) -> exp.Subquery | None:
+    """Return the number of classes of the population that have no row, where a model forbids them; else None."""
+    populations = [model.population for model in models if isinstance(model, PopulationModel) and model.covers]
+    if not populations:
+        return None
+    (population, *_) = populations
+    if population is None:
+        raise TypeError("The population was not counted")
+    named = _masked_keys(masks)
+    absent = exp.except_(
+        exp.select(*named).from_(population.copy()),
+        exp.select(*(key.copy() for key in named)).from_(relation.copy()),
+    )
+    return exp.select(sql.count_rows()).from_(absent.subquery("absent")).subquery()
+
+
+def _masked_keys(masks: Sequence[int | exp.Expr]) -> list[exp.Alias]:
+    """Return the masked keys that make a class, each with its name."""
+    kept = [key for key, mask in enumerate(masks) if mask != 0] or [0]
+    return [
+        sql.named(
+            exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(masks[key])),
+            key_name(key),
+        )
+        for key in kept
+    ]
 
 
 def _bound_name(number: int) -> str:

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.cutting import MONDRIAN, OPTIONS
-from kanon_sql.errors import NoSolutionError, UnsuitableError, UsageError
+from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy import suppression_limit
 from kanon_sql.progress import Listener, Progress, silent
@@ -130,11 +130,9 @@ def compare(
         asked = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
         asked |= dict.fromkeys(_not_for(algorithm))
         try:
-            release = table.anonymize(**asked)
-        except (NoSolutionError, UnsuitableError) as error:
+            results.append(_compared(table.anonymize(**asked), size))
+        except (NoSolutionError, TimeLimitError, UnsuitableError) as error:
             results.append(Compared(algorithm, size, limit, problem=str(error)))
-        else:
-            results.append(_compared(release, size))
     ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
     frequency = table.prepared.frequency
     members: Literal["people", "rows"] = "people" if frequency.counts_people else "rows"

@@ -27,7 +27,7 @@ from kanon_sql.publish_view import require_viewable, view_lookups, view_statemen
 from kanon_sql.published import Published
 from kanon_sql.recoding import Local
 from kanon_sql.targets import check_target, kind_of
-from kanon_sql.timing import timed
+from kanon_sql.timing import lift_deadlines, timed
 from kanon_sql.verify import Expected, verify
 from kanon_sql.written_files import copy_statement, reading_back, require_json, require_types
 
@@ -116,6 +116,7 @@ def publish_table(
         if ledger is not None:
             ledger.check(staging, target, seconds)
         forget_recoding(engine, publication)
+        lift_deadlines()
         _take_name(engine, staging, target, "TABLE")
         if ledger is not None:
             ledger.remember("table", target, verification.rows)
@@ -152,6 +153,7 @@ def publish_view(
             verification = verified(engine, viewed, lookups, staging, expected)
         if ledger is not None:
             ledger.check(staging, target, seconds)
+        lift_deadlines()
         _take_name(engine, staging, target, "VIEW")
         if ledger is not None:
             ledger.remember("view", target, verification.rows)
@@ -186,6 +188,7 @@ def finish_file(
     Raises:
         SourceError: the file cannot be written.
     """
+    lift_deadlines()
     recording = ledger is not None and ledger.unwritable is None
     with engine.transaction() if recording else nullcontext():
         if ledger is not None:

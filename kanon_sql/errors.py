@@ -111,6 +111,12 @@ class NoSolutionError(KanonError):
     exit_code: ClassVar[int] = 4
 
 
+class TimeLimitError(KanonError):
+    """The time limit ended before a release was published; nothing was written."""
+
+    exit_code: ClassVar[int] = 4
+
+
 class SearchInterruptedError(KanonError):
     """The person stopped the work before there was anything to publish."""
 

@@ -151,7 +151,7 @@ def frequency_query(
         alias = _alias(number)
         value = sql.column(hierarchy.column.name, "source")
         condition = sql.same(value, sql.column(VALUE, alias))
-        coded = coded.join(sql.aliased(hierarchy.relation, alias), on=condition, join_type="left")
+        coded = coded.join(sql.aliased(hierarchy.relation, alias), on=condition, join_type="left", copy=False)
     rows = sql.count_rows() if weight is None else sql.sum_of(sql.column(_WEIGHT))
     if weight is not None:
         coded = coded.select(sql.named(sql.column(weight.name, "source"), _WEIGHT))

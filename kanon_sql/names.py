@@ -53,7 +53,20 @@ def unused_name(wanted: str, taken: Iterable[str]) -> str:
 
     Names are compared as SQL compares them: without regard to case.
     """
+    return _unused(wanted, {folded(name) for name in taken})
+
+
+def unused_names(wanted: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """Return a name for each of several wanted ones, as ``unused_name`` does; no two are the same."""
     lowered = {folded(name) for name in taken}
+    names = []
+    for one in wanted:
+        names.append(_unused(one, lowered))
+        lowered.add(folded(names[-1]))
+    return names
+
+
+def _unused(wanted: str, lowered: set[str]) -> str:
     name, number = wanted, 1
     while folded(name) in lowered:
         number += 1

@@ -12,7 +12,7 @@ from kanon_sql.destinations import check_file, forget_recoding, recode, verified
 from kanon_sql.errors import SourceError
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.published import Published
-from kanon_sql.timing import timed
+from kanon_sql.timing import lift_deadlines, timed
 from kanon_sql.whole_files import require_no_log, take_name, workspace
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def publish_database(
             with suppress(SourceError):
                 forget_recoding(engine, publication)
             raise
+        lift_deadlines()
         recording = ledger is not None and ledger.unwritable is None
         with engine.transaction() if recording else nullcontext():
             if ledger is not None:

@@ -149,9 +149,9 @@ def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]
     for column in publication.columns:
         level = levels.get(column.name, 0)
         if level == 0:
-            query = query.select(as_published(column))
+            query = query.select(as_published(column), copy=False)
         elif level == by_name[column.name].height:
-            query = query.select(sql.named(sql.literal(by_name[column.name].root), column.name))
+            query = query.select(sql.named(sql.literal(by_name[column.name].root), column.name), copy=False)
         else:
             lookup = lookups[column.name]
             label = sql.column(level_name(level), lookup.name)

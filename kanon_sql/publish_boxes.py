@@ -91,7 +91,7 @@ def _with_orders(query: exp.Select, publication: Publication, recoding: Multidim
         if (table := recoding.orders[number]) is not None:
             value = looked_up(sql.column(hierarchy.column.name, "source"), hierarchy.column)
             same = sql.same(value, sql.column(VALUE, _order(number)), hierarchy.column.family)
-            query = query.join(sql.aliased(table, _order(number)), on=same)
+            query = query.join(sql.aliased(table, _order(number)), on=same, copy=False)
     return query
 
 
@@ -120,9 +120,9 @@ def boxed_query(publication: Publication, recoding: Multidimensional, *, with_en
     for column in publication.columns:
         number = numbers.get(column.name)
         if number is not None and recoding.types[number] is not None:
-            query = query.select(sql.named(sql.column(names.published[number], arrived), column.name))
+            query = query.select(sql.named(sql.column(names.published[number], arrived), column.name), copy=False)
         else:
-            query = query.select(as_published(column, rows))
+            query = query.select(as_published(column, rows), copy=False)
     entity = publication.roles.entity
     if entity is not None and with_entity:
         query = query.select(sql.named(sql.column(entity.name, rows), publication.entity_name))

@@ -90,9 +90,9 @@ def local_query(publication: Publication, *, with_entity: bool = True) -> exp.Se
     query = exp.select().from_(sql.aliased(publication.source, "source"))
     for column in publication.columns:
         if column.name in numbers:
-            query = query.select(sql.named(_label(publication, names, numbers[column.name]), column.name))
+            query = query.select(sql.named(_label(publication, names, numbers[column.name]), column.name), copy=False)
         else:
-            query = query.select(as_published(column))
+            query = query.select(as_published(column), copy=False)
     pairs = [(column.name, column.name, comparable(column)) for column in publication.roles.quasi_identifiers]
     pairs += [(own, there, sql.TWINS) for own, there in names.sensitive.items()]
     entity = publication.roles.entity
@@ -130,7 +130,7 @@ def _combinations_query(
         counted = counted.select(sql.named(person, names.entity))
         groups.append(person.copy())
     for column, name in names.sensitive.items():
-        counted = counted.select(sql.named(sql.column(column, "source"), name))
+        counted = counted.select(sql.named(sql.column(column, "source"), name), copy=False)
         groups.append(sql.column(column, "source"))
     counted = counted.group_by(*groups)
     # 2. Its labels at the levels that some step needs.
@@ -140,7 +140,7 @@ def _combinations_query(
     for (number, level), name in names.labels.items():
         column = publication.hierarchies[number].column.name
         lookup = lookups[column]
-        query = query.select(sql.named(sql.column(level_name(level), lookup.name), name))
+        query = query.select(sql.named(sql.column(level_name(level), lookup.name), name), copy=False)
         if number not in joined:
             joined.add(number)
             condition = sql.same(
@@ -148,7 +148,7 @@ def _combinations_query(
                 sql.column(VALUE, lookup.name),
                 publication.hierarchies[number].column.family,
             )
-            query = query.join(lookup.copy(), on=condition)
+            query = query.join(lookup.copy(), on=condition, copy=False)
     others = [names.n, *([names.entity] if entity is not None else []), *names.sensitive.values()]
     nothing = sql.named(sql.cast(exp.null(), "INTEGER"), names.step)
     return query.select(*(sql.column(name, "combined") for name in others), nothing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,12 +20,14 @@ from kanon_sql.publishing import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.recoding import Local, by_name
 from kanon_sql.release_sql import plan_of
 from kanon_sql.release_summary import cutting_of, searched_models, summary_of
+from kanon_sql.timing import within
 from kanon_sql.verify import Expected
 from kanon_sql.warehouse_publish import spark_frame
 from kanon_sql.written_files import require_frame
 
 if TYPE_CHECKING:
     import os
+    from contextlib import AbstractContextManager
 
     from kanon_sql.class_check import ModelResult, Verification
     from kanon_sql.destination import Kind
@@ -54,6 +57,7 @@ class Release:
         measures: every quality measure by name.
         counts: sizes of the classes.
         seconds: by step.
+        spent: seconds of the time limit that are over.
         keeps_source: whether the source is closed with the release; that of a ``PreparedTable`` is not.
     """
 
@@ -64,6 +68,7 @@ class Release:
     measures: dict[str, float | None]
     counts: ClassCounts
     seconds: dict[str, float] = field(default_factory=dict)
+    spent: float = 0.0
     keeps_source: bool = True
 
     # What came out
@@ -207,7 +212,7 @@ class Release:
         source = self.prepared.source
         format_name = check_file(source, Path(path), replace=replace)
         require_apart(self.policy.key_file, [Path(path)], "the release")
-        with self._ledger(ignore=ignore_ledger) as ledger:
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
             return self._noted(to_file(source, self.publication, Path(path), self.expected, **how))
 
@@ -240,7 +245,7 @@ class Release:
         check_in_place(source, how)
         require_apart(self.policy.key_file, [how.backup], "the backup")
         source.make_writable()
-        with self._ledger(ignore=ignore_ledger) as ledger:
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             published = publish_in_place(source, self.publication, self.expected, how, ledger)
         source.gone = not dry_run
         return self._noted(published)
@@ -272,7 +277,8 @@ class Release:
             VerificationError: the output is not what it should be.
         """
         self.prepared.source.require_rows()
-        frame, published = spark_frame(self.prepared.source, self.publication, self.expected)
+        with self._in_time():
+            frame, published = spark_frame(self.prepared.source, self.publication, self.expected)
         self._noted(published)
         return frame
 
@@ -282,7 +288,8 @@ class Release:
         Raises:
             VerificationError: the output is not what it should be.
         """
-        _, published = to_frame(self.prepared.source, self.publication, self.expected, lambda _: None)
+        with self._in_time():
+            _, published = to_frame(self.prepared.source, self.publication, self.expected, lambda _: None)
         return self._noted(published).verification
 
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
@@ -393,12 +400,17 @@ class Release:
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
         source = self.prepared.source
-        require_frame(source.engine, self.publication, kind)
-        frame, published = to_frame(source, self.publication, self.expected, FETCHES[kind])
+        with self._in_time():
+            require_frame(source.engine, self.publication, kind)
+            frame, published = to_frame(source, self.publication, self.expected, FETCHES[kind])
         self._noted(published)
         return frame
 
     def _as_relation(self, name: str, kind: Kind, *, replace: bool, ignore_ledger: bool) -> Published:
-        with self._ledger(ignore=ignore_ledger) as ledger:
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             how: dict[str, Any] = {"kind": kind, "replace": replace, "ledger": ledger}
             return self._noted(to_relation(self.prepared.source, self.publication, name, self.expected, **how))
+
+    def _in_time(self) -> AbstractContextManager[None]:
+        """Return a context that ends when the time limit does, of which making this release took a part."""
+        return within(self.policy.time_limit, time.monotonic() - self.spent)

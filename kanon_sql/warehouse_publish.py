@@ -35,7 +35,7 @@ from kanon_sql.publish_view import require_viewable, view_lookups, view_statemen
 from kanon_sql.published import Published
 from kanon_sql.recoding import Multidimensional
 from kanon_sql.targets import check_target
-from kanon_sql.timing import timed
+from kanon_sql.timing import lift_deadlines, timed
 from kanon_sql.written_files import copy_statement, require_types
 
 if TYPE_CHECKING:
@@ -309,6 +309,7 @@ def _named(
 
     Where there are no transactions, what is replaced stands aside meanwhile, and comes back if anything fails.
     """
+    lift_deadlines()
     existing = warehouse.kind_of(target)
     if existing is not None and warehouse.all_or_nothing:
         warehouse.drop(target, existing)

@@ -142,7 +142,7 @@ def test_one_is_one(kanon: Callable[..., Ended]) -> None:
 
 def test_the_time_limit_says_what_it_limits(kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert "Of the search alone" in kanon("anonymize", "--help").out
+    assert "For all of the work" in kanon("anonymize", "--help").out
 
 
 class Window(io.StringIO):

@@ -140,6 +140,7 @@ MODELS = {
     "delta": ("--delta", 2.5, "--max-suppressed", 0.5),
     "k-map": ("--k-map", 10, "--population", "everybody"),
     "presence": ("--presence", "0,0.9", "--population", "everybody"),
+    "presence above 0": ("--presence", "0.01,0.95", "--population", "everybody"),
 }
 
 

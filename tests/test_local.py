@@ -327,11 +327,11 @@ def test_many_columns_start_at_once_and_probes_change_the_way_only() -> None:
         quasi_identifiers=list(frame.columns),
         hierarchies=rules,
         algorithm="local",
-        time_limit=3,
+        time_limit=10,
         max_suppressed=0,
     ) as release:
         assert release.to_pandas().value_counts().min() >= 5
-        assert release.seconds["search"] < 15
+        assert release.spent < 11
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local_module, "_MANY", 0)
         few = frame[["c0", "c1", "c2"]]

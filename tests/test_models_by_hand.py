@@ -133,10 +133,23 @@ def test_population_models_by_hand(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"quasi_identifiers": ["place"], "population": "everybody"}
     models = [kanon.KMap(k=3), kanon.DeltaPresence(delta_min=0.1, delta_max=0.4)]
     found = kanon.check(connection, "sample", models=models, **asked)
-    assert [(result.measured, result.classes_failing) for result in found.models] == [(2, 1), (0.5, 1)]
-    # a and b together are 3 of 10; alone, b has to be suppressed.
+    assert [(result.measured, result.classes_failing) for result in found.models] == [
+        (2, 1),
+        (0, 2),
+    ]  # b is 0.5, c is 0
+    found = kanon.check(connection, "sample", models=[kanon.DeltaPresence(delta_min=0, delta_max=0.4)], **asked)
+    assert [(result.measured, result.classes_failing) for result in found.models] == [(0.5, 1)]
+    # With a lower bound nothing is suppressed, and only at the root everybody is in a class that has rows: 3 of 15.
     tree = tmp_path / "place.csv"
     tree.write_text("a;ab;*\nb;ab;*\nc;c;*\n")
+    for limit in (0, 0.5):
+        with kanon.anonymize(
+            connection, "sample", models=models, hierarchies={"place": tree}, max_suppressed=limit, **asked
+        ) as release:
+            assert (release.levels, release.rows_suppressed) == ({"place": 2}, 0)
+            assert [result.measured for result in release.verify().models] == [15, 0.2]
+    # Without one, a and b together are 3 of 10; alone, b has to be suppressed.
+    models = [kanon.KMap(k=3), kanon.DeltaPresence(delta_min=0, delta_max=0.4)]
     for limit, level, suppressed in ((0, 1, 0), (0.5, 0, 1)):
         with kanon.anonymize(
             connection, "sample", models=models, hierarchies={"place": tree}, max_suppressed=limit, **asked
@@ -403,8 +416,8 @@ def test_nobody_counts_as_far_as_that() -> None:
         ).holds
 
 
-def test_people_who_are_not_in_the_table_may_spoil_a_union(tmp_path: Path) -> None:
-    """Half of u is in the table and nobody of v: u alone is fine, both together are not; that must prune nothing."""
+def test_people_who_are_not_in_the_table_count(tmp_path: Path) -> None:
+    """Half of u is in the table and nobody of v: so v is known not to be there, and both together are too few."""
     table = pd.DataFrame({"q": ["u", "u"]})
     population = tmp_path / "everybody.csv"
     population.write_text("q\n" + "u\n" * 4 + "v\n" * 100)
@@ -417,11 +430,9 @@ def test_people_who_are_not_in_the_table_may_spoil_a_union(tmp_path: Path) -> No
         "hierarchies": {"q": tree},
         "max_suppressed": 0,
     }
-    for algorithm in ("optimal", "datafly"):
-        with kanon.anonymize(table, algorithm=algorithm, **asked) as release:
-            assert (release.levels, release.rows_suppressed) == ({"q": 0}, 0)
-    with pytest.raises(kanon.UsageError, match="incognito relies"):
-        kanon.anonymize(table, algorithm="incognito", **asked)
+    for algorithm in ("optimal", "datafly", "incognito"):
+        with pytest.raises(kanon.NoSolutionError):
+            kanon.anonymize(table, algorithm=algorithm, **asked)
 
 
 @pytest.mark.parametrize(

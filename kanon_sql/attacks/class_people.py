@@ -28,7 +28,7 @@ from kanon_sql.attacks.released import Shared, make_released
 from kanon_sql.errors import UsageError
 from kanon_sql.frequency import N
 from kanon_sql.label_text import text_of
-from kanon_sql.measures.published_labels import LABEL
+from kanon_sql.measures.labels import LABEL
 from kanon_sql.names import unused_name
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -46,6 +47,7 @@ from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.progress import Progress
 from kanon_sql.release import Release
+from kanon_sql.timing import within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,25 +131,28 @@ def anonymize_command(
     reported = ReportAsked(report_file, asked_by, replace=replace_existing)
     reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
     changes_source = destination.into is not None or destination.in_place
-    # Another run may have the database while it publishes.
-    opened = waited(lambda: open_source(source, table, writable=changes_source and sql is None))
+    begun, limit = time.monotonic(), asked.time_limit(base)
+    with within(limit, begun):
+        # Another run may have the database while it publishes.
+        opened = waited(lambda: open_source(source, table, writable=changes_source and sql is None))
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
-        policy = asked.over(base, opened.columns)
-        check_key_file(policy, destination, save_policy)
-        if sql is None:
-            check_destination(opened, destination)
-        release = make_release(opened, policy, talk)
-        _say_what_was_chosen(release, destination, talk)
-        _say_what_is_undecided(release, asked.file, talk)
-        if sql is not None:
-            # That of where the table is, unless another one was asked for.
-            own = opened.dialect if "dialect" not in given_options(context) else dialect
-            print_sql(release_script(release, destination, sql, own))
-            return
-        draft = reported.before(release, destination, talk)
-        talk(Progress("Publishing"))
-        published = release.publish(destination, ignore_ledger=ignore_ledger)
+        with within(limit, begun):
+            policy = asked.over(base, opened.columns)
+            check_key_file(policy, destination, save_policy)
+            if sql is None:
+                check_destination(opened, destination)
+            release = make_release(opened, policy, talk, begun)
+            _say_what_was_chosen(release, destination, talk)
+            _say_what_is_undecided(release, asked.file, talk)
+            if sql is not None:
+                # That of where the table is, unless another one was asked for.
+                own = opened.dialect if "dialect" not in given_options(context) else dialect
+                print_sql(release_script(release, destination, sql, own))
+                return
+            draft = reported.before(release, destination, talk)
+            talk(Progress("Publishing"))
+            published = release.publish(destination, ignore_ledger=ignore_ledger)
         with interrupted_after(f"the release is there: {published.destination}"):
             reported.after(release, source, destination, published, draft, talk)
             if save_policy is not None:

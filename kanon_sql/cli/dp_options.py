@@ -154,6 +154,12 @@ class Asking:
         with opened.engine, Talk(quiet=given["quiet"], verbose=given["verbose"]) as talk:
             talk.follow(opened.engine)
             answer = answered(opened, question, given["budget"])
+            if answer.unit == "people":
+                talk.note(
+                    "Each person counts once (--max-rows 1): where people have several rows, the answer is not about "
+                    "rows. If it is to be, say with --max-rows how many rows of a person count, from what you know "
+                    "without the table; more of them take more noise."
+                )
         if given["output_format"] == "json":
             print_json(answer.summary())
         else:
@@ -185,16 +191,18 @@ def group_of(text: str | None) -> tuple[str, str] | None:
 
 def print_answer(answer: Answer) -> None:
     """Print an answer for people."""
-    print_prose(f"{visible(answer.table)}: {visible(answer.question)}\n")
+    print_prose(f"{visible(answer.table)}: {visible(answer.question)}")
+    print_prose(f"Counted: {visible(answer.counted)}.\n")
     pairs = []
     if (only := answer.single) is not None:
         error = answer.expected_error
-        pairs.append(("answer", _key(only) if only.value is None else shown(only.value, error)))
+        value = _key(only) if only.value is None else shown(only.value, error)
+        pairs.append(("answer", f"{value} {answer.unit}" if answer.is_count else value))
         if only.low is not None:
             pairs.append(("interval", f"{shown(only.low, error)} to {shown(only.high, error)} (95 %)"))
     elif answer.figures:
         rows = [(_key(each), each.value, each.low, each.high) for each in answer.figures]
-        print_table(["key", "rows", "from (95 %)", "to"], rows)
+        print_table(["key", answer.unit, "from (95 %)", "to"], rows)
     else:
         print_prose("No key has so many rows that it may be told.\n")
     pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {shown(answer.scale)}")]

@@ -129,7 +129,7 @@ def _slack(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
         return 0
     place = columns.index(prose)
     padding = 2 - (place == 0) - (place == len(columns) - 1)
-    texts = [visible(prose), *(_cell(row[place]) for row in rows)]
+    texts = [visible(columns[place]), *(_cell(row[place]) for row in rows)]
     longest = max(map(cell_len, texts))
     word = max((cell_len(word) for text in texts for word in text.split()), default=0)
     return max(longest + padding, _NARROWEST_PROSE + 2) - max(word, _NARROWEST_PROSE) - padding

@@ -60,7 +60,7 @@ _OPTIONS: dict[str, Any] = {
         typer.Option(
             "--time-limit",
             metavar="SECONDS",
-            help="Of the search alone (not of reading and publishing): then take the best release so far, with its "
+            help="For all of the work: the search ends in time to publish and verify the best release so far, with its "
             "proven gap.",
         ),
     ],
@@ -120,6 +120,11 @@ class AskedPolicy:
         """The file with the key of pseudonyms."""
         path: Path | None = self.said["key_file"]
         return path
+
+    def time_limit(self, policy: Policy) -> float | None:
+        """Return the time limit of the work, which begins before the columns of the table are known."""
+        limit: float | None = self.said["time_limit"]
+        return policy.time_limit if limit is None else limit
 
     def read(self) -> tuple[Policy, Destination]:
         """Return what the policy file says; without one, what nobody asked for.

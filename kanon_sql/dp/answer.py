@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from kanon_sql.dp.account import Budget
@@ -14,6 +14,7 @@ CONFIDENCE = 0.95
 """How probable it is that the exact answer lies in the interval of one."""
 
 Number = int | Decimal
+Unit = Literal["rows", "people"]
 _MOST_PLACES = 20
 
 
@@ -48,6 +49,8 @@ class Answer:
     Attributes:
         question: in words.
         table: its name.
+        unit: what is counted, in one word: "rows" or "people".
+        counted: what is counted, and what is not, in words.
         figures: the numbers.
         keyed: whether the figures are of keys.
         mechanism: the noise, or the mechanism.
@@ -63,6 +66,8 @@ class Answer:
 
     question: str
     table: str
+    unit: Unit
+    counted: str
     figures: tuple[Figure, ...]
     keyed: bool
     mechanism: str
@@ -74,6 +79,11 @@ class Answer:
     assumes: tuple[str, ...]
     budget: Budget | None = None
     text: str = ""
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the answer is a number of rows or people."""
+        return self.question == "count"
 
     @property
     def single(self) -> Figure | None:
@@ -108,6 +118,8 @@ class Answer:
         return {
             "question": self.question,
             "table": self.table,
+            "unit": self.unit,
+            "counted": self.counted,
             "answer": each if single is None else single.key if single.value is None else plain(single.value),
             "interval": None if single is None or single.low is None else each[0]["interval"],
             "confidence": CONFIDENCE,

@@ -79,10 +79,6 @@ class Logged:
     dialect: str | None = None
 
 
-class DeadlineReachedError(Exception):
-    """A statement was stopped because its deadline passed. Caught inside the search, never shown."""
-
-
 class Engine(Protocol):
     """Runs statements. State (frequency sets, lookup tables) lives in its temporary tables."""
 
@@ -99,7 +95,6 @@ class Engine(Protocol):
         statement: exp.Expr,
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
-        deadline: float | None = None,
     ) -> list[tuple[Any, ...]]:
         """Return all rows of a query.
 
@@ -108,10 +103,9 @@ class Engine(Protocol):
             title: what it is for, as shown by ``--sql=all``.
             parameters: the value of each placeholder; given, even as an empty mapping, for a statement that is run
                 often, whose text is then kept. A ``Secret`` is bound and never logged.
-            deadline: ``time.monotonic()`` at which to stop it.
 
         Raises:
-            DeadlineReachedError: the deadline passed; the statement was stopped.
+            DeadlineReachedError: a deadline of ``kanon_sql.timing`` passed; the statement was stopped.
         """
 
     def row(
@@ -119,7 +113,6 @@ class Engine(Protocol):
         statement: exp.Expr,
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
-        deadline: float | None = None,
     ) -> tuple[Any, ...]:
         """Return the single row of a query; arguments as for ``rows``."""
 

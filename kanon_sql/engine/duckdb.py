@@ -19,6 +19,7 @@ from kanon_sql.engine.worker import Worker
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.keys import revealed, shown
 from kanon_sql.names import folded, unused_name
+from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -268,26 +269,25 @@ class DuckDBEngine:
         statement: exp.Expr,
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
-        deadline: float | None = None,
     ) -> list[tuple[Any, ...]]:
         """Return all rows of a query (see ``Engine.rows``)."""
+        check_deadline(title)
         bound = {name: revealed(value) for name, value in (parameters or {}).items()}
         logged = Logged(title, statement, shown(parameters or {}))
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)
         text = render(statement, self.dialect) if parameters is None else self._rendered(statement)
-        return self._worker.call(lambda: self.connection.execute(text, bound or None).fetchall(), title, deadline)
+        return self._worker.call(lambda: self.connection.execute(text, bound or None).fetchall(), title)
 
     def row(
         self,
         statement: exp.Expr,
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
-        deadline: float | None = None,
     ) -> tuple[Any, ...]:
         """Return the single row of a query."""
-        (only,) = self.rows(statement, title, parameters, deadline)
+        (only,) = self.rows(statement, title, parameters)
         return only
 
     def load(

@@ -6,7 +6,6 @@ there.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.engine.base import DeadlineReachedError, Logged
 from kanon_sql.errors import KanonError
 from kanon_sql.names import unused_name
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.base import Column, Logged
     from kanon_sql.engine.warehouse import Warehouse
     from kanon_sql.engine.workbench import Workbench
 
@@ -59,24 +57,19 @@ class WarehouseEngine:
         statement: exp.Expr,
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
-        deadline: float | None = None,
     ) -> list[tuple[Any, ...]]:
         """Return all rows of a query (see ``Engine.rows``)."""
-        left = None if deadline is None else deadline - time.monotonic()
-        if left is not None and left <= 0:
-            raise DeadlineReachedError
         bound = statement if not parameters else sql.bound(statement, parameters)
-        return [tuple(map(_plain, row)) for row in self._warehouse.rows(bound, title, left)]
+        return [tuple(map(_plain, row)) for row in self._warehouse.rows(bound, title)]
 
     def row(
         self,
         statement: exp.Expr,
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
-        deadline: float | None = None,
     ) -> tuple[Any, ...]:
         """Return the single row of a query."""
-        (only,) = self.rows(statement, title, parameters, deadline)
+        (only,) = self.rows(statement, title, parameters)
         return only
 
     def load(

@@ -16,6 +16,7 @@ from kanon_sql import sql
 from kanon_sql.engine.failures import first_line
 from kanon_sql.errors import InUseError, NoRoomError, SourceError
 from kanon_sql.private import PrivateDirectory
+from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +75,7 @@ def waited(opened: Callable[[], Result]) -> Result:
         except InUseError as error:
             if not error.elsewhere or time.monotonic() > end:
                 raise
+            check_deadline("waiting for a database that another process has open")
             time.sleep(_PAUSE)
 
 

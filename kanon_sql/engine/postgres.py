@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from contextlib import closing, contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from kanon_sql.engine.postgres_session import SESSION, current_schema, setting, 
 from kanon_sql.engine.postgres_types import type_of
 from kanon_sql.engine.warehouse import Listed
 from kanon_sql.errors import SourceError
+from kanon_sql.timing import check_deadline, next_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -174,20 +176,13 @@ class PostgresWarehouse:
             for text in texts:
                 self.connection.execute(text)
 
-    def rows(self, statement: exp.Expr, title: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
-        with in_time(seconds), self._step(statement, title) as texts:
-            before_it = setting(self.connection, "statement_timeout") if seconds is not None else ""
-            if seconds is not None:  # in force until the step ends
-                milliseconds = str(max(1, int(seconds * 1000)))
-                self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (milliseconds,))
+        with self._step(statement, title) as texts:
             *before, query = texts
             for text in before:
                 self.connection.execute(text)
-            found = tuples(self.connection, query)
-            if seconds is not None:
-                self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (before_it,))
-            return found
+            return tuples(self.connection, query)
 
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
         """Make the rows of a query a temporary table of the workbench (see ``Warehouse.fetch``)."""
@@ -224,6 +219,7 @@ class PostgresWarehouse:
         number = 0
         with told(title), self.connection.cursor() as cursor, cursor.copy(copy) as channel:
             for number, row in enumerate(rows, start=1):  # noqa: B007 - how many there were
+                check_deadline(title)
                 channel.write_row(row)
         if number > _FEW:
             self.run(exp.Analyze(tables=[sql.relation(table.name)]), title)
@@ -329,18 +325,26 @@ class PostgresWarehouse:
         """Hand out the texts of a statement that is run inside; where it fails, the transaction goes on without it."""
         import psycopg
 
+        check_deadline(title)
         self._begin()
         self.tell(Logged(title, statement, {}, self.dialect))
         with told(title):
             texts = rendered(self._as_sent(statement), self.dialect)
             self._require_builtin_functions(texts)
+        deadline = next_deadline()
+        with in_time(title, deadline), told(title):
             self.connection.execute("SAVEPOINT kanon_step")
+            before_it = setting(self.connection, "statement_timeout") if deadline is not None else ""
+            if deadline is not None:  # in force until the step ends
+                self._stop_after(f"{max(1, int((deadline - time.monotonic()) * 1000))}ms")
             try:
                 yield texts
             except psycopg.Error:
                 with suppress(psycopg.Error):  # the error that counts is that of the statement
                     self.connection.execute("ROLLBACK TO SAVEPOINT kanon_step")
                 raise
+            if deadline is not None:
+                self._stop_after(before_it)
             self.connection.execute("RELEASE SAVEPOINT kanon_step")
 
     def _require_builtin_functions(self, texts: Sequence[str]) -> None:
@@ -359,6 +363,10 @@ class PostgresWarehouse:
                 f"because they fit certain types better: {', '.join(called)}. Rename them, or connect with a "
                 "search_path that leaves their schema out (PGOPTIONS='-c search_path=...'). Nothing was changed."
             )
+
+    def _stop_after(self, time_limit: str) -> None:
+        """Set the time after which the server stops a statement of this transaction."""
+        self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (time_limit,))
 
     def _as_sent(self, statement: exp.Expr) -> exp.Expr:
         """Return a statement with the names that uploaded tables have here."""

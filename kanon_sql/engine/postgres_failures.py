@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kanon_sql.engine.base import DeadlineReachedError
 from kanon_sql.errors import ComputationError, NoRightError, NoRoomError, SourceError
+from kanon_sql.timing import stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +45,8 @@ def told(title: str) -> Iterator[None]:
 
 
 @contextmanager
-def in_time(seconds: float | None) -> Iterator[None]:
-    """Tell that a statement was stopped because its time was up, if it had one.
+def in_time(title: str, deadline: float | None) -> Iterator[None]:
+    """Tell that a statement was stopped because a deadline passed, if it had one.
 
     Raises:
         DeadlineReachedError: it was stopped.
@@ -54,9 +54,9 @@ def in_time(seconds: float | None) -> Iterator[None]:
     try:
         yield
     except StoppedInTimeError:
-        if seconds is None:
+        if deadline is None:
             raise
-        raise DeadlineReachedError from None
+        raise stopped(title) from None
 
 
 class StoppedInTimeError(SourceError):

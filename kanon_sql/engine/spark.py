@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ from kanon_sql.engine.spark_session import is_connect, opened, ours, place_of, t
 from kanon_sql.engine.spark_types import type_of
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.names import folded
+from kanon_sql.timing import check_deadline, next_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -188,7 +191,7 @@ class SparkWarehouse:
             for text in self._texts(statement):
                 self.session.sql(text)
 
-    def rows(self, statement: exp.Expr, title: str, seconds: float | None = None) -> list[tuple[Any, ...]]:  # noqa: ARG002 - a job is not stopped half way; the time is looked at before each
+    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
         self.tell(Logged(title, statement, {}, self.dialect))
         with self._working(title):
@@ -288,14 +291,24 @@ class SparkWarehouse:
     def _working(self, title: str) -> Iterator[None]:
         """Work with our settings, with errors of ours; whoever interrupts it stops the jobs too."""
         tag = f"kanon-{uuid.uuid4().hex}"
-        with told(title), ExitStack() as stack:
-            stack.enter_context(ours(self.session))
-            stop = tagged(self.session, tag, stack)
-            try:
-                yield
-            except KeyboardInterrupt:
-                stop(tag)
-                raise
+        check_deadline(title)
+        deadline = next_deadline()
+        try:
+            with told(title), ExitStack() as stack:
+                stack.enter_context(ours(self.session))
+                stop = tagged(self.session, tag, stack)
+                if deadline is not None:
+                    timer = threading.Timer(max(0.0, deadline - time.monotonic()), stop, [tag])
+                    timer.start()
+                    stack.callback(timer.cancel)
+                try:
+                    yield
+                except KeyboardInterrupt:
+                    stop(tag)
+                    raise
+        except KeyboardInterrupt:  # which is what jobs that were stopped end with, whoever stopped them
+            check_deadline(title)
+            raise
 
     def _delete(self, statement: exp.Delete, title: str) -> None:
         """Delete rows by writing the table anew without them: a table of Parquet files has no DELETE."""

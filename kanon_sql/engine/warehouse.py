@@ -136,16 +136,15 @@ class Warehouse(Protocol):
     def run(self, statement: exp.Expr, title: str) -> None:
         """Run a statement, rendered in the dialect of the warehouse; one said for DuckDB may become several."""
 
-    def rows(self, statement: exp.Expr, title: str, seconds: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query, of which there are few.
 
         Args:
             statement: the query.
             title: what it is for.
-            seconds: after which it is stopped, where the warehouse can do that.
 
         Raises:
-            DeadlineReachedError: it was stopped.
+            DeadlineReachedError: a deadline passed (see ``kanon_sql.timing``).
         """
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:

@@ -289,14 +289,13 @@ class Workbench(DuckDBEngine):
         statement: exp.Expr,
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
-        deadline: float | None = None,
     ) -> list[tuple[Any, ...]]:
         """Return all rows of a query (see ``Engine.rows``); what it needs of the warehouse is fetched first."""
         if parameters is None or id(statement) not in self._seen:
             self._bring_for(statement)
             if parameters is not None:
                 self._seen[id(statement)] = statement
-        return super().rows(statement, title, parameters, deadline)
+        return super().rows(statement, title, parameters)
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a relation in their order; of one of the warehouse, all that it has there."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from kanon_sql.engine.base import DeadlineReachedError
 from kanon_sql.engine.failures import translated
 from kanon_sql.errors import SearchInterruptedError
+from kanon_sql.timing import next_deadline, stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,21 +58,19 @@ class Worker:
             return
         self._wait_for(after)
 
-    def call(
-        self, work: Callable[[], Result], title: str, deadline: float | None = None, *, told: bool = True
-    ) -> Result:
+    def call(self, work: Callable[[], Result], title: str, *, told: bool = True) -> Result:
         """Return what work comes to; it is stopped at a deadline, and when somebody interrupts.
 
         Args:
             work: a statement.
             title: what it is for.
-            deadline: on the clock of ``time.monotonic``.
-            told: whether an error is told in our words; else it is DuckDB's own.
+            told: whether an error is told in our words; else it is DuckDB's own, and no deadline stops the work.
 
         Raises:
-            DeadlineReachedError: it was stopped because time was up.
+            DeadlineReachedError: it was stopped because time was up (see ``kanon_sql.timing``).
             SourceError: it failed.
         """
+        deadline = next_deadline() if told else None
         try:
             future = self._submit(work, title) if told else self._pool.submit(work)
             while not future.done() and (deadline is None or time.monotonic() < deadline):
@@ -90,7 +88,7 @@ class Worker:
         except (CancelledError, duckdb.InterruptException):
             if in_time:  # whoever owns the connection stopped it
                 raise KeyboardInterrupt from None
-            raise DeadlineReachedError from None
+            raise stopped(title) from None
 
     def finish(self, work: Callable[[], Any], title: str) -> None:
         """Do work that is not stopped half way; who interrupts it meanwhile is told that it was done.

@@ -35,7 +35,7 @@ from kanon_sql.in_place.views import try_views
 from kanon_sql.names import folded, unused_name
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.published import InPlace, Published
-from kanon_sql.timing import timed
+from kanon_sql.timing import lift_deadlines, timed
 from kanon_sql.whole_files import (
     copy_whole,
     remove_spill_of,
@@ -146,6 +146,7 @@ def publish_in_place(
         _require_same_definitions(facts, rewrite, new_file)
         try_views(engine, lambda: open_database(new_file, writable=False), facts.views, facts.name)
         before, after = real.stat().st_size, new_file.stat().st_size
+        lift_deadlines()
         if not how.dry_run:
             with timed(seconds, "write"):
                 # 5., 6. The backup, and the new file.
@@ -321,6 +322,7 @@ def _replace_data_file(source: Source, publication: Publication, expected: Expec
     sizes = [real.stat().st_size]
 
     def replace(partial: Path, _: Verification) -> None:
+        lift_deadlines()
         sizes.append(partial.stat().st_size)
         if how.dry_run:
             return

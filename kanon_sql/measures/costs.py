@@ -17,6 +17,7 @@ from kanon_sql import sql
 from kanon_sql.classes import classes_query, is_published
 from kanon_sql.frequency import N
 from kanon_sql.measures.labels import label_of_class, labels_alias
+from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +57,7 @@ class Costs:
 
     def generalization(self, node: Node) -> int:
         """Return what all rows cost at a node, before any is suppressed."""
+        check_deadline()  # here, because searches order many nodes by it, and each takes a while with many columns
         return sum(totals[level] for totals, level in zip(self.totals, node, strict=True))
 
     def with_suppression(self, node: Node, suppressed: int, hidden: Sequence[int]) -> int:
@@ -150,13 +152,12 @@ def hidden_costs(
     models: Sequence[PrivacyModel],
     labels: Sequence[Labels],
     costs: Sequence[Costs],
-    deadline: float | None = None,
     packing: Packing | None = None,
 ) -> list[list[int]]:
     """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit."""
     measures = [cost.measure for cost in costs]
     query = hidden_costs_query(frequency, relation, node, models, labels, measures, packing)
-    answers = iter(frequency.engine.row(query, f"what suppressed rows lose at {node}", deadline=deadline))
+    answers = iter(frequency.engine.row(query, f"what suppressed rows lose at {node}"))
     by_column = [[int(next(answers)) for _ in measures] for _ in labels]
     return [
         [charged[number] * weight for charged, weight in zip(by_column, cost.weights, strict=True)]
@@ -188,7 +189,6 @@ def costs_in(
     relation: exp.Table,
     costs: Costs,
     labels: Sequence[Labels],
-    deadline: float | None = None,
 ) -> list[list[int]]:
     """Return, for each column and level, what the rows of a part of the frequency set cost, in the common unit."""
     queries = [
@@ -197,10 +197,10 @@ def costs_in(
         for level in levels_charged(column, [costs.measure])
     ]
     rows = exp.select(sql.sum_of(sql.column(N))).from_(relation.copy())
-    (count,) = frequency.engine.row(rows, "rows of the sample", deadline=deadline)
+    (count,) = frequency.engine.row(rows, "rows of the sample")
     found = {}
     if queries:
-        answers = frequency.engine.rows(sql.union_all(queries), "costs of the sample", deadline=deadline)
+        answers = frequency.engine.rows(sql.union_all(queries), "costs of the sample")
         found = {(number, level): int(total or 0) for number, level, total in answers}
     return [
         [

@@ -45,7 +45,7 @@ class GlobalCertaintyPenalty:
             lower = sql.greatest([sql.column("lower"), sql.literal(labels.lower)])
             # Halves, because the difference of two large numbers may be too large for one.
             width = exp.Paren(this=exp.Sub(this=_half(upper), expression=_half(lower)))
-            share = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))
+            share: exp.Expr = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))
             share = sql.greatest([share, sql.literal(0)])  # of a label all of whose values are beyond the range
             # NULL is no number, and neither is NaN: a label of nothing else has no width.
             without_width = sql.column("lower").is_(exp.null())

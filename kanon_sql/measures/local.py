@@ -96,7 +96,7 @@ def _labelled(classes: exp.Table, labels: Sequence[Labels]) -> exp.Select:
     query = exp.select().from_(sql.aliased(classes, "classes"))
     for column in labels:
         condition = label_of_step(column, sql.column(_level_name(column.number), "classes"))
-        query = query.join(sql.aliased(column.relation, labels_alias(column)), on=condition)
+        query = query.join(sql.aliased(column.relation, labels_alias(column)), on=condition, copy=False)
     return query
 
 

@@ -190,8 +190,8 @@ def placed_query(frequency: FrequencySet, places: Sequence[Places]) -> exp.Selec
             )
             for placement in column.labels.placements
         ]
-        query = query.select(sql.named(sql.column("place", alias), column.place))
-        query = query.join(sql.aliased(column.relation, alias), on=sql.all_of(same))
+        query = query.select(sql.named(sql.column("place", alias), column.place), copy=False)
+        query = query.join(sql.aliased(column.relation, alias), on=sql.all_of(same), copy=False)
     return query.select(*(sql.column(name, frequency.relation.name) for name in frequency.counted))
 
 

@@ -101,7 +101,9 @@ def _labelled(
     classes = classes_query(relation, frequency.masks(node), models).subquery("classes")
     query = exp.select().from_(classes)
     for column, level in zip(labels, node, strict=True):
-        query = query.join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level))
+        query = query.join(
+            sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level), copy=False
+        )
     return query.where(is_published(models))
 
 

@@ -1,9 +1,16 @@
 """Delta-presence: it cannot be told whether somebody of the population is in the table (Nergiz, Atzori & Clifton 2007).
 
-``delta_min <= |class in the table| / |class in the population| <= delta_max``. The ratio of a union is between the
-ratios of its parts. But a class of the population of which nobody is in the table is a part too, with the ratio 0,
-though no class of the table: it may pull a union of good classes below ``delta_min``. So unions keep to the model only
-where ``delta_min`` is 0, and else nothing is pruned by it. Not monotone with suppression.
+``delta_min <= |class in the release| / |class in the population| <= delta_max``, for every class of the population:
+one without a row in the release has the ratio 0. So with ``delta_min`` above 0
+
+- every class of the population has rows in the table (``covers``), and no row is suppressed: the ratio of its class in
+  the release would be 0. A search then has a suppression limit of 0 (``anonymizer.problem_of``).
+- The ratio of a union of classes of the population is between their ratios. A class of a higher node is such a union:
+  where every class of the population keeps to the bounds at a node, it does so at every node above. Where one fails at
+  a node, some part of it fails at each node below. So unions keep to the model, and what fails prunes what is below.
+
+With ``delta_min`` 0, classes without a row keep to the model, and rows may be suppressed. Unions keep to it too, but
+not those with classes that were suppressed: the model is not monotone.
 """
 
 from __future__ import annotations
@@ -45,9 +52,9 @@ class DeltaPresence(PopulationModel):
         return f"delta-presence ({self.delta_min:g}, delta_max)"
 
     @property
-    def unites(self) -> bool:
-        """Whether a union of classes that satisfy the model satisfies it."""
-        return self.delta_min == 0
+    def covers(self) -> bool:
+        """Whether a class of the population that has no row in the release fails the model."""
+        return self.delta_min > 0
 
     @property
     def required(self) -> float:

@@ -53,6 +53,11 @@ class PopulationModel(ABC):
         return True
 
     @property
+    def covers(self) -> bool:
+        """Whether a class of the population that has no row in the release fails the model."""
+        return False
+
+    @property
     def least_rows(self) -> int:
         """Rows that a class has at least that satisfies the model."""
         return 1

@@ -216,12 +216,12 @@ def _children_query(parts: Parts) -> exp.Select:
             exp.EQ(this=sql.column("column_number", chosen), expression=sql.literal(column.number + 1)),
             exp.EQ(this=sql.column("place", alias), expression=place.copy()),
         )
-        query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left")
+        query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left", copy=False)
         nodes = exp.Case(this=sql.column("level", chosen)).when(sql.literal(1), place.copy())
         under = exp.Case(this=sql.column("level", chosen)).when(sql.literal(1), sql.literal(1))
         for level in range(1, column.hierarchy.height):
-            nodes = nodes.when(sql.literal(level + 1), sql.column(node_name(level), alias))
-            under = under.when(sql.literal(level + 1), sql.column(f"leaves_{level}", alias))
+            nodes = nodes.when(sql.literal(level + 1), sql.column(node_name(level), alias), copy=False)
+            under = under.when(sql.literal(level + 1), sql.column(f"leaves_{level}", alias), copy=False)
         first[column.number], leaves[column.number] = nodes, under
     from_place = exp.Coalesce(this=of_column(first), expressions=[place.copy()]) if first else place.copy()
     size = exp.Coalesce(this=of_column(leaves), expressions=[sql.literal(1)]) if first else sql.literal(1)

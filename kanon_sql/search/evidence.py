@@ -12,7 +12,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.classes import classes_query, measure_name, node_query, prunes_by_suppression
 from kanon_sql.engine.on_warehouse import WarehouseEngine
-from kanon_sql.errors import NoSolutionError, SearchInterruptedError
+from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
 from kanon_sql.frequency import mask_name
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
@@ -20,6 +20,7 @@ from kanon_sql.models.base import RowModel
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.packing import pack, pays
 from kanon_sql.search.roll_ups import RollUp, RollUps
+from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,14 +46,12 @@ class Evidence:
 
     Attributes:
         problem: what is searched.
-        deadline: ``time.monotonic()`` at which statements stop.
         proven: no node costs less than this; None until something is proven.
         best: the best node so far, its suppressed rows and its cost.
         tested: suppressed rows of every tested node.
     """
 
     problem: Problem
-    deadline: float | None = None
     proven: Cost | None = field(default=None, init=False)
     best: tuple[Node, int, Cost] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
@@ -81,7 +80,7 @@ class Evidence:
         if pays(models, frequency.tuples) and (packing := pack(frequency, models)) is not None:
             self.roll_ups.drop_all_but(frequency.relation)  # the others have no such counts
             self._best_classes = None
-            self.roll_ups.count_side_by_side(packing, self.deadline)
+            self.roll_ups.count_side_by_side(packing)
             self._packing = packing
 
     @property
@@ -101,7 +100,8 @@ class Evidence:
             stopped: why the search ended early; None if no node was left out without a proof.
 
         Raises:
-            NoSolutionError: no node suppresses few enough rows, or none was found within the time limit.
+            NoSolutionError: no node suppresses few enough rows.
+            TimeLimitError: none was found within the time limit.
             SearchInterruptedError: the search was interrupted before one was found.
         """
         if self.best is not None:
@@ -109,7 +109,7 @@ class Evidence:
         if stopped == "interrupt":
             raise SearchInterruptedError("Interrupted before a first release was found; nothing was written.")
         if stopped == "time limit":
-            raise NoSolutionError(
+            raise TimeLimitError(
                 "The time limit ended the search before a first release was found; nothing was written: give it more "
                 "time (--time-limit), or leave the limit out."
             )
@@ -225,7 +225,7 @@ class Evidence:
                 relation, problem.frequency.masks(node), problem.models, with_sizes=not self.bounds_are_free
             )
             tests.append(exp.select(sql.named(sql.literal(number), "node"), "*").from_(test.subquery("tested")))
-        rows = engine.rows(sql.union_all(tests), f"test {len(wanted)} nodes together", None, self.deadline)
+        rows = engine.rows(sql.union_all(tests), f"test {len(wanted)} nodes together")
         self._ahead |= {wanted[number]: tuple(found) for number, *found in rows}
 
     def worth_probing(self, node: Node) -> bool:
@@ -250,6 +250,7 @@ class Evidence:
 
     def suppresses_at_least(self, node: Node) -> int:
         """Return the most rows that this node is known to suppress, from any tested node at or above it."""
+        check_deadline()  # here, because searches go through many nodes that need no test
         steps = self.problem.lattice.steps(node)
         for missing, suppressed in self._marks:  # the largest number first
             if not steps & missing:
@@ -306,7 +307,7 @@ class Evidence:
         """
         frequency = self.problem.frequency
         if of_rows and classes is None:
-            relation = self.roll_ups.rows_alone(node, self.deadline)
+            relation = self.roll_ups.rows_alone(node)
         else:
             relation = (classes or self.roll_ups.source(node)).relation
         masks = frequency.masks(node)
@@ -323,7 +324,7 @@ class Evidence:
         title = f"{'probe' if probe else 'screen' if of_rows else 'test'} node {node}"
         found = None if probe or of_rows else self._ahead.pop(node, None)
         if found is None:
-            found = frequency.engine.row(self._statements[shape], title, values, self.deadline)
+            found = frequency.engine.row(self._statements[shape], title, values)
         _, suppressed, *more = found
         below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
         if sizes:
@@ -351,7 +352,6 @@ class Evidence:
                 problem.models,
                 problem.labels,
                 [problem.costs],
-                self.deadline,
                 self._packing,
             )
             self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
@@ -366,7 +366,7 @@ class Evidence:
         source = self.roll_ups.source(node)
         if source.tuples < _LARGE or self._most_classes(node) > source.tuples / _FEW:
             return None
-        return self.roll_ups.make(node, self.deadline)
+        return self.roll_ups.make(node)
 
     def _keep_if_best(self, classes: RollUp | None, *, became_best: bool) -> None:
         if became_best and self._best_classes is not None:

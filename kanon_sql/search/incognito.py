@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from kanon_sql.lattice import steps_down, with_level
 from kanon_sql.search.base import require_listable, require_monotone
 from kanon_sql.search.optimal import lower_for_free
+from kanon_sql.timing import check_deadline
 
 if TYPE_CHECKING:
     from kanon_sql.lattice import Lattice, Node
@@ -66,6 +67,7 @@ def good_nodes(evidence: Evidence, progress: SearchProgress | None = None) -> se
         smaller, good = good, {}
         for columns in combinations(everything, size):
             # 1. The candidates.
+            check_deadline("nodes whose parts are good")
             candidates = _candidates(problem.lattice, columns, smaller)
             # 2. The good ones among them.
             good[columns] = _good_among(evidence, columns, candidates)
@@ -99,7 +101,7 @@ def _good_among(evidence: Evidence, columns: Columns, candidates: list[Node]) ->
     super_root = tuple(0 if column in columns else height for column, height in enumerate(lattice.heights))
     roll_up = None
     if len(candidates) >= _WORTH_A_ROLL_UP and len(columns) < len(super_root):
-        roll_up = evidence.roll_ups.make(super_root, evidence.deadline)
+        roll_up = evidence.roll_ups.make(super_root)
         evidence.roll_ups.keep(roll_up)
     good: set[Node] = set()
     height = None

@@ -51,7 +51,7 @@ _PASSES = (_Threshold(0.005, 0.0003), _Threshold(0, 0.0002))
 _PASSES_OF_MANY = (_Threshold(0.03, 0.003), _Threshold(0, 0.001))  # where each step takes as long as it has tuples left
 
 
-def local(remaining: Remaining, deadline: float | None, progress: SearchProgress | None = None) -> None:
+def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
     """Publish at the nodes of the lattice in ascending order of their loss."""
     problem = remaining.problem
     passes = _PASSES_OF_MANY if remaining.tuples >= _MANY else _PASSES
@@ -60,10 +60,10 @@ def local(remaining: Remaining, deadline: float | None, progress: SearchProgress
     way = cheapest_path(problem, problem.costs.totals)
     remaining.will_test(list(dict.fromkeys([*nodes, *way])))
     for threshold in passes:
-        nodes = _go_through(remaining, nodes, threshold, deadline, progress)
+        nodes = _go_through(remaining, nodes, threshold, progress)
     # 4. What is left.
     if remaining.tuples:
-        for node, could in zip(way, remaining.publishable(way, deadline), strict=True):
+        for node, could in zip(way, remaining.publishable(way), strict=True):
             if could.rows:
                 remaining.publish(node)
 
@@ -72,7 +72,6 @@ def _go_through(
     remaining: Remaining,
     nodes: list[Node],
     threshold: _Threshold,
-    deadline: float | None,
     progress: SearchProgress | None,
 ) -> list[Node]:
     """Publish at nodes at which that are enough rows; return the others at which something could be published."""
@@ -84,9 +83,9 @@ def _go_through(
         several = max(1, min(size, _PAIRS // remaining.tuples))
         batch, nodes = nodes[:several], nodes[several:]
         if by_probe:
-            publishable = [remaining.publishable_by_probe(node, deadline) for node in batch]
+            publishable = [remaining.publishable_by_probe(node) for node in batch]
         else:
-            publishable = remaining.publishable(batch, deadline)
+            publishable = remaining.publishable(batch)
         # 2. Enough for a step: when the nodes were tested, and still after those before it were published.
         before = len(remaining.steps)
         enough = threshold.rows(remaining)

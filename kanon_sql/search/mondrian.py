@@ -15,10 +15,8 @@ Parts do not depend on each other: cutting all of them in a round gives the same
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
-from kanon_sql.engine.base import DeadlineReachedError
 from kanon_sql.search.best_cuts import best_cuts
 from kanon_sql.search.cuts import forbid, make, propose
 from kanon_sql.search.pairs import recut_pairs
@@ -31,17 +29,19 @@ if TYPE_CHECKING:
     from kanon_sql.search.parts import Parts
 
 
-def mondrian(parts: Parts, deadline: float | None = None, progress: SearchProgress | None = None) -> None:
+def mondrian(parts: Parts, progress: SearchProgress | None = None) -> None:
     """Cut until no part can be cut; then, where it is asked for, cut pairs of parts anew."""
-    _cut(parts, deadline, progress)
-    for number in range(parts.cutting.pairs if parts.costs is not None else 0):
-        more = recut_pairs(parts, number, deadline)
-        _cut(parts, deadline, progress)
+    _cut(parts, progress)
+    if parts.costs is None:
+        return
+    for number in range(parts.cutting.pairs):
+        more = recut_pairs(parts, number, parts.costs)
+        _cut(parts, progress)
         if not more:
             return
 
 
-def _cut(parts: Parts, deadline: float | None, progress: SearchProgress | None) -> None:
+def _cut(parts: Parts, progress: SearchProgress | None) -> None:
     """Cut until no part can be cut."""
 
     def chosen() -> exp.Select:
@@ -49,8 +49,6 @@ def _cut(parts: Parts, deadline: float | None, progress: SearchProgress | None) 
         return chosen_query(*tables, parts.places, parts.cutting, parts.problem.k)
 
     while True:
-        if deadline is not None and time.monotonic() > deadline:
-            raise DeadlineReachedError
         if parts.costs is None:
             # 1. The column of each part.
             parts.make("kanon_chosen", "the column in which each part spans most", chosen)

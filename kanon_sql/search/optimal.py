@@ -113,7 +113,7 @@ def _tighten(evidence: Evidence, lower: Node, upper: Node) -> tuple[Node, Node] 
             evidence.probe(upper)
         else:
             evidence.test(upper)
-            evidence.roll_ups.scanned(lower, evidence.deadline)
+            evidence.roll_ups.scanned(lower)
 
 
 def _lower_upper_end(evidence: Evidence, lower: Node, upper: Node, suppressed: int) -> Node:

@@ -15,13 +15,11 @@ is little: with all pairs of Adult in one block, five passes save 18 % at k = 5 
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.engine.base import DeadlineReachedError
 from kanon_sql.frequency import N
 from kanon_sql.measures.places import PART
 from kanon_sql.search.best_cuts import best_cuts
@@ -38,7 +36,7 @@ _SMALL = 1e-9
 _CUT = ("column_number", "from_place", "to_place")
 
 
-def recut_pairs(parts: Parts, number: int, deadline: float | None) -> bool:
+def recut_pairs(parts: Parts, number: int, costs: SideCosts) -> bool:
     """Go through the pairs once; return whether another pass may be worth it.
 
     Sides that may be cut further are not finished any more.
@@ -46,14 +44,8 @@ def recut_pairs(parts: Parts, number: int, deadline: float | None) -> bool:
     Args:
         parts: all of them finished.
         number: of the pass, from 0.
-        deadline: ``time.monotonic()`` after which no pass begins.
-
-    Raises:
-        DeadlineReachedError: it is over.
+        costs: what sides cost.
     """
-    costs = parts.costs
-    if costs is None or (deadline is not None and time.monotonic() > deadline):
-        raise DeadlineReachedError
     parts.all_finished = True
     # 1. and 2. Pairs that could be merged at little cost.
     parts.make(

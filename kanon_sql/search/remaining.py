@@ -107,26 +107,25 @@ class Remaining:
         self.engine.load(self._nodes, columns, "masks of the nodes", "BIGINT")
         self._test = self._publishable_query(self._nodes)
 
-    def publishable(self, nodes: Sequence[Node], deadline: float | None = None) -> list[Publishable]:
+    def publishable(self, nodes: Sequence[Node]) -> list[Publishable]:
         """Return what of the rows that are left could be published at each of several nodes, in one statement.
 
         Args:
             nodes: some of those that were announced by ``will_test``.
-            deadline: ``time.monotonic()`` at which the statement stops.
         """
         self._tested.update(nodes)
         numbers = [self._numbers[node] for node in nodes]
-        found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers}, deadline)
+        found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers})
         answers = {number: Publishable(int(rows), int(tuples)) for number, rows, tuples in found}
         return [answers.get(number, Publishable(0, 0)) for number in numbers]
 
-    def publishable_by_probe(self, node: Node, deadline: float | None = None) -> Publishable:
+    def publishable_by_probe(self, node: Node) -> Publishable:
         """Return about what could be published at a node, from one class in several; of how many tuples is not told."""
         self._tested.add(node)
         masks = self.problem.frequency.masks(node)
         query = node_query(self._left, masks, self.problem.models, probe=True, packing=self._packing)
         counted = query.select(sql.where(exp.Sum(this=sql.column(N)), is_published(self.problem.models)))
-        *_, rows = self.engine.row(counted, f"probe what is left at {node}", deadline=deadline)
+        *_, rows = self.engine.row(counted, f"probe what is left at {node}")
         return Publishable(int(rows or 0) * PROBED, None)
 
     def _publishable_query(self, nodes: exp.Table) -> exp.Select:

@@ -60,7 +60,7 @@ class RollUps:
         self._considered: set[Node] = set()
         self._rows_alone: exp.Table | None = None
 
-    def count_side_by_side(self, packing: Packing, deadline: float | None = None) -> None:
+    def count_side_by_side(self, packing: Packing) -> None:
         """Put the frequency set with counts side by side in the place of the one with sensitive values.
 
         Raises:
@@ -68,7 +68,7 @@ class RollUps:
         """
         frequency, bottom = self._frequency, self._lattice.bottom
         query = packing.joined(roll_up_query(frequency, frequency.relation, bottom, packing.gathered()))
-        self._kept[0] = self._made(query, bottom, deadline)
+        self._kept[0] = self._made(query, bottom)
         self._packing = packing
 
     def source(self, node: Node) -> RollUp:
@@ -76,7 +76,7 @@ class RollUps:
         steps = self._lattice.steps(node)
         return min((kept for kept in self._kept if not kept.steps & ~steps), key=lambda kept: kept.tuples)
 
-    def rows_alone(self, node: Node, deadline: float | None = None) -> exp.Table:
+    def rows_alone(self, node: Node) -> exp.Table:
         """Return a relation from which the rows of the classes of a node can be counted, and nothing else.
 
         That is the frequency set without the sensitive values, which has fewer tuples; or a roll-up, if there is one.
@@ -91,11 +91,11 @@ class RollUps:
             relation = frequency.engine.temporary_name("kanon_rows")
             query = roll_up_query(frequency, frequency.relation, self._lattice.bottom, ())
             made = sql.create_table(relation, query, temporary=True)
-            frequency.engine.rows(made, "the frequency set without sensitive values", deadline=deadline)
+            frequency.engine.rows(made, "the frequency set without sensitive values")
             self._rows_alone = relation
         return self._rows_alone
 
-    def scanned(self, lower: Node, deadline: float | None = None) -> None:
+    def scanned(self, lower: Node) -> None:
         """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``.
 
         Raises:
@@ -107,24 +107,24 @@ class RollUps:
         self._scanned[lower] += 1
         if self._scanned[lower] >= _PRICE:
             self._considered.add(lower)
-            if self._estimate(lower, source, deadline) <= _SHRINKS_TO * source.tuples:
-                self.keep(self.make(lower, deadline))
+            if self._estimate(lower, source) <= _SHRINKS_TO * source.tuples:
+                self.keep(self.make(lower))
 
-    def make(self, node: Node, deadline: float | None = None) -> RollUp:
+    def make(self, node: Node) -> RollUp:
         """Return the roll-up to a node, which the caller may keep or drop.
 
         Raises:
             DeadlineReachedError: the deadline passed meanwhile.
         """
         counts = None if self._packing is None else self._packing.summed()
-        return self._made(roll_up_query(self._frequency, self.source(node).relation, node, counts), node, deadline)
+        return self._made(roll_up_query(self._frequency, self.source(node).relation, node, counts), node)
 
-    def _made(self, query: exp.Select, node: Node, deadline: float | None) -> RollUp:
+    def _made(self, query: exp.Select, node: Node) -> RollUp:
         engine = self._frequency.engine
         relation = engine.temporary_name("kanon_roll_up")
-        engine.rows(sql.create_table(relation, query, temporary=True), f"roll up to {node}", deadline=deadline)
+        engine.rows(sql.create_table(relation, query, temporary=True), f"roll up to {node}")
         size = exp.select(sql.count_rows()).from_(relation.copy())
-        (tuples,) = engine.row(size, "size of the roll-up", deadline=deadline)
+        (tuples,) = engine.row(size, "size of the roll-up")
         return RollUp(self._lattice.steps(node), relation, tuples)
 
     def keep(self, roll_up: RollUp) -> None:
@@ -147,9 +147,9 @@ class RollUps:
         if self._packing is not None:
             self._packing.drop(self._frequency.engine)
 
-    def _estimate(self, node: Node, source: RollUp, deadline: float | None) -> int:
+    def _estimate(self, node: Node, source: RollUp) -> int:
         """Return about how many tuples a roll-up would have."""
         query = node_query(source.relation, self._frequency.masks(node), [], probe=True)
         title = f"probe the size of a roll-up to {node}"
-        classes, _ = self._frequency.engine.row(query, title, deadline=deadline)
+        classes, _ = self._frequency.engine.row(query, title)
         return int(classes) * PROBED

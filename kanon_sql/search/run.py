@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.cutting import COMPARED, MONDRIAN
-from kanon_sql.engine.base import DeadlineReachedError
 from kanon_sql.errors import UnsuitableError
 from kanon_sql.measures.objective import CLASS_MEASURES
 from kanon_sql.models.population import PopulationModel
@@ -21,6 +20,7 @@ from kanon_sql.search.partition import begin, recoding_of
 from kanon_sql.search.remaining import Remaining
 from kanon_sql.search.samarati import samarati, samarati_first
 from kanon_sql.search.spolg import spolg
+from kanon_sql.timing import DeadlineReachedError, until
 
 if TYPE_CHECKING:
     from kanon_sql.cutting import Cutting
@@ -48,7 +48,7 @@ ALGORITHMS: dict[str, Algorithm] = {
 class LocalAlgorithm(Protocol):
     """Publishes rows step by step."""
 
-    def __call__(self, remaining: Remaining, deadline: float | None, progress: SearchProgress | None = None, /) -> None:
+    def __call__(self, remaining: Remaining, progress: SearchProgress | None = None, /) -> None:
         """Publish until nothing is left, or nothing can be; what is left then goes to the root."""
 
 
@@ -103,13 +103,12 @@ def _search_node(
     stopped: Stopped | None = None
     try:
         evidence.require_top()  # however short the time
-        evidence.deadline = deadline
-        evidence.expect_many()
-        node = algorithm(evidence, progress)
+        with until(deadline):
+            evidence.expect_many()
+            node = algorithm(evidence, progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
         stopped = _why(reason)
         node, *_ = evidence.the_best(stopped)
-    evidence.deadline = None
     cost = evidence.cost(node)
     if isinstance(cost, float):
         raise TypeError(f"{algorithm} returned a node that suppresses too much: {node}")
@@ -134,7 +133,8 @@ def _search_steps(
     stopped: Stopped | None = None
     remaining = Remaining(problem)
     try:
-        algorithm(remaining, deadline, progress)
+        with until(deadline):
+            algorithm(remaining, progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
         stopped = _why(reason)
     remaining.finish()
@@ -161,7 +161,8 @@ def _search_parts(
     stopped: Stopped | None = None
     parts = begin(problem, cutting)
     try:
-        mondrian(parts, deadline, progress)
+        with until(deadline):
+            mondrian(parts, progress)
     except (KeyboardInterrupt, DeadlineReachedError) as reason:
         if not parts.whole:
             raise

@@ -210,7 +210,7 @@ class SideCosts:
             within = exp.EQ(
                 this=exp.Paren(this=exp.BitwiseAnd(this=own.copy(), expression=under)), expression=own.copy()
             )
-            case = case.when(within, self._share(column, sql.column(f"leaves_{level}", alias)))
+            case = case.when(within, self._share(column, sql.column(f"leaves_{level}", alias)), copy=False)
         return query, exp.Paren(this=case.else_(sql.literal(1.0)))
 
     def _bit_query(self, column: Places) -> exp.Select:
@@ -245,7 +245,7 @@ class SideCosts:
         for level in range(1, column.hierarchy.height):
             name = node_name(level)
             same = exp.EQ(this=sql.column(name, aliases[0]), expression=sql.column(name, aliases[1]))
-            case = case.when(same, self._share(column, sql.column(f"leaves_{level}", aliases[0])))
+            case = case.when(same, self._share(column, sql.column(f"leaves_{level}", aliases[0])), copy=False)
         return query, exp.Paren(this=case.else_(sql.literal(1.0)))
 
 

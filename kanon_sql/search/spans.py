@@ -40,7 +40,7 @@ def chosen_query(tuples: exp.Table, tried: exp.Table, places: Sequence[Places], 
     # 1. What each part spans in each column.
     spans = exp.select(PART, sql.named(sql.sum_of(sql.column(N)), "total")).from_(tuples.copy())
     for column in places:
-        spans = spans.select(*_span(column, cutting))
+        spans = spans.select(*_span(column, cutting), copy=False)
     spans = spans.group_by(PART).having(exp.GTE(this=exp.Sum(this=sql.column(N)), expression=sql.literal(2 * k)))
     # 2. How wide that is; nothing where all was tried.
     widths = exp.select(sql.column(PART, "spans"), "total").from_("spans")
@@ -50,13 +50,13 @@ def chosen_query(tuples: exp.Table, tried: exp.Table, places: Sequence[Places], 
         all_tried = exp.EQ(this=sql.column(tried_name(column)), expression=sql.literal(ALL))
         empty = exp.EQ(this=_low(column), expression=_high(column))
         width = exp.Case().when(exp.or_(all_tried, empty), sql.literal(0.0)).else_(_width(column, cutting))
-        widths = widths.select(_low(column), _high(column), sql.named(width, f"width_{column.number + 1}"))
+        widths = widths.select(_low(column), _high(column), sql.named(width, f"width_{column.number + 1}"), copy=False)
         if column.null is not None:
             untried = exp.EQ(this=sql.column(tried_name(column)), expression=sql.literal(0))
             first = exp.Case().when(exp.and_(_has_null(column), untried), sql.literal(column.null))
-            widths = widths.select(sql.named(first, f"null_{column.number + 1}"))
+            widths = widths.select(sql.named(first, f"null_{column.number + 1}"), copy=False)
         if cutting.cut == "node" and not column.ordered:
-            widths = widths.select(sql.named(_level(column), f"level_{column.number + 1}"))
+            widths = widths.select(sql.named(_level(column), f"level_{column.number + 1}"), copy=False)
     # 3. The widest; the first one where several are.
     named = [sql.column(f"width_{column.number + 1}") for column in places]
     ranked = exp.select("*", sql.named(sql.greatest(named), "widest")).from_("widths")
@@ -136,7 +136,7 @@ def _with_ends(query: exp.Select, column: Places, cutting: Cutting) -> exp.Selec
     for end, place in (("low", _low(column)), ("high", _high(column))):
         alias = _end(column, end)
         condition = exp.EQ(this=sql.column("place", alias), expression=place)
-        query = query.join(sql.aliased(column.relation, alias), on=condition)
+        query = query.join(sql.aliased(column.relation, alias), on=condition, copy=False)
     return query
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from kanon_sql.search.remaining import Remaining
 
 
-def spolg(remaining: Remaining, deadline: float | None, progress: SearchProgress | None = None) -> None:
+def spolg(remaining: Remaining, progress: SearchProgress | None = None) -> None:
     """Publish along the path of least loss on a sample; what the path took is noted, as the paper reports it."""
     with timed(remaining.seconds, "path"):
-        nodes = path(remaining.problem, deadline)
+        nodes = path(remaining.problem)
     for number, node in enumerate(nodes, start=1):
         if remaining.tuples == 0:
             return
@@ -39,18 +39,13 @@ def spolg(remaining: Remaining, deadline: float | None, progress: SearchProgress
             progress(number, None, None)
 
 
-def path(problem: Problem, deadline: float | None = None) -> list[Node]:
-    """Return the nodes from the bottom to the top, each the direct generalization that loses least on a sample.
-
-    Args:
-        problem: the table.
-        deadline: ``time.monotonic()`` at which statements stop.
-    """
+def path(problem: Problem) -> list[Node]:
+    """Return the nodes from the bottom to the top, each the direct generalization that loses least on a sample."""
     engine = problem.frequency.engine
     # 1. The sample.
     sample = engine.temporary_name("kanon_sample")
     engine.run(sql.create_table(sample, sample_query(problem), temporary=True), "systematic sample")
-    totals = costs_in(problem.frequency, sample, problem.costs, problem.labels, deadline)
+    totals = costs_in(problem.frequency, sample, problem.costs, problem.labels)
     engine.run(sql.drop(sample), "drop the sample")
     # 2. The path.
     return cheapest_path(problem, totals)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.dp.answer import Figure
+    from kanon_sql.dp.answer import Figure, Unit
     from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.mechanisms import Noise
 
@@ -92,6 +92,10 @@ class Question(ABC):
         """Return the answer, given the exact numbers; epsilon and delta have been spent."""
 
     @abstractmethod
+    def counted(self, asked: Asked) -> str:
+        """Return what the answer counts and what it does not, in words; the table decides nothing of it."""
+
+    @abstractmethod
     def prepare(self, asked: Asked) -> None:
         """Raise what can be said against the question before anything is spent; tries the mechanism on nothing.
 
@@ -116,6 +120,8 @@ class Question(ABC):
         return Answer(
             question=self.words,
             table=asked.name,
+            unit=unit_of(asked),
+            counted=self.counted(asked),
             figures=figures,
             keyed=keyed,
             mechanism=mechanism,
@@ -125,6 +131,27 @@ class Question(ABC):
             epsilon=epsilon,
             delta=delta,
             assumes=self.assumes(asked),
+        )
+
+    @staticmethod
+    def counted_rows(asked: Asked, rows: str, once: str) -> str:
+        """Return which rows count, of questions that count rows.
+
+        Args:
+            asked: the rows.
+            rows: what they are, such as "rows with a value".
+            once: how a person counts who counts once.
+        """
+        if asked.person is None:
+            return rows
+        person = asked.person.name
+        if asked.most_rows == 1:
+            return (
+                f"people: each {person} counts {once}, however many rows it has; rows without {person} are one person"
+            )
+        return (
+            f"{rows}, at most {asked.most_rows} per {person}: what is above is not counted; rows without {person} are "
+            "one person"
         )
 
     def charge(self, asked: Asked) -> Charge:
@@ -151,6 +178,11 @@ class Question(ABC):
         shared = () if asked.group is None else ("A person may be in several groups: all pay for the answer.",)
         person = f"all rows of one {asked.person.name}, of which at most {rows}"
         return (f"Neighbouring tables differ in one person: {person}.", *shared)
+
+
+def unit_of(asked: Asked) -> Unit:
+    """Return what is counted: people where each of them counts once."""
+    return "people" if asked.person is not None and asked.most_rows == 1 else "rows"
 
 
 def whole(value: Any) -> int:  # noqa: ANN401 - whatever an engine makes of a whole number

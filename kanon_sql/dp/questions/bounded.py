@@ -50,6 +50,12 @@ class BoundedQuestion(Question):
         """
         return bounds_of(self.given, asked.column(self.column), means=asked.person is not None)
 
+    @property
+    def cut_to_bounds(self) -> str:
+        """What becomes of values beyond the bounds."""
+        low, high = self.given
+        return f"values below {low} count as {low}, values above {high} as {high}"
+
     def assumes(self, asked: Asked) -> tuple[str, ...]:
         """Return what the promise rests on."""
         low, high = self.given

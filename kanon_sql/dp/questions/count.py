@@ -34,6 +34,10 @@ class Count(Question):
         """Return the query of the number."""
         return row_count(asked)
 
+    def counted(self, asked: Asked) -> str:
+        """Return what is counted."""
+        return self.counted_rows(asked, "rows", "once")
+
     def prepare(self, asked: Asked) -> None:
         """Find the noise."""
         self._law(asked)

@@ -80,6 +80,10 @@ class KeyedQuestion(Question):
         key = own_text(column) if self.bins is None else bins_of(self.bins).key(column)
         return counts_of_keys(asked, key, None if known is None else known.wanted)
 
+    def counted(self, asked: Asked) -> str:
+        """Return what is counted."""
+        return self.counted_rows(asked, "rows", "once, under one of its keys")
+
     def assumes(self, asked: Asked) -> tuple[str, ...]:
         """Return what the promise rests on."""
         if not self.has_keys:

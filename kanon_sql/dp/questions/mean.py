@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kanon_sql.dp.answer import CONFIDENCE, Figure, shown
 from kanon_sql.dp.contributions import Bounds, sides_of_mean
 from kanon_sql.dp.mechanisms import law_of, with_noise
-from kanon_sql.dp.questions.base import whole
+from kanon_sql.dp.questions.base import unit_of, whole
 from kanon_sql.dp.questions.bounded import BoundedQuestion
 
 if TYPE_CHECKING:
@@ -43,6 +43,17 @@ class Mean(BoundedQuestion):
         """Return the query of the two sums."""
         return sides_of_mean(asked, asked.column(self.column), self.in_bounds(asked))
 
+    def counted(self, asked: Asked) -> str:
+        """Return what the mean is of."""
+        if asked.person is None:
+            return f"rows with a value; {self.cut_to_bounds}"
+        person, most = asked.person.name, asked.most_rows
+        several = f"more than {most} rows counts as {most} of them" if most > 1 else "several rows counts as one"
+        return (
+            f"{unit_of(asked)} with a value: a {person} with {several}, with the mean of its values; "
+            f"{self.cut_to_bounds}; rows without {person} are one person"
+        )
+
     def prepare(self, asked: Asked) -> None:
         """Find the noise."""
         self._law(asked, self.in_bounds(asked))
@@ -65,8 +76,8 @@ class Mean(BoundedQuestion):
             mechanism=law.name,
             scale=bounds.value(law.scale),
             expected_error=error,
-            accuracy=f"off by about {shown(error)} on average; 95 of 100 such intervals have the exact mean of the "
-            "values within the bounds",
+            accuracy=f"off by about {shown(error)} on average; 95 of 100 such intervals have the exact mean of "
+            "what is counted",
         )
 
     def _law(self, asked: Asked, bounds: Bounds) -> Law:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kanon_sql.dp.answer import CONFIDENCE, Figure
 from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose
+from kanon_sql.dp.questions.base import unit_of
 from kanon_sql.dp.questions.keyed import KeyedQuestion, by_key
 from kanon_sql.errors import UsageError
 
@@ -57,5 +58,6 @@ class MostFrequent(KeyedQuestion):
             keyed=True,
             mechanism="exponential mechanism (permute and flip)",
             scale=scale,
-            accuracy=f"in 95 of 100 answers, no other key of the {len(counts):,} has more than {off:,} rows more",
+            accuracy=f"in 95 of 100 answers, no other key of the {len(counts):,} has more than {off:,} "
+            f"{unit_of(asked)} more",
         )

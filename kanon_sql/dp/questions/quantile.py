@@ -15,7 +15,7 @@ from kanon_sql.dp.answer import CONFIDENCE, Figure
 from kanon_sql.dp.contributions import Bounds, bounds_of, counts_of_keys, in_steps
 from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose
 from kanon_sql.dp.numbers import Number, plain
-from kanon_sql.dp.questions.base import whole
+from kanon_sql.dp.questions.base import unit_of, whole
 from kanon_sql.dp.questions.bounded import BoundedQuestion, number
 from kanon_sql.errors import UsageError
 
@@ -87,6 +87,11 @@ class Quantile(BoundedQuestion):
         place = sql.cast(exp.Add(this=candidate, expression=after), "VARCHAR")
         return counts_of_keys(asked, place, there=column)
 
+    def counted(self, asked: Asked) -> str:
+        """Return what is counted."""
+        rows = self.counted_rows(asked, "rows with a value", "once, with one of its values")
+        return f"{rows}; {self.cut_to_bounds}"
+
     def prepare(self, asked: Asked) -> None:
         """Try the mechanism on nothing."""
         choose([0], self._sensitivity(asked), self.price[0])
@@ -114,8 +119,8 @@ class Quantile(BoundedQuestion):
             figures=(Figure(bounds.value(bounds.low + gap * chosen)),),
             mechanism="exponential mechanism (permute and flip)",
             scale=scale / _PARTS,
-            accuracy=f"in 95 of 100 answers, at most {off:,} rows more lie on the wrong side of it than of the best of "
-            f"{candidates:,} candidates",
+            accuracy=f"in 95 of 100 answers, at most {off:,} {unit_of(asked)} more lie on the wrong side of it than of "
+            f"the best of {candidates:,} candidates",
         )
 
     def _scores(self, counts: Mapping[int, int], candidates: int) -> list[int]:

@@ -35,6 +35,17 @@ class Sum(BoundedQuestion):
         """Return the query of the sum."""
         return total_steps(asked, asked.column(self.column), self.in_bounds(asked))
 
+    def counted(self, asked: Asked) -> str:
+        """Return what is added up."""
+        if asked.person is None:
+            return f"the values of all rows; {self.cut_to_bounds}"
+        person, most = asked.person.name, asked.most_rows
+        several = f"more than {most} rows with {most} times" if most > 1 else "several rows with"
+        return (
+            f"the values of each {person}, one with {several} the mean of its values: what is above is not counted; "
+            f"{self.cut_to_bounds}; rows without {person} are one person"
+        )
+
     def prepare(self, asked: Asked) -> None:
         """Find the noise."""
         self._law(asked, self.in_bounds(asked))
@@ -55,7 +66,7 @@ class Sum(BoundedQuestion):
             scale=bounds.value(law.scale),
             expected_error=error,
             accuracy=f"off by {shown(error)} on average, by at most {shown(most)} in 95 of 100 answers, and by "
-            "what the bounds cut off",
+            "what is not counted",
         )
 
     def _law(self, asked: Asked, bounds: Bounds) -> Law:
