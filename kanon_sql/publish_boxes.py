@@ -27,6 +27,8 @@ from kanon_sql.publish_local import as_published
 from kanon_sql.recoding import Led, Multidimensional
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from kanon_sql.engine.base import Engine
     from kanon_sql.publication import Publication
 
@@ -252,12 +254,18 @@ def box_statements(engine: Engine, publication: Publication) -> tuple[exp.Expr, 
     if not isinstance(recoding, Multidimensional):
         return ()
     names = BoxColumns(publication.hierarchies)
-    tables = [order for order in recoding.orders if order is not None]
-    sorted_by = {recoding.cuts_table.name: names.box, recoding.boxes_table.name: names.box}
-    return tuple(
-        _written_out(engine, table, sorted_by.get(table.name, "place"))
-        for table in (*tables, recoding.cuts_table, recoding.boxes_table)
-    )
+    made = []
+    values: dict[str, list[str]] = {}  # of which columns of cuts and boxes are values of the table
+    for number, (hierarchy, order) in enumerate(zip(publication.hierarchies, recoding.orders, strict=True)):
+        if order is None:
+            bounds = [names.labels[number], names.low[number], names.high[number]]
+            values |= {hierarchy.column.name: bounds}
+        else:
+            made.append(_written_out(engine, order, "place", {hierarchy.column.name: [VALUE]}))
+    made.append(_written_out(engine, recoding.cuts_table, names.box, values))
+    bounds_only = {name: bounds[1:] for name, bounds in values.items()}
+    made.append(_written_out(engine, recoding.boxes_table, names.box, bounds_only))
+    return tuple(made)
 
 
 def of_view(publication: Publication, view: str) -> Publication:
@@ -335,17 +343,19 @@ def _within(publication: Publication, recoding: Multidimensional, names: BoxColu
     return exp.GT(this=inside, expression=sql.literal(0))
 
 
-def _written_out(engine: Engine, table: exp.Table, sorted_by: str) -> exp.Create:
+def _written_out(engine: Engine, table: exp.Table, sorted_by: str, values: Mapping[str, Sequence[str]]) -> exp.Create:
+    """Return the statement that makes a table of its rows; some of its columns hold values of the source."""
     columns = engine.columns(table)
-    as_text = [sql.named(sql.cast(sql.column(column.name), "VARCHAR"), column.name) for column in columns]
+    names = [column.name for column in columns]
+    as_text = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]
     query = exp.select(*as_text).from_(table.copy()).order_by(sql.column(sorted_by, table.name))
     rows = engine.rows(query, f"rows of {table.name}")
-    typed = [sql.named(sql.cast(sql.column(column.name, "lines"), column.type), column.name) for column in columns]
-    if not rows:
-        nothing = [sql.named(sql.cast(exp.null(), column.type), column.name) for column in columns]
-        return sql.create_table(table.copy(), exp.select(*nothing).where(exp.false()), temporary=True)
-    values = sql.values("lines", [column.name for column in columns], rows)
-    return sql.create_table(table.copy(), exp.select(*typed).from_(values), temporary=True)
+    held = {
+        own: frozenset(row[names.index(name)] for name in there if name in names for row in rows) - {None}
+        for own, there in values.items()
+    }
+    written = sql.written_out(names, rows, [column.type for column in columns], held)
+    return sql.create_table(table.copy(), written, temporary=True)
 
 
 def labels_of(publication: Publication, number: int, recoding: Multidimensional) -> exp.Select:

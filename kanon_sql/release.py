@@ -16,7 +16,7 @@ from kanon_sql.keys import require_apart
 from kanon_sql.plan import Plan, logged_script
 from kanon_sql.publishing import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.recoding import Local, by_name
-from kanon_sql.release_sql import plan_of
+from kanon_sql.release_sql import release_plan_of
 from kanon_sql.release_summary import cutting_of, searched_models, summary_of
 from kanon_sql.verify import Expected
 from kanon_sql.warehouse_publish import spark_frame
@@ -303,17 +303,17 @@ class Release:
     # SQL, and in short
 
     def plan(
-        self, destination: Destination | None = None, *, stands_alone: bool = False, foreign: bool = False
+        self, destination: Destination | None = None, *, stands_alone: bool = False, dialect: str = "duckdb"
     ) -> Plan:
         """Return the statements from source to release: hierarchies, the release, its verification.
 
         Args:
             destination: where the release goes; without one, the statement returns its rows.
             stands_alone: whether hierarchies that are stored in the database are written out too.
-            foreign: whether it is for another engine than that of the source.
+            dialect: that the script is for: what it cannot say of the rule of a hierarchy is written out.
         """
         where = destination or Destination()
-        return plan_of(self.prepared.source, self.publication, where, stands_alone=stands_alone, foreign=foreign)
+        return release_plan_of(self.prepared, self.publication, where, stands_alone=stands_alone, dialect=dialect)
 
     def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
         """Return the script that makes the release: what is run, as text that can be run again elsewhere.
@@ -330,7 +330,7 @@ class Release:
         elsewhere = dialect != source.engine.dialect
         if elsewhere and destination is not None and destination.kind == "view":
             require_views(dialect)
-        return self.plan(destination, stands_alone=elsewhere, foreign=elsewhere).script(dialect)
+        return self.plan(destination, stands_alone=elsewhere, dialect=dialect).script(dialect)
 
     def statements_run(self, dialect: str = "duckdb") -> str:
         """Return every statement that was run so far, node tests included, each under what it was for."""
