@@ -144,7 +144,7 @@ def release_plan(
         steps.append(Step("pseudonyms", TITLE, publication.pseudonyms.statements()))
     if recoding := recoding_statements(publication, lookups):
         steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
-    if boxes := box_statements(source.engine, publication):
+    if boxes := box_statements(source.engine, publication, source.tuples):
         steps.append(Step("boxes", "Where the table is cut, and what is published of each box", boxes))
     steps.append(Step("release", title, make))
     if output is not None:

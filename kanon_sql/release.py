@@ -13,6 +13,7 @@ from kanon_sql.dialect import require_views
 from kanon_sql.errors import UsageError
 from kanon_sql.in_place.publish import HowInPlace, check_in_place, publish_in_place
 from kanon_sql.keys import require_apart
+from kanon_sql.lookup_files import Script, script_of
 from kanon_sql.plan import Plan, logged_script
 from kanon_sql.publishing import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.recoding import Local, by_name
@@ -318,19 +319,46 @@ class Release:
     def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
         """Return the script that makes the release: what is run, as text that can be run again elsewhere.
 
-        In another dialect than that of the source the script stands alone: all hierarchies are written out, the source
-        is expected to be there, and a file is not written.
+        In another dialect than that of the source the script stands alone: the source is expected to be there, and a
+        file is not written. See ``script`` for what it holds.
         """
-        source = self.prepared.source
-        if dialect != source.engine.dialect and self.publication.pseudonyms is not None:
+        return self.script(dialect, destination).text
+
+    def script(
+        self,
+        dialect: str = "duckdb",
+        destination: Destination | None = None,
+        *,
+        lookups: str | os.PathLike[str] | None = None,
+        replace: bool = False,
+    ) -> Script:
+        """Return the script that makes the release, and how many values of the table it holds as they are.
+
+        Rules of hierarchies are computed by the script. What it must look up instead (the values of a hierarchy from a
+        file, the texts and the cuts of Mondrian) is written out, as far as it is in published rows; or to files that
+        the script loads.
+
+        Args:
+            dialect: of the script.
+            destination: where the release goes; without one, the statement returns its rows.
+            lookups: the directory for these files.
+            replace: whether they may replace others.
+
+        Raises:
+            UsageError: the dialect cannot say it, a file is there, or values that only suppressed rows have would be
+                needed to make the same release.
+            SourceError: a file cannot be written.
+        """
+        own = self.prepared.source.engine.dialect
+        if dialect != own and self.publication.pseudonyms is not None:
             raise UsageError(
                 "Pseudonyms are made by functions that other dialects have under other names and with other types: "
                 "leave --dialect out, or --pseudonymize."
             )
-        elsewhere = dialect != source.engine.dialect
-        if elsewhere and destination is not None and destination.kind == "view":
+        if dialect != own and destination is not None and destination.kind == "view":
             require_views(dialect)
-        return self.plan(destination, stands_alone=elsewhere, dialect=dialect).script(dialect)
+        plan = self.plan(destination, stands_alone=dialect != own, dialect=dialect)
+        return script_of(plan, dialect, None if lookups is None else Path(lookups), replace_files=replace)
 
     def statements_run(self, dialect: str = "duckdb") -> str:
         """Return every statement that was run so far, node tests included, each under what it was for."""

@@ -11,6 +11,7 @@ from kanon_sql.in_place.publish import in_place_statements
 from kanon_sql.new_database import database_statements
 from kanon_sql.plan import Plan, joined_hierarchies, levels_joined, lookup_statement, release_plan, rule_of
 from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.publish_boxes import without_unread
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
 from kanon_sql.published_values import published_values
 from kanon_sql.targets import check_target, kind_of
@@ -54,6 +55,8 @@ def release_plan_of(
     own = None if publication.pseudonyms is not None else publication.source
     keeps_lookups = destination.into is not None and destination.kind == "view"
     levels = {} if keeps_lookups else levels_joined(publication)
+    if not keeps_lookups:
+        publication = without_unread(prepared.source.engine, publication)
 
     def is_written_out(hierarchy: Hierarchy) -> bool:
         is_there = hierarchy.stored is not None and not stands_alone

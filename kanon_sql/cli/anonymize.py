@@ -24,6 +24,7 @@ from kanon_sql.cli.destination_options import (
     save_policy_as,
 )
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
+from kanon_sql.cli.diagnostics import note as say
 from kanon_sql.cli.options import (
     DialectOption,
     FormatOption,
@@ -45,6 +46,7 @@ from kanon_sql.progress import Progress
 from kanon_sql.release import Release
 
 if TYPE_CHECKING:
+    from kanon_sql.lookup_files import Script
     from kanon_sql.published import Published
 
 SqlOfRelease = Annotated[
@@ -58,6 +60,15 @@ SqlOfRelease = Annotated[
 ]
 
 
+LookupsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lookups",
+        metavar="DIR",
+        help="With --sql: write the values that the script looks up to files there, instead of into the script.",
+    ),
+]
+
 _APART = {
     ("into", "out"): "a release goes to one place",
     ("into", "in_place"): "a release goes to one place",
@@ -69,6 +80,7 @@ _APART = {
     ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
     ("sql", "report_file"): "--sql changes nothing, and so there is nothing to report",
     ("dry_run", "report_file"): "--dry-run writes nothing; kanon report reports before anything is published",
+    ("lookups", "dry_run"): "--lookups is for the script that --sql prints",
     ("sql", "ignore_ledger"): "--sql publishes nothing, and so checks nothing",
 }
 """Pairs of parameters that do not go together, and why."""
@@ -102,6 +114,7 @@ def anonymize_command(
     ] = False,
     sql: SqlOfRelease = None,
     dialect: DialectOption = "duckdb",
+    lookups: LookupsOption = None,
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -113,6 +126,8 @@ def anonymize_command(
     base, in_file = asked.read()
     how = InPlaceAsked(in_place, backup, dry_run)
     destination = asked_destination(in_file, into, kind, out, how, replace_existing=replace_existing)
+    if sql is None and lookups is not None:
+        raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")
     if sql is None and not destination.is_somewhere:
         raise UsageError(
             "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only. Or "
@@ -135,7 +150,9 @@ def anonymize_command(
         if sql is not None:
             # That of where the table is, unless another one was asked for.
             own = opened.dialect if "dialect" not in given_options(context) else dialect
-            print_sql(release_script(release, destination, sql, own))
+            script = release.script(own, destination, lookups=lookups, replace=replace_existing)
+            _say_what_it_holds(release, script, talk)
+            print_sql(script_text(release, script, sql, own))
             return
         draft = reported.before(release, destination, talk)
         talk(Progress("Publishing"))
@@ -202,14 +219,30 @@ def _at_their_root(release: Release) -> list[str]:
     ]
 
 
-def release_script(release: Release, destination: Destination, which: str, dialect: str) -> str:
-    """Return the script of a release; with ``all``, every statement that was run before it."""
-    script = release.sql(dialect, destination)
+def script_text(release: Release, script: Script, which: str, dialect: str) -> str:
+    """Return the text of a script; with ``all``, after every statement that was run before it."""
     if which == "release":
-        return script
+        return script.text
     source = release.prepared.source
     run_in = source.engine.dialect if source.warehouse is not None and dialect == source.dialect else dialect
-    return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script}"
+    return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script.text}"
+
+
+def _say_what_it_holds(release: Release, script: Script, talk: Talk) -> None:
+    """Say how large a script is, and what of the table can be read in it: the latter also when quiet."""
+    size = f"The script has {len(script.text.encode()):,} bytes"
+    if not script.held:
+        talk.note(f"{size} and holds no list of values of the table.")
+        return
+    trees = {tree.column.name for tree in release.publication.trees_compared}
+    held = ", ".join(
+        f"{number:,} of {column} ({'all of its hierarchy' if column in trees else 'those of published rows'})"
+        for column, number in script.held.items()
+    )
+    where = f"The files in {script.files[0].parent} hold" if script.files else "It holds"
+    advice = "" if script.files else " --lookups DIR writes them to files instead."
+    talk.end()
+    say(f"{size}. {where} values as they are: {held}. Keep them as you keep the table.{advice}")
 
 
 def _print_published(summary: dict[str, Any], output_format: str) -> None:
