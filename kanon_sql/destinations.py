@@ -255,7 +255,11 @@ def write_file(
 
 
 def publish_frame(
-    engine: DuckDBEngine, publication: Publication, expected: Expected, fetch: Callable[[Any], Any]
+    engine: DuckDBEngine,
+    publication: Publication,
+    expected: Expected,
+    fetch: Callable[[Any], Any],
+    ledger: Watch | None = None,
 ) -> tuple[Any, Published]:
     """Return a release as a data frame, made by ``fetch`` from a relation of DuckDB, and what was verified."""
     staging = engine.temporary_name("kanon_release")
@@ -269,6 +273,8 @@ def publish_frame(
                 engine.run(sql.create_table(staging, query, temporary=True), "make the release")
             with timed(seconds, "verify"):
                 verification = verified(engine, publication, lookups, staging, expected)
+            if ledger is not None:
+                ledger.check(staging, seconds)
             frame = engine.fetched(staging, fetch)
         finally:
             with suppress(SourceError):  # as in forget_recoding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class InPlace:
         removed: constraints, defaults, indexes, columns and types that went.
         hierarchies: hierarchies in the database that were left out, since they list values of the table.
         views: views over the table that read labels now.
+        siblings: other tables of the file with columns of the names and types of raw columns, and these columns.
         backup: the copy of the file as it was; None if none was asked for.
     """
 
@@ -37,6 +38,7 @@ class InPlace:
     removed: tuple[str, ...] = ()
     hierarchies: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
+    siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     backup: Path | None = None
 
     def summary(self) -> dict[str, Any]:
@@ -58,6 +60,7 @@ class Published:
         seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
         not_remembered: why it could not be written into the ledger of its database; None if it was, or there is none.
         in_place: what became of the table and its file, where the release took their place.
+        dry_run: whether it was made and verified only, and is nowhere.
     """
 
     destination: str
@@ -65,6 +68,7 @@ class Published:
     seconds: dict[str, float]
     not_remembered: str | None = None
     in_place: InPlace | None = None
+    dry_run: bool = False
 
 
 class Watch(Protocol):

@@ -73,10 +73,14 @@ def to_file(
 
 
 def to_frame(
-    source: Source, publication: Publication, expected: Expected, fetch: Callable[[Any], Any]
+    source: Source,
+    publication: Publication,
+    expected: Expected,
+    fetch: Callable[[Any], Any],
+    ledger: Ledger | None = None,
 ) -> tuple[Any, Published]:
     """Return a release as what ``fetch`` makes of a relation of DuckDB, and what was verified."""
     source.require_rows()
     if source.warehouse is not None:
-        return frame_from_warehouse(source, publication, expected, fetch)
-    return publish_frame(source.engine, publication, expected, fetch)
+        return frame_from_warehouse(source, publication, expected, fetch, ledger)
+    return publish_frame(source.engine, publication, expected, fetch, ledger)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,10 +16,12 @@ from kanon_sql.in_place.publish import HowInPlace, check_in_place, publish_in_pl
 from kanon_sql.keys import require_apart
 from kanon_sql.lookup_files import Script, script_of
 from kanon_sql.plan import Plan, logged_script
+from kanon_sql.publish_view import require_viewable
 from kanon_sql.publishing import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.recoding import Local, by_name
 from kanon_sql.release_sql import release_plan_of
 from kanon_sql.release_summary import cutting_of, searched_models, summary_of
+from kanon_sql.targets import check_target
 from kanon_sql.verify import Expected
 from kanon_sql.warehouse_publish import spark_frame
 from kanon_sql.written_files import require_frame
@@ -286,6 +289,8 @@ class Release:
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
         """Put the release where a destination says."""
         replace = destination.replace
+        if destination.dry_run and not destination.in_place:
+            return self._tried(destination, ignore_ledger=ignore_ledger)
         if destination.out is not None:
             return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger)
         if destination.in_place:
@@ -300,6 +305,21 @@ class Release:
                 destination.into, replace=replace, ignore_ledger=ignore_ledger, materialized=materialized
             )
         return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger)
+
+    def _tried(self, destination: Destination, *, ignore_ledger: bool) -> Published:
+        """Make a release where nothing stays, and check it as one that is published."""
+        source = self.prepared.source
+        if destination.out is not None:
+            check_file(source, destination.out, replace=destination.replace)
+            require_apart(self.policy.key_file, [destination.out], "the release")
+        elif destination.into is not None:
+            if destination.kind != "table":
+                require_viewable(self.publication)
+            check_target(source, destination.into, destination.kind, replace=destination.replace)
+        ledger = self._ledger(ignore=ignore_ledger)
+        _, made = to_frame(source, self.publication, self.expected, lambda _: None, ledger)
+        where = str(destination.into if destination.out is None else destination.out)
+        return self._noted(dataclasses.replace(made, destination=where, dry_run=True))
 
     # SQL, and in short
 

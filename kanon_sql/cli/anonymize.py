@@ -137,7 +137,7 @@ def anonymize_command(
         check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
     reported = ReportAsked(report_file, asked_by, replace=replace_existing)
     reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
-    changes_source = destination.into is not None or destination.in_place
+    changes_source = destination.in_place or (destination.into is not None and not dry_run)
     opened = open_source(source, table, writable=changes_source and sql is None)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
@@ -157,7 +157,8 @@ def anonymize_command(
         draft = reported.before(release, destination, talk)
         talk(Progress("Publishing"))
         published = release.publish(destination, ignore_ledger=ignore_ledger)
-        with interrupted_after(f"the release is there: {published.destination}"):
+        done = "nothing was written" if dry_run else f"the release is there: {published.destination}"
+        with interrupted_after(done):
             reported.after(release, source, destination, published, draft, talk)
             if save_policy is not None:
                 save_policy_as(policy, destination, save_policy)
@@ -165,7 +166,7 @@ def anonymize_command(
             if published.not_remembered is not None:
                 talk.note(f"The ledger does not know of this release: {published.not_remembered}")
             _print_published(summary_of(release, published), output_format)
-            if output_format == "table" and published.in_place is None:
+            if output_format == "table" and published.in_place is None and not dry_run:
                 _say_what_next(context, shown_source(source), talk)
 
 
@@ -251,3 +252,5 @@ def _print_published(summary: dict[str, Any], output_format: str) -> None:
         return
     print_prose(f"{visible(summary['source'])} -> {visible(summary['destination'])}")
     print_release(summary)
+    if summary["dry_run"] and summary["in_place"] is None:
+        print_prose("Dry run: the release was made and checked, and nothing was written.")

@@ -48,7 +48,7 @@ WITH generalized AS (
       zip
   ) AS classes
   WHERE
-    classes.measure_0 < 8 OR classes.measure_1 < 2
+    classes.measure_0 < 5 OR classes.measure_1 < 2
 )
 SELECT
   generalized.age,
@@ -109,11 +109,11 @@ SELECT
   COUNT(*) AS classes,
   SUM(n) AS rows_in_classes,
   MIN(n) AS smallest_class,
-  COUNT(CASE WHEN measure_0 < 8 OR measure_1 < 2 THEN 1 END) AS classes_failing,
-  SUM(CASE WHEN measure_0 < 8 OR measure_1 < 2 THEN n END) AS rows_failing,
+  COUNT(CASE WHEN measure_0 < 5 OR measure_1 < 2 THEN 1 END) AS classes_failing,
+  SUM(CASE WHEN measure_0 < 5 OR measure_1 < 2 THEN n END) AS rows_failing,
   MIN(measure_0) AS worst_0,
-  COUNT(CASE WHEN measure_0 < 8 THEN 1 END) AS failing_0,
-  SUM(CASE WHEN measure_0 < 8 THEN n END) AS rows_failing_0,
+  COUNT(CASE WHEN measure_0 < 5 THEN 1 END) AS failing_0,
+  SUM(CASE WHEN measure_0 < 5 THEN n END) AS rows_failing_0,
   MIN(measure_1) AS worst_1,
   COUNT(CASE WHEN measure_1 < 2 THEN 1 END) AS failing_1,
   SUM(CASE WHEN measure_1 < 2 THEN n END) AS rows_failing_1

@@ -48,7 +48,7 @@ WITH generalized AS (
       zip
   ) AS classes
   WHERE
-    classes.measure_0 < 8 OR classes.measure_1 < 2
+    classes.measure_0 < 5 OR classes.measure_1 < 2
 )
 SELECT
   generalized.age,
@@ -110,14 +110,14 @@ SELECT
   SUM(n) AS rows_in_classes,
   MIN(n) AS smallest_class,
   COUNT(*) FILTER(WHERE
-    measure_0 < 8 OR measure_1 < 2) AS classes_failing,
+    measure_0 < 5 OR measure_1 < 2) AS classes_failing,
   SUM(n) FILTER(WHERE
-    measure_0 < 8 OR measure_1 < 2) AS rows_failing,
+    measure_0 < 5 OR measure_1 < 2) AS rows_failing,
   MIN(measure_0) AS worst_0,
   COUNT(*) FILTER(WHERE
-    measure_0 < 8) AS failing_0,
+    measure_0 < 5) AS failing_0,
   SUM(n) FILTER(WHERE
-    measure_0 < 8) AS rows_failing_0,
+    measure_0 < 5) AS rows_failing_0,
   MIN(measure_1) AS worst_1,
   COUNT(*) FILTER(WHERE
     measure_1 < 2) AS failing_1,
