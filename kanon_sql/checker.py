@@ -393,7 +393,7 @@ def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     asked = _asked(source, policy)
     foreign = dialect != source.engine.dialect
     needed = [tree for tree in asked.trees.values() if tree.stored is None]
-    trees = [lookup_statement(source.engine, tree, literal=foreign) for tree in needed]
+    trees = [lookup_statement(source.engine, tree, dialect=dialect) for tree in needed]
     # Elsewhere the source is expected to be there.
     statements = [*(() if foreign else source.setup), *trees, asked.query()]
     return script(statements, dialect) + "\n"

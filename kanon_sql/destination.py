@@ -24,7 +24,7 @@ class Destination:
         replace: whether something of that name may be replaced.
         in_place: whether it takes the place of its table.
         backup: where the file of that table is copied to first.
-        dry_run: whether everything is made and checked, but the table is left as it is.
+        dry_run: whether everything is made and checked, but nothing is written.
     """
 
     into: str | None = None
@@ -40,8 +40,8 @@ class Destination:
             raise UsageError("A release goes to one place: give one of --into, --out and --in-place.")
         if self.backup is not None and not self.in_place:
             raise UsageError("A backup is of the file that is anonymized in place: give --in-place too.")
-        if self.dry_run and not self.in_place:
-            raise UsageError("A dry run is of an anonymization in place: give --in-place too. --sql changes nothing.")
+        if self.dry_run and not self.is_somewhere:
+            raise UsageError("Say where the release would go: --into NAME, --out FILE or --in-place, beside --dry-run.")
 
     @property
     def is_somewhere(self) -> bool:

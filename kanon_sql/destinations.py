@@ -258,9 +258,17 @@ def write_file(
 
 
 def publish_frame(
-    engine: DuckDBEngine, publication: Publication, expected: Expected, fetch: Callable[[Any], Any]
+    engine: DuckDBEngine,
+    publication: Publication,
+    expected: Expected,
+    fetch: Callable[[Any], Any],
+    ledger: Watch | None = None,
+    target: exp.Table | Path | None = None,
 ) -> tuple[Any, Published]:
-    """Return a release as a data frame, made by ``fetch`` from a relation of DuckDB, and what was verified."""
+    """Return a release as a data frame, made by ``fetch`` from a relation of DuckDB, and what was verified.
+
+    A dry run has a ledger, which checks the release under the name that it would have: the target.
+    """
     staging = engine.temporary_name("kanon_release")
     lookups = readable_lookups(publication.hierarchies)
     seconds: dict[str, float] = {}
@@ -272,6 +280,8 @@ def publish_frame(
                 engine.run(sql.create_table(staging, query, temporary=True), "make the release")
             with timed(seconds, "verify"):
                 verification = verified(engine, publication, lookups, staging, expected)
+            if ledger is not None:
+                ledger.check(staging, target, seconds)
             frame = engine.fetched(staging, fetch)
         finally:
             with suppress(SourceError):  # as in forget_recoding

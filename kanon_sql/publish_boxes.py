@@ -27,6 +27,8 @@ from kanon_sql.publish_local import as_published
 from kanon_sql.recoding import Led, Multidimensional
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from kanon_sql.engine.base import Engine
     from kanon_sql.publication import Publication
 
@@ -58,14 +60,14 @@ def walk_query(publication: Publication, recoding: Multidimensional) -> exp.Quer
 def _begin(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Select:
     """Return the query of what walks, in box 1: combinations of values, texts as their places; or numbered rows."""
     if recoding.cutting.cut != "relaxed":
-        begin = exp.select(*_keys(publication, recoding, names)).distinct()
+        begin = exp.select(*_keys(publication, recoding, names).values()).distinct()
         begin = _with_orders(begin.from_(sql.aliased(publication.source, "source")), publication, recoding)
         return begin.select(sql.named(sql.literal(1), names.box))
     published = [sql.column(column.name, "source") for column in publication.columns]
     begin = exp.select(*published).from_(sql.aliased(publication.source, "source"))
     begin = _with_orders(begin, publication, recoding)
     order = []
-    for number, key in enumerate(_keys(publication, recoding, names)):
+    for number, key in _keys(publication, recoding, names).items():
         if recoding.orders[number] is not None:
             begin = begin.select(key)
         order.append(exp.Ordered(this=key.unalias().copy(), nulls_first=True))
@@ -75,14 +77,15 @@ def _begin(publication: Publication, recoding: Multidimensional, names: BoxColum
     return begin.select(sql.named(position, names.position), sql.named(sql.literal(1), names.box))
 
 
-def _keys(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> list[exp.Expr]:
+def _keys(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> dict[int, exp.Expr]:
     """Return what a row is cut by in each quasi-identifier: its value, or the place of a text."""
-    return [
-        sql.column(hierarchy.column.name, "source")
+    return {
+        number: sql.column(hierarchy.column.name, "source")
         if recoding.orders[number] is None
         else sql.named(sql.column("place", _order(number)), names.place[number])
         for number, hierarchy in enumerate(publication.hierarchies)
-    ]
+        if number not in recoding.unread
+    }
 
 
 def _with_orders(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
@@ -100,6 +103,7 @@ def _kept(publication: Publication, recoding: Multidimensional, names: BoxColumn
     keys = [
         hierarchy.column.name if recoding.orders[number] is None else names.place[number]
         for number, hierarchy in enumerate(publication.hierarchies)
+        if number not in recoding.unread
     ]
     if recoding.cutting.cut != "relaxed":
         return keys
@@ -141,7 +145,7 @@ def _with_arrived(
         sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.TWINS)
         if recoding.orders[number] is None
         else exp.EQ(this=key.unalias(), expression=sql.column(key.alias_or_name, arrived))
-        for number, key in enumerate(keys)
+        for number, key in keys.items()
     ]
     query = _with_orders(query.from_(sql.aliased(publication.source, "source")), publication, recoding)
     return query.join(sql.relation(arrived), on=sql.all_of(same))
@@ -246,18 +250,53 @@ def _led_query(publication: Publication, led: Led) -> exp.Select:
     return exp.select(*columns).from_(source).join(joined, on=sql.all_of(same))
 
 
-def box_statements(engine: Engine, publication: Publication) -> tuple[exp.Expr, ...]:
-    """Return the statements that make the orders, the cuts and the boxes, with their rows written out."""
+def box_statements(engine: Engine, publication: Publication, tuples: exp.Table) -> tuple[exp.Expr, ...]:
+    """Return the statements that make the orders, the cuts and the boxes, with their rows written out.
+
+    Args:
+        engine: holds the rows.
+        publication: what is published.
+        tuples: the rows of the source: of a file's texts, those that they have are written out.
+    """
     recoding = publication.recoding
     if not isinstance(recoding, Multidimensional):
         return ()
     names = BoxColumns(publication.hierarchies)
-    tables = [order for order in recoding.orders if order is not None]
-    sorted_by = {recoding.cuts_table.name: names.box, recoding.boxes_table.name: names.box}
-    return tuple(
-        _written_out(engine, table, sorted_by.get(table.name, "place"))
-        for table in (*tables, recoding.cuts_table, recoding.boxes_table)
-    )
+    made = []
+    values: dict[str, list[str]] = {}  # of which columns of cuts and boxes are values of the table
+    for number, (hierarchy, order) in enumerate(zip(publication.hierarchies, recoding.orders, strict=True)):
+        if number in recoding.unread:
+            continue
+        if order is None:
+            bounds = [names.labels[number], names.low[number], names.high[number]]
+            values |= {hierarchy.column.name: bounds}
+        else:
+            name = hierarchy.column.name
+            own = looked_up(sql.column(name, "source"), hierarchy.column)
+            same = sql.same(own, sql.column(VALUE, order.name), hierarchy.column.family)
+            present = exp.Exists(this=exp.select("1").from_(sql.aliased(tuples, "source")).where(same))
+            made.append(_written_out(engine, order, "place", {name: [VALUE]}, present))
+    made.append(_written_out(engine, recoding.cuts_table, names.box, values))
+    bounds_only = {name: bounds[1:] for name, bounds in values.items()}
+    made.append(_written_out(engine, recoding.boxes_table, names.box, bounds_only))
+    return tuple(made)
+
+
+def without_unread(engine: Engine, publication: Publication) -> Publication:
+    """Return what is published by a script that need not know the texts of columns that no cut is about.
+
+    Rows that are alike part by the order of all their values, where cuts are relaxed: then all are read.
+    """
+    recoding = publication.recoding
+    if not isinstance(recoding, Multidimensional) or recoding.cutting.cut == "relaxed":
+        return publication
+    names = BoxColumns(publication.hierarchies)
+    cut = exp.select(sql.column(names.cut_column)).distinct().from_(recoding.cuts_table.copy())
+    read = {name for (name,) in engine.rows(cut, "columns that are cut")}
+    orders = zip(publication.hierarchies, recoding.orders, strict=True)
+    unread = frozenset(n for n, (own, order) in enumerate(orders) if order is not None and own.column.name not in read)
+    kept = tuple(None if number in unread else order for number, order in enumerate(recoding.orders))
+    return replace(publication, recoding=replace(recoding, orders=kept, unread=unread))
 
 
 def of_view(publication: Publication, view: str) -> Publication:
@@ -297,6 +336,8 @@ def _goes_inside(publication: Publication, recoding: Multidimensional, names: Bo
     case = exp.Case(this=sql.column(names.cut_column, _CUT))
     for number, hierarchy in enumerate(publication.hierarchies):
         own = hierarchy.column.name
+        if number in recoding.unread:
+            continue
         if recoding.orders[number] is None:
             value, bound = sql.column(own, walk), sql.column(own, _CUT)
             below: exp.Expr = exp.or_(value.is_(exp.null()), exp.LTE(this=value.copy(), expression=bound))
@@ -321,6 +362,8 @@ def _within(publication: Publication, recoding: Multidimensional, names: BoxColu
     walk = step_name(publication, "walk")
     conditions: list[exp.Expr] = []
     for number, hierarchy in enumerate(publication.hierarchies):
+        if number in recoding.unread:
+            continue
         low, high = sql.column(names.low[number], _BOXES), sql.column(names.high[number], _BOXES)
         if recoding.orders[number] is not None:
             conditions.append(exp.Between(this=sql.column(names.place[number], walk), low=low, high=high))
@@ -335,17 +378,21 @@ def _within(publication: Publication, recoding: Multidimensional, names: BoxColu
     return exp.GT(this=inside, expression=sql.literal(0))
 
 
-def _written_out(engine: Engine, table: exp.Table, sorted_by: str) -> exp.Create:
+def _written_out(
+    engine: Engine, table: exp.Table, sorted_by: str, values: Mapping[str, Sequence[str]], only: exp.Expr | None = None
+) -> exp.Create:
+    """Return the statement that makes a table of its rows; some of its columns hold values of the source."""
     columns = engine.columns(table)
-    as_text = [sql.named(sql.cast(sql.column(column.name), "VARCHAR"), column.name) for column in columns]
+    names = [column.name for column in columns]
+    as_text = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]
     query = exp.select(*as_text).from_(table.copy()).order_by(sql.column(sorted_by, table.name))
-    rows = engine.rows(query, f"rows of {table.name}")
-    typed = [sql.named(sql.cast(sql.column(column.name, "lines"), column.type), column.name) for column in columns]
-    if not rows:
-        nothing = [sql.named(sql.cast(exp.null(), column.type), column.name) for column in columns]
-        return sql.create_table(table.copy(), exp.select(*nothing).where(exp.false()), temporary=True)
-    values = sql.values("lines", [column.name for column in columns], rows)
-    return sql.create_table(table.copy(), exp.select(*typed).from_(values), temporary=True)
+    rows = engine.rows(query if only is None else query.where(only), f"rows of {table.name}")
+    held = {
+        own: frozenset(row[names.index(name)] for name in there if name in names for row in rows) - {None}
+        for own, there in values.items()
+    }
+    written = sql.written_out(names, rows, [column.type for column in columns], held)
+    return sql.create_table(table.copy(), written, temporary=True)
 
 
 def labels_of(publication: Publication, number: int, recoding: Multidimensional) -> exp.Select:

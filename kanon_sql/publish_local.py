@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from kanon_sql.lattice import Node
     from kanon_sql.publication import Publication
 
+_NEVER = 0
+"""The step of combinations that are published at none."""
+
 
 class CombinationColumns:
     """Names of the columns of the table of combinations, of which no two are the same."""
@@ -103,8 +106,9 @@ def local_query(publication: Publication, *, with_entity: bool = True) -> exp.Se
     same = sql.all_of(
         sql.same(sql.column(own, "source"), sql.column(there, place), family) for own, there, family in pairs
     )
-    published_rows = sql.column(names.step, place).is_(exp.null()).not_()
-    return query.join(publication.combinations.copy(), on=same).where(published_rows)
+    step = sql.column(names.step, place)
+    has_step = exp.GT(this=step, expression=sql.literal(_NEVER)) if publication.partial else step.is_(exp.null()).not_()
+    return query.join(publication.combinations.copy(), on=same).where(has_step)
 
 
 def as_published(column: Column, relation: str = "source") -> exp.Expr:
@@ -137,6 +141,7 @@ def _combinations_query(
     query = exp.select(*(sql.column(name, "combined") for name in publication.quasi_identifiers))
     query = query.from_("combined").with_("combined", as_=counted)
     joined = set()
+    never: list[exp.Expr] = []
     for (number, level), name in names.labels.items():
         column = publication.hierarchies[number].column.name
         lookup = lookups[column]
@@ -148,10 +153,17 @@ def _combinations_query(
                 sql.column(VALUE, lookup.name),
                 publication.hierarchies[number].column.family,
             )
-            query = query.join(lookup.copy(), on=condition, copy=False)
+            if column in publication.partial:
+                # The value of a row that is not published has no label: it counts among all, and in no class.
+                never.append(sql.column(level_name(level), lookup.name).is_(exp.null()))
+                query = query.join(lookup.copy(), on=condition, join_type="left", copy=False)
+            else:
+                query = query.join(lookup.copy(), on=condition, copy=False)
     others = [names.n, *([names.entity] if entity is not None else []), *names.sensitive.values()]
-    nothing = sql.named(sql.cast(exp.null(), "INTEGER"), names.step)
-    return query.select(*(sql.column(name, "combined") for name in others), nothing)
+    nothing: exp.Expr = sql.cast(exp.null(), "INTEGER")
+    if never:
+        nothing = exp.Case().when(exp.or_(*never), sql.literal(_NEVER)).else_(nothing)
+    return query.select(*(sql.column(name, "combined") for name in others), sql.named(nothing, names.step))
 
 
 def _step_statement(publication: Publication, names: CombinationColumns, number: int, node: Node) -> exp.Update:

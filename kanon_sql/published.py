@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class InPlace:
         removed: constraints, defaults, indexes, columns and types that went.
         hierarchies: hierarchies in the database that were left out, since they list values of the table.
         views: views over the table that read labels now.
+        siblings: other tables of the file with columns of the names and types of raw columns, and these columns.
         backup: the copy of the file as it was; None if none was asked for.
     """
 
@@ -37,6 +38,7 @@ class InPlace:
     removed: tuple[str, ...] = ()
     hierarchies: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
+    siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     backup: Path | None = None
 
     def summary(self) -> dict[str, Any]:
@@ -75,6 +77,7 @@ class Published:
         seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
         ledger: what became of it in the ledger of its database; None where there is none.
         in_place: what became of the table and its file, where the release took their place.
+        dry_run: whether it was made and verified only, and is nowhere.
     """
 
     destination: str
@@ -82,6 +85,7 @@ class Published:
     seconds: dict[str, float]
     ledger: LedgerOutcome | None = None
     in_place: InPlace | None = None
+    dry_run: bool = False
 
     @property
     def not_remembered(self) -> str | None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from sqlglot import exp
+
     from kanon_sql.bookkeeping.ledger import Ledger
     from kanon_sql.destination import Kind
     from kanon_sql.engine.sources import Source
@@ -76,10 +78,15 @@ def to_file(
 
 
 def to_frame(
-    source: Source, publication: Publication, expected: Expected, fetch: Callable[[Any], Any]
+    source: Source,
+    publication: Publication,
+    expected: Expected,
+    fetch: Callable[[Any], Any],
+    ledger: Ledger | None = None,
+    target: exp.Table | Path | None = None,
 ) -> tuple[Any, Published]:
     """Return a release as what ``fetch`` makes of a relation of DuckDB, and what was verified."""
     source.require_rows()
     if source.warehouse is not None:
-        return frame_from_warehouse(source, publication, expected, fetch)
-    return publish_frame(source.engine, publication, expected, fetch)
+        return frame_from_warehouse(source, publication, expected, fetch, ledger, target)
+    return publish_frame(source.engine, publication, expected, fetch, ledger, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class Multidimensional:
         orders: for each column of texts, the temporary table of its order; else None.
         types: for each column, the type of its labels; None where every box has one value of it.
         nulls: for each column, whether boxes tell that they have NULLs.
+        unread: columns of texts that no cut is about: their values need not be known to find the box of a row.
     """
 
     cutting: Cutting
@@ -91,6 +92,7 @@ class Multidimensional:
     orders: tuple[exp.Table | None, ...]
     types: tuple[str | None, ...]
     nulls: tuple[bool, ...]
+    unread: frozenset[int] = field(default=frozenset(), kw_only=True)
 
     def levels(self, hierarchies: Sequence[Hierarchy]) -> None:
         """Return None: a column has no level of its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -15,11 +16,14 @@ from kanon_sql.dialect import require_views
 from kanon_sql.errors import UsageError
 from kanon_sql.in_place.publish import HowInPlace, check_in_place, publish_in_place
 from kanon_sql.keys import require_apart
+from kanon_sql.lookup_files import Script, script_of
 from kanon_sql.plan import Plan, logged_script
+from kanon_sql.publish_view import require_viewable
 from kanon_sql.publishing import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.recoding import Local, by_name
-from kanon_sql.release_sql import plan_of
+from kanon_sql.release_sql import release_plan_of
 from kanon_sql.release_summary import cutting_of, searched_models, summary_of
+from kanon_sql.targets import check_target
 from kanon_sql.timing import within
 from kanon_sql.verify import Expected
 from kanon_sql.warehouse_publish import spark_frame
@@ -28,6 +32,8 @@ from kanon_sql.written_files import require_frame
 if TYPE_CHECKING:
     import os
     from contextlib import AbstractContextManager
+
+    from sqlglot import exp
 
     from kanon_sql.class_check import ModelResult, Verification
     from kanon_sql.destination import Kind
@@ -295,6 +301,8 @@ class Release:
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
         """Put the release where a destination says."""
         replace = destination.replace
+        if destination.dry_run and not destination.in_place:
+            return self._tried(destination, ignore_ledger=ignore_ledger)
         if destination.out is not None:
             return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger)
         if destination.in_place:
@@ -310,37 +318,81 @@ class Release:
             )
         return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger)
 
+    def _tried(self, destination: Destination, *, ignore_ledger: bool) -> Published:
+        """Make a release where nothing stays, and check it as one that is published."""
+        source = self.prepared.source
+        target: exp.Table | Path | None = None
+        if destination.out is not None:
+            target = destination.out
+            check_file(source, target, replace=destination.replace)
+            require_apart(self.policy.key_file, [destination.out], "the release")
+        elif destination.into is not None:
+            if destination.kind != "table":
+                require_viewable(self.publication)
+            target = check_target(source, destination.into, destination.kind, replace=destination.replace)
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
+            _, made = to_frame(source, self.publication, self.expected, lambda _: None, ledger, target)
+        where = str(destination.into if destination.out is None else destination.out)
+        return self._noted(dataclasses.replace(made, destination=where, dry_run=True))
+
     # SQL, and in short
 
     def plan(
-        self, destination: Destination | None = None, *, stands_alone: bool = False, foreign: bool = False
+        self, destination: Destination | None = None, *, stands_alone: bool = False, dialect: str = "duckdb"
     ) -> Plan:
         """Return the statements from source to release: hierarchies, the release, its verification.
 
         Args:
             destination: where the release goes; without one, the statement returns its rows.
             stands_alone: whether hierarchies that are stored in the database are written out too.
-            foreign: whether it is for another engine than that of the source.
+            dialect: that the script is for: what it cannot say of the rule of a hierarchy is written out.
         """
         where = destination or Destination()
-        return plan_of(self.prepared.source, self.publication, where, stands_alone=stands_alone, foreign=foreign)
+        return release_plan_of(self.prepared, self.publication, where, stands_alone=stands_alone, dialect=dialect)
 
     def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
         """Return the script that makes the release: what is run, as text that can be run again elsewhere.
 
-        In another dialect than that of the source the script stands alone: all hierarchies are written out, the source
-        is expected to be there, and a file is not written.
+        In another dialect than that of the source the script stands alone: the source is expected to be there, and a
+        file is not written. See ``script`` for what it holds.
         """
-        source = self.prepared.source
-        if dialect != source.engine.dialect and self.publication.pseudonyms is not None:
+        return self.script(dialect, destination).text
+
+    def script(
+        self,
+        dialect: str = "duckdb",
+        destination: Destination | None = None,
+        *,
+        lookups: str | os.PathLike[str] | None = None,
+        replace: bool = False,
+    ) -> Script:
+        """Return the script that makes the release, and how many values of the table it holds as they are.
+
+        Rules of hierarchies are computed by the script. What it must look up instead (the values of a hierarchy from a
+        file, the texts and the cuts of Mondrian) is written out, as far as it is in published rows; or to files that
+        the script loads.
+
+        Args:
+            dialect: of the script.
+            destination: where the release goes; without one, the statement returns its rows.
+            lookups: the directory for these files.
+            replace: whether they may replace others.
+
+        Raises:
+            UsageError: the dialect cannot say it, a file is there, or values that only suppressed rows have would be
+                needed to make the same release.
+            SourceError: a file cannot be written.
+        """
+        own = self.prepared.source.engine.dialect
+        if dialect != own and self.publication.pseudonyms is not None:
             raise UsageError(
                 "Pseudonyms are made by functions that other dialects have under other names and with other types: "
                 "leave --dialect out, or --pseudonymize."
             )
-        elsewhere = dialect != source.engine.dialect
-        if elsewhere and destination is not None and destination.kind != "table":
+        if dialect != own and destination is not None and destination.kind != "table":
             require_views(dialect)
-        return self.plan(destination, stands_alone=elsewhere, foreign=elsewhere).script(dialect)
+        plan = self.plan(destination, stands_alone=dialect != own, dialect=dialect)
+        return script_of(plan, dialect, None if lookups is None else Path(lookups), replace_files=replace)
 
     def statements_run(self, dialect: str = "duckdb") -> str:
         """Return every statement that was run so far, node tests included, each under what it was for."""

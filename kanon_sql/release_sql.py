@@ -9,29 +9,85 @@ from kanon_sql import sql
 from kanon_sql.destinations import DATABASE, check_file
 from kanon_sql.in_place.publish import in_place_statements
 from kanon_sql.new_database import database_statements
-from kanon_sql.plan import Plan, release_plan
+from kanon_sql.plan import Plan, joined_hierarchies, levels_joined, lookup_statement, release_plan, rule_of
 from kanon_sql.publish import readable_lookups, release_query
+from kanon_sql.publish_boxes import without_unread
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
+from kanon_sql.published_values import published_values
 from kanon_sql.targets import check_target, kind_of
 from kanon_sql.written_files import copy_statement, reading_back
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlglot import exp
 
     from kanon_sql.destination import Destination
     from kanon_sql.engine.sources import Source
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.preparation import Prepared
     from kanon_sql.publication import Publication
 
 _IN_PLACE = "A new database with the release and all else; verified, its file takes the name of the old one"
+
+
+def release_plan_of(
+    prepared: Prepared,
+    publication: Publication,
+    destination: Destination,
+    *,
+    stands_alone: bool = False,
+    dialect: str = "duckdb",
+) -> Plan:
+    """Return the statements from source to release; of what they must write out, values of published rows only.
+
+    Args:
+        prepared: what is anonymized.
+        publication: what is published.
+        destination: where the release goes; where it does not say, the statement returns its rows.
+        stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
+        dialect: of the script: what it cannot say of the rule of a hierarchy is written out.
+
+    Raises:
+        UsageError: without the values of rows that are not published the script would make another release.
+    """
+    # The view that has pseudonyms is made after the hierarchies.
+    own = None if publication.pseudonyms is not None else publication.source
+    keeps_lookups = destination.into is not None and destination.kind == "view"
+    levels = {} if keeps_lookups else levels_joined(publication)
+    if not keeps_lookups:
+        publication = without_unread(prepared.source.engine, publication)
+
+    def is_written_out(hierarchy: Hierarchy) -> bool:
+        is_there = hierarchy.stored is not None and not stands_alone
+        return not is_there and rule_of(hierarchy, dialect, levels.get(hierarchy.column.name), own) is None
+
+    joined = [hierarchy.column.name for hierarchy in joined_hierarchies(publication)]
+    written = [
+        number
+        for number, hierarchy in enumerate(publication.hierarchies)
+        if hierarchy.column.name in joined and is_written_out(hierarchy)
+    ]
+    with published_values(prepared, publication, written) as published:
+
+        def lookup(hierarchy: Hierarchy) -> exp.Create:
+            name = hierarchy.column.name
+            only = published.conditions.get(name)
+            return lookup_statement(
+                prepared.source.engine, hierarchy, dialect=dialect, levels=levels.get(name), source=own, only=only
+            )
+
+        known = replace(publication, partial=published.partial)
+        return plan_of(prepared.source, known, destination, lookup, stands_alone=stands_alone)
 
 
 def plan_of(
     source: Source,
     publication: Publication,
     destination: Destination,
+    lookup: Callable[[Hierarchy], exp.Create],
     *,
     stands_alone: bool = False,
-    foreign: bool = False,
 ) -> Plan:
     """Return the statements from source to release.
 
@@ -39,8 +95,8 @@ def plan_of(
         source: what is anonymized.
         publication: what is published.
         destination: where the release goes; where it does not say, the statement returns its rows.
-        stands_alone: whether hierarchies that are stored in the database are written out too.
-        foreign: whether it is for another engine than that of the source.
+        lookup: returns the statement that makes the lookup relation of a hierarchy.
+        stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
     """
     if stands_alone:
         trees = {name: replace(tree, stored=None) for name, tree in publication.trees.items()}
@@ -70,4 +126,4 @@ def plan_of(
             lookups = view_lookups(publication, destination.into)
         if destination.replace and (existing := kind_of(source.engine, output)):
             make = (sql.drop(output, existing), *make)
-    return release_plan(source, publication, make, output, lookups, **title, stands_alone=stands_alone, foreign=foreign)
+    return release_plan(source, publication, make, output, lookups, lookup, **title, stands_alone=stands_alone)

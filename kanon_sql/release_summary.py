@@ -34,6 +34,7 @@ def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
         "measure": release.policy.measure,
         "source": release.prepared.source.name,
         "destination": published.destination if published else None,
+        "dry_run": bool(published and (published.dry_run or (published.in_place and not published.in_place.done))),
         "in_place": published.in_place.summary() if published and published.in_place else None,
         "ledger": asdict(published.ledger) if published and published.ledger else None,
         "levels": release.levels,

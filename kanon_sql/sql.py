@@ -140,6 +140,13 @@ def float_as_text(number: exp.Expr) -> exp.Cast:
     return text
 
 
+def finite(value: exp.Expr, family: str) -> exp.Anonymous:
+    """Return whether a number (of family ``float``) or a date is finite; of NULL, maybe NULL."""
+    has_end = exp.Anonymous(this="ISFINITE", expressions=[value])
+    has_end.meta["family"] = family
+    return has_end
+
+
 def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     """Return the conjunction of the conditions; of none, TRUE."""
     listed = list(conditions)
@@ -249,6 +256,33 @@ def values(name: str, columns: Sequence[str], rows: Iterable[Iterable[Value | ex
     tuples = [exp.Tuple(expressions=[literal(cell) for cell in row]) for row in rows]
     alias = exp.TableAlias(this=identifier(name), columns=[identifier(column) for column in columns])
     return exp.Values(expressions=tuples, alias=alias)
+
+
+HOLDS = "holds"
+"""In ``meta`` of rows that are written out: the values of the table that they hold, as texts, by column."""
+
+
+def written_out(
+    names: Sequence[str],
+    rows: Sequence[Sequence[Value]],
+    types: Sequence[str],
+    holds: Mapping[str, frozenset[Value]] | None = None,
+) -> exp.Select:
+    """Return the query of rows that are written out as texts and read back as their types.
+
+    Args:
+        names: of the columns.
+        rows: the rows; texts and NULL.
+        types: of the columns, as DuckDB writes them.
+        holds: the values of the table among them, by column.
+    """
+    if not rows:
+        nothing = [named(cast(exp.null(), kind), name) for name, kind in zip(names, types, strict=True)]
+        return exp.select(*nothing).where(exp.false())
+    typed = [named(cast(column(name, "lines"), kind), name) for name, kind in zip(names, types, strict=True)]
+    lines = values("lines", names, rows)
+    lines.meta[HOLDS] = dict(holds or {})
+    return exp.select(*typed).from_(lines)
 
 
 def create_table(name: exp.Table, query: exp.Query, *, temporary: bool = False) -> exp.Create:

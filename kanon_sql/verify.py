@@ -128,15 +128,17 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
 
 
 def _known_labels(hierarchy: Hierarchy, lookup: exp.Table, levels: Sequence[int], label: exp.Expr) -> exp.Select:
-    """Return the query of rows of a hierarchy that have a label at one of some levels."""
-    if len(levels) == 1:
-        reading = _as_label(levels[0], hierarchy, lookup.name)
+    """Return the query of what a hierarchy has under a label at one of some levels."""
+    below = [level for level in levels if level < hierarchy.height]
+    if len(below) == len(levels) == 1:
+        reading = _as_label(below[0], hierarchy, lookup.name)
         return exp.select("1").from_(lookup.copy()).where(sql.same(reading, label, "text"))
     # One column to compare with, so that the engine can look a label up instead of comparing it with every row.
     readings = [
-        exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy())
-        for level in levels
+        exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy()) for level in below
     ]
+    if len(below) < len(levels):  # there is one label at the root, and no relation is needed to know it
+        readings.append(exp.select(sql.named(sql.literal(hierarchy.root), "label")))
     known = exp.select("1").from_(sql.union_all(readings).subquery("known"))
     return known.where(sql.same(sql.column("label", "known"), label, "text"))
 

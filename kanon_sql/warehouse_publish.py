@@ -138,7 +138,12 @@ def publish_from_warehouse(
 
 
 def frame_from_warehouse(
-    source: Source, publication: Publication, expected: Expected, fetch: Callable[[Any], Any]
+    source: Source,
+    publication: Publication,
+    expected: Expected,
+    fetch: Callable[[Any], Any],
+    ledger: Watch | None = None,
+    target: exp.Table | Path | None = None,
 ) -> tuple[Any, Published]:
     """Return a release as a data frame, and what was verified (see ``destinations.publish_frame``)."""
     bench, warehouse = _sides(source)
@@ -151,6 +156,8 @@ def frame_from_warehouse(
         with timed(seconds, "verify"):
             wanted = _expected(bench, publication, expected)
             verification = verified(bench, carried, readable_lookups(carried.hierarchies), taken, wanted)
+        if ledger is not None:
+            ledger.check(taken, target, seconds)
         frame = bench.fetched(taken, fetch)
         bench.run(sql.drop(taken), "drop the copy that was fetched")
     finally:

@@ -63,7 +63,7 @@ def require_same(foreign: Any, connection: duckdb.DuckDBPyConnection, table: str
         where = Destination(into=RELEASED)
         expected = counted([tuple(row.values()) for row in release.to_arrow().to_pylist()])
         plain_script = release.plan(where, stands_alone=True).statements_for("duckdb")
-        elsewhere = release.plan(where, stands_alone=True, foreign=True).statements_for(foreign.dialect)
+        elsewhere = release.plan(where, stands_alone=True, dialect=foreign.dialect).statements_for(foreign.dialect)
     with duckdb.connect() as other:
         other.register("rows_of_table", connection.sql(f"FROM {quoted}").to_arrow_table())
         other.execute(f"CREATE TABLE {quoted} AS FROM rows_of_table")

@@ -25,6 +25,7 @@ from kanon_sql.cli.destination_options import (
     save_policy_as,
 )
 from kanon_sql.cli.diagnostics import Talk, interrupted_after, note_columns_at_root
+from kanon_sql.cli.diagnostics import note as say
 from kanon_sql.cli.options import (
     DialectOption,
     FormatOption,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
+    from kanon_sql.lookup_files import Script
     from kanon_sql.published import Published
 
 SqlOfRelease = Annotated[
@@ -66,6 +68,15 @@ SqlOfRelease = Annotated[
 ]
 
 
+LookupsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lookups",
+        metavar="DIR",
+        help="With --sql: write the values that the script looks up to files there, instead of into the script.",
+    ),
+]
+
 _APART = {
     ("into", "out"): "a release goes to one place",
     ("into", "in_place"): "a release goes to one place",
@@ -77,6 +88,7 @@ _APART = {
     ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
     ("sql", "report_file"): "--sql changes nothing, and so there is nothing to report",
     ("dry_run", "report_file"): "--dry-run writes nothing; kanon report reports before anything is published",
+    ("lookups", "dry_run"): "--lookups is for the script that --sql prints",
     ("sql", "ignore_ledger"): "--sql publishes nothing, and so checks nothing",
 }
 """Pairs of parameters that do not go together, and why."""
@@ -110,6 +122,7 @@ def anonymize_command(
     ] = False,
     sql: SqlOfRelease = None,
     dialect: DialectOption = "duckdb",
+    lookups: LookupsOption = None,
     output_format: FormatOption = "table",
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -121,6 +134,8 @@ def anonymize_command(
     base, in_file = asked.read()
     how = InPlaceAsked(in_place, backup, dry_run)
     destination = asked_destination(in_file, into, kind, out, how, replace_existing=replace_existing)
+    if sql is None and lookups is not None:
+        raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")
     if sql is None and not destination.is_somewhere:
         raise UsageError(
             "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only. Or "
@@ -130,7 +145,7 @@ def anonymize_command(
         check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
     reported = ReportAsked(report_file, asked_by, replace=replace_existing)
     reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
-    changes_source = destination.into is not None or destination.in_place
+    changes_source = destination.in_place or (destination.into is not None and not dry_run)
     begun, limit = time.monotonic(), asked.time_limit(base)
     with within(limit, begun):
         # Another run may have the database while it publishes.
@@ -148,24 +163,31 @@ def anonymize_command(
             if sql is not None:
                 # That of where the table is, unless another one was asked for.
                 own = opened.dialect if "dialect" not in given_options(context) else dialect
-                print_sql(release_script(release, destination, sql, own))
+                script = release.script(own, destination, lookups=lookups, replace=replace_existing)
+                _say_what_it_holds(release, script, talk)
+                print_sql(script_text(release, script, sql, own))
                 return
             draft = reported.before(release, destination, talk)
             talk(Progress("Publishing"))
             published = release.publish(destination, ignore_ledger=ignore_ledger)
-        with interrupted_after(f"the release is there: {published.destination}"):
+        with interrupted_after("nothing was written" if dry_run else f"the release is there: {published.destination}"):
             reported.after(release, source, destination, published, draft, talk)
             if save_policy is not None:
                 save_policy_as(policy, destination, save_policy)
             talk.end()
-            if published.ledger is not None:
-                for warning in published.ledger.warnings:
-                    talk.warn(warning)
-            if published.not_remembered is not None:
-                talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
+            _warn_of_ledger(published, talk)
             _print_published(summary_of(release, published), output_format)
-            if output_format == "table" and published.in_place is None:
+            if output_format == "table" and published.in_place is None and not dry_run:
                 _say_what_next(context, shown_source(source), talk)
+
+
+def _warn_of_ledger(published: Published, talk: Talk) -> None:
+    """Say what the release says beside those that it replaces, and why it is not remembered: also when quiet."""
+    if published.ledger is not None:
+        for warning in published.ledger.warnings:
+            talk.warn(warning)
+    if published.not_remembered is not None:
+        talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
 
 
 def summary_of(release: Release, published: Published) -> dict[str, Any]:
@@ -242,14 +264,30 @@ def _say_what_next(context: typer.Context, source: str, talk: Talk) -> None:
         talk.note(f"The evidence for it, as one file to sign:\n  {command} --out report.html")
 
 
-def release_script(release: Release, destination: Destination, which: str, dialect: str) -> str:
-    """Return the script of a release; with ``all``, every statement that was run before it."""
-    script = release.sql(dialect, destination)
+def script_text(release: Release, script: Script, which: str, dialect: str) -> str:
+    """Return the text of a script; with ``all``, after every statement that was run before it."""
     if which == "release":
-        return script
+        return script.text
     source = release.prepared.source
     run_in = source.engine.dialect if source.warehouse is not None and dialect == source.dialect else dialect
-    return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script}"
+    return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script.text}"
+
+
+def _say_what_it_holds(release: Release, script: Script, talk: Talk) -> None:
+    """Say how large a script is, and what of the table can be read in it: the latter also when quiet."""
+    size = f"The script has {len(script.text.encode()):,} bytes"
+    if not script.held:
+        talk.note(f"{size} and holds no list of values of the table.")
+        return
+    trees = {tree.column.name for tree in release.publication.trees_compared}
+    held = ", ".join(
+        f"{number:,} of {column} ({'all of its hierarchy' if column in trees else 'those of published rows'})"
+        for column, number in script.held.items()
+    )
+    where = f"The files in {script.files[0].parent} hold" if script.files else "It holds"
+    advice = "" if script.files else " --lookups DIR writes them to files instead."
+    talk.end()
+    say(f"{size}. {where} values as they are: {held}. Keep them as you keep the table.{advice}")
 
 
 def _print_published(summary: dict[str, Any], output_format: str) -> None:
@@ -258,3 +296,5 @@ def _print_published(summary: dict[str, Any], output_format: str) -> None:
         return
     print_prose(f"{visible(summary['source'])} -> {visible(summary['destination'])}")
     print_release(summary)
+    if summary["dry_run"] and summary["in_place"] is None:
+        print_prose("Dry run: the release was made and checked, and nothing was written.")

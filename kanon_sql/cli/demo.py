@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from kanon_sql import sql as sql_of
 from kanon_sql.anonymizer import make_release
-from kanon_sql.cli.anonymize import SqlOfRelease, release_script, summary_of
+from kanon_sql.cli.anonymize import SqlOfRelease, script_text, summary_of
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.options import DialectOption, FormatOption, QuietOption, VerboseOption
@@ -156,7 +156,8 @@ def _print_sql(rows: int, k: int, which: str, dialect: str, talk: Talk) -> None:
         engine.statements.clear()  # the sample is printed before what was run to find its release
         source = Source(engine, sql_of.relation(TABLE), TABLE)
         release = make_release(source, demo_policy(k), talk)
-        of_release = release_script(release, Destination(into=release_name(k)), which, dialect)
+        made = release.script(dialect, Destination(into=release_name(k)))
+        of_release = script_text(release, made, which, dialect)
     if dialect == engine.dialect:
         sample = f"-- The sample table\n{script([demo_statement(rows)], dialect)}"
     else:

@@ -38,7 +38,7 @@ BackupOption = Annotated[
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="With --in-place: make and check everything, show it, and change nothing."),
+    typer.Option("--dry-run", help="Make and check everything, show all figures, and write nothing."),
 ]
 
 

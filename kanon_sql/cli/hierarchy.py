@@ -262,7 +262,7 @@ def _check_script(opened: Source, columns: list[Column], policy: Policy, dialect
         hierarchy = make_hierarchy(opened, column, policy)
         query = missing_values_query(opened.relation, hierarchy.readable, column)
         if hierarchy.stored is None:
-            parts.append(script([lookup_statement(opened.engine, hierarchy, literal=foreign)], dialect))
+            parts.append(script([lookup_statement(opened.engine, hierarchy, dialect=dialect)], dialect))
         title = f"-- Values of {one_line(column.name)} without a row in the hierarchy"
         parts.append(f"{title}\n{script([query], dialect)}")
     return "\n\n".join(parts)

@@ -15,6 +15,7 @@ from kanon_sql.dialect.conditions import (
     without_exists,
     without_filter,
 )
+from kanon_sql.dialect.labels import exact, number_as_text, part_of_date, part_of_text, value_as_text
 from kanon_sql.dialect.largest import summed
 from kanon_sql.dialect.names import named, national
 from kanon_sql.dialect.numbers import finite, float_text, has_a_place
@@ -138,6 +139,11 @@ _RULES = (
     _hinted,
     without_exists,
     without_filter,
+    exact,
+    number_as_text,
+    value_as_text,
+    part_of_date,
+    part_of_text,
     finite,
     has_a_place,
     without_boolean_case,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.dp.safepub import SafePubParameters
     from kanon_sql.engine.sources import Source
+    from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
     from kanon_sql.publication import Publication
     from kanon_sql.published import Published
@@ -218,9 +219,13 @@ def require_destination(destination: Destination) -> None:
 def script_of(drawn: Drawn, destination: Destination) -> str:
     """Return the statements from the table to the release, with placeholders for the key of the sample."""
     source, publication = drawn.source, drawn.publication
-    steps = {step.name: step for step in plan_of(source, publication, destination).steps}
+
+    def lookup(hierarchy: Hierarchy) -> exp.Create:
+        return lookup_statement(source.engine, hierarchy)
+
+    steps = {step.name: step for step in plan_of(source, publication, destination, lookup).steps}
     trees = publication.hierarchies
-    lookups = tuple(lookup_statement(source.engine, tree) for tree in trees)
+    lookups = tuple(map(lookup, trees))
     unlisted = tuple(
         unlisted_statement(publication.source, tree) for tree in trees if lists_values(drawn.rules[tree.column.name])
     )

@@ -22,8 +22,10 @@ from kanon_sql.hierarchy.pieces import (
     distinct_values,
     level_name,
     number_literal,
+    number_text,
     root_if_null,
     text_of,
+    value_text,
     with_levels,
 )
 from kanon_sql.hierarchy.rules.bounds import BoundsRule
@@ -71,7 +73,9 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts
             labels = rule.labels(column, facts)
         case BoundsRule():
             labels = rule.labels(column)
-        case CutRule() | PrefixesRule():
+        case CutRule():
+            labels = rule.labels(column)
+        case PrefixesRule():
             labels = rule.labels()
         case _:
             labels = []
@@ -136,7 +140,7 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
         for level, width in zip(levels, rule.widths, strict=True)
     ]
     labels: list[exp.Expr] = [
-        _interval_label(rule, level, dashed=dashed, single=width == 1)
+        _interval_label(rule, level, scale, dashed=dashed, single=width == 1)
         for level, width in zip(levels, rule.widths, strict=True)
     ]
     query = with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
@@ -184,7 +188,7 @@ def _upper_bound(level: int, width: Decimal, data_type: str) -> exp.Expr:
     return sql.cast(upper, data_type)
 
 
-def _interval_label(rule: IntervalRule, level: int, *, dashed: bool, single: bool) -> exp.Expr:
+def _interval_label(rule: IntervalRule, level: int, scale: int, *, dashed: bool, single: bool) -> exp.Expr:
     """Return ``20-24`` for whole numbers that cannot be negative (``20`` for a single one), else ``[20, 25)``."""
     number = sql.column("number")
     lower: exp.Expr = sql.column(f"lower_{level}")
@@ -199,11 +203,11 @@ def _interval_label(rule: IntervalRule, level: int, *, dashed: bool, single: boo
         case = case.when(above, sql.literal(f">={rule.top:f}"))
         upper = sql.least([upper, number_literal(rule.top)])
     if dashed and single:
-        return case.else_(text_of("", lower))
+        return case.else_(number_text(lower, 0))
     if dashed:
-        last = exp.Paren(this=exp.Sub(this=upper, expression=sql.literal(1)))
-        return case.else_(text_of(lower, "-", last))
-    return case.else_(text_of("[", lower, ", ", upper, ")"))
+        last = exp.Sub(this=upper, expression=sql.literal(1))
+        return case.else_(text_of(number_text(lower, 0), "-", number_text(last, 0)))
+    return case.else_(text_of("[", number_text(lower, scale), ", ", number_text(upper, scale), ")"))
 
 
 def _digits(rule: IntervalRule, facts: Facts, places: int) -> int:
@@ -228,7 +232,8 @@ def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
     labels: list[exp.Expr] = []
     for digits in rule.digits:
         number = exp.Round(this=number.copy(), decimals=sql.literal(-digits))
-        rounded = sql.cast(sql.cast(number.copy(), f"DECIMAL(38, {max(0, -digits)})"), "VARCHAR")
+        places = max(0, -digits)
+        rounded = number_text(sql.cast(number.copy(), f"DECIMAL(38, {places})"), places)
         labels.append(exp.Coalesce(this=rounded, expressions=[sql.literal(ROOT)]))
     return with_levels(exp.select(sql.column(VALUE)), labels).from_("present").with_("present", as_=values)
 
@@ -238,7 +243,7 @@ def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
 
 def _masks(rule: MaskRule, column: Column, longest: int) -> list[exp.Expr]:
     counts = rule.counts or range(1, longest)
-    text = sql.column(VALUE) if column.family == "text" else sql.cast(sql.column(VALUE), "VARCHAR")
+    text = sql.column(VALUE) if column.family == "text" else value_text(sql.column(VALUE), column.family)
     return [_mask(rule.side, text, longest, longest - count) for count in counts if count < longest]
 
 
@@ -256,8 +261,8 @@ def _mask(side: str, text: exp.Expr, length: int, kept: int) -> exp.Expr:
 
 
 def _date_label(unit: DateUnit) -> exp.Expr:
-    """Return the label of a date; NULL and infinity have no year."""
-    return root_if_null(_part("year")).else_(_truncated(unit))
+    """Return the label of a date; NULL and infinity have none."""
+    return exp.Case().when(sql.finite(sql.column(VALUE), "date"), _truncated(unit)).else_(sql.literal(ROOT))
 
 
 def _truncated(unit: DateUnit) -> exp.Expr:

@@ -7,6 +7,7 @@ import re
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.hierarchy.pieces import value_text
 
 _IGNORED = ".- "
 
@@ -16,9 +17,9 @@ def compared(text: str) -> str:
     return re.sub(f"[{re.escape(_IGNORED)}]", "", text).upper()
 
 
-def compared_value(value: exp.Expr) -> exp.Expr:
-    """Return the expression of a value as it is compared."""
-    text: exp.Expr = sql.cast(value, "VARCHAR")
+def compared_value(value: exp.Expr, family: str = "text") -> exp.Expr:
+    """Return the expression of a value of a family of types as it is compared."""
+    text = value_text(value, family)
     for character in _IGNORED:
         text = exp.Replace(this=text, expression=sql.literal(character), replacement=sql.literal(""))
     return exp.Upper(this=text)

@@ -23,14 +23,15 @@ NUMBERS = frozenset({"integer", "decimal", "float"})
 EXACT_PLACES = 10
 """Decimal places that a floating point number keeps; intervals and rounding are exact to this."""
 
-_LARGEST = "1.7976931348623157e308"
 _EXACT = Context(prec=80)
 
 
 def exact_number(value: exp.Expr, column: Column, places: int = 0, digits: int = 38) -> exp.Expr:
     """Return a value as a decimal of ``exact_places``, rounded; NULL where there is none (NaN, infinity, too large)."""
     kept = exact_places(column, places)
-    return exp.TryCast(this=value, to=exp.DataType.build(f"DECIMAL({digits}, {kept})", dialect="duckdb"))
+    number = exp.TryCast(this=value, to=exp.DataType.build(f"DECIMAL({digits}, {kept})", dialect="duckdb"))
+    number.meta["exact"] = column.family  # other dialects have no such cast of what is no decimal
+    return number
 
 
 def exact_places(column: Column, places: int) -> int:
@@ -55,9 +56,7 @@ def no_number(column: Column) -> exp.Expr:
     missing = exp.Is(this=sql.column(VALUE), expression=exp.null())
     if column.family != "float":
         return missing
-    above = exp.GT(this=_number(column), expression=sql.cast(sql.literal(_LARGEST), "DOUBLE"))
-    below = exp.LT(this=_number(column), expression=sql.cast(sql.literal(f"-{_LARGEST}"), "DOUBLE"))
-    return exp.or_(missing, above, below)
+    return exp.or_(missing, exp.not_(sql.finite(sql.column(VALUE), "float")))
 
 
 def is_above(column: Column, bound: Decimal, *, with_bound: bool) -> exp.Expr:

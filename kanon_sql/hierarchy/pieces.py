@@ -31,7 +31,7 @@ def distinct_values(column: Column, source: exp.Table) -> exp.Query:
     if column.type != column.lookup_type:
         value = sql.cast(value, column.lookup_type)
     present = exp.select(sql.named(value, VALUE)).from_(sql.aliased(source, "source"))
-    return exp.union(present, exp.select(sql.named(exp.null(), VALUE)), distinct=True)
+    return exp.union(present, exp.select(sql.named(sql.cast(exp.null(), column.lookup_type), VALUE)), distinct=True)
 
 
 def with_levels(query: exp.Select, labels: list[exp.Expr]) -> exp.Select:
@@ -51,6 +51,20 @@ def text_of(*parts: str | exp.Expr) -> exp.Expr:
     for part in rest:
         whole = exp.DPipe(this=whole, expression=part, safe=True)
     return whole
+
+
+def number_text(number: exp.Expr, places: int) -> exp.Expr:
+    """Return an exact number as text, with so many decimal places in every dialect."""
+    text = sql.cast(number, "VARCHAR")
+    text.meta["places"] = places
+    return text
+
+
+def value_text(value: exp.Expr, family: str) -> exp.Expr:
+    """Return a value as text, of which labels are made: a dialect that writes it in another way refuses."""
+    text = sql.float_as_text(value) if family == "float" else sql.cast(value, "VARCHAR")
+    text.meta["label_of"] = family
+    return text
 
 
 def number_literal(number: Decimal) -> exp.Expr:

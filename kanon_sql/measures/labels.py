@@ -225,8 +225,7 @@ def _as_number(column: Column) -> exp.Expr:
         case "integer" | "decimal":
             return sql.cast(value, "DOUBLE")
         case "float" | "date" | "timestamp":
-            finite = exp.func("ISFINITE", value, dialect="duckdb")
-            finite.meta["family"] = column.family
+            finite = sql.finite(value, column.family)
             seconds = exp.Extract(this=exp.var("epoch"), expression=value.copy())
             number = value.copy() if column.family == "float" else seconds
             return exp.Case().when(finite, sql.cast(number, "DOUBLE"))

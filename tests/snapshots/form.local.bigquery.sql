@@ -1,66 +1,62 @@
 -- 1. Hierarchies: each value with its label at every level
 CREATE TEMPORARY TABLE `kanon_hierarchy_age` AS
+WITH `present` AS (
+  SELECT
+    `source`.`age` AS `value`
+  FROM `patients` AS `source`
+  UNION DISTINCT
+  SELECT
+    CAST(NULL AS INT64) AS `value`
+), `numbers` AS (
+  SELECT
+    `value`,
+    CAST(`value` AS BIGNUMERIC) AS `number`
+  FROM `present`
+), `lower_bounds` AS (
+  SELECT
+    `value`,
+    `number`,
+    CAST(`number` - MOD(MOD(`number`, 10) + 10, 10) AS BIGNUMERIC) AS `lower_1`,
+    CAST(`number` - MOD(MOD(`number`, 20) + 20, 20) AS BIGNUMERIC) AS `lower_2`
+  FROM `numbers`
+), `intervals` AS (
+  SELECT
+    *,
+    CAST(`lower_1` + 10 AS BIGNUMERIC) AS `upper_1`,
+    CAST(`lower_2` + 20 AS BIGNUMERIC) AS `upper_2`
+  FROM `lower_bounds`
+)
 SELECT
-  CAST(`value` AS INT64) AS `value`,
-  `level_1`,
-  `level_2`,
-  `level_3`
-FROM UNNEST([
-  STRUCT('20' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('21' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('22' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('23' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('24' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('25' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('26' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('27' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('28' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('29' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('30' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('31' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('32' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('33' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('34' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('35' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('36' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('37' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('38' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('39' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('40' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('41' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('42' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('43' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('44' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('45' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('46' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('47' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('48' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('49' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('50' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('51' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('52' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('53' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('54' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('55' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('56' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('57' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('58' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('59' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('60' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('61' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('62' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('63' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('64' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('65' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('66' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('67' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('68' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('69' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('95' AS `value`, '>=90' AS `level_1`, '>=90' AS `level_2`, '*' AS `level_3`),
-  STRUCT('96' AS `value`, '>=90' AS `level_1`, '>=90' AS `level_2`, '*' AS `level_3`),
-  STRUCT('97' AS `value`, '>=90' AS `level_1`, '>=90' AS `level_2`, '*' AS `level_3`),
-  STRUCT(NULL AS `value`, '*' AS `level_1`, '*' AS `level_2`, '*' AS `level_3`)
-]) AS `lines`;
+  `value`,
+  CASE
+    WHEN `number` IS NULL
+    THEN '*'
+    WHEN `number` >= 90
+    THEN '>=90'
+    ELSE FORMAT('%.0f', `lower_1`) || '-' || FORMAT('%.0f', LEAST(`upper_1`, 90) - 1)
+  END AS `level_1`,
+  CASE
+    WHEN `number` IS NULL
+    THEN '*'
+    WHEN `number` >= 90
+    THEN '>=90'
+    ELSE FORMAT('%.0f', `lower_2`) || '-' || FORMAT('%.0f', LEAST(`upper_2`, 90) - 1)
+  END AS `level_2`
+FROM `intervals`;
+
+CREATE TEMPORARY TABLE `kanon_hierarchy_zip` AS
+WITH `present` AS (
+  SELECT
+    `source`.`zip` AS `value`
+  FROM `patients` AS `source`
+  UNION DISTINCT
+  SELECT
+    CAST(NULL AS STRING) AS `value`
+)
+SELECT
+  `value`,
+  COALESCE(RPAD(LEFT(`value`, 2), 5, '*'), '*') AS `level_2`
+FROM `present`;
 
 -- 2. Step by step: the combinations of values whose class is large enough
 CREATE TEMPORARY TABLE `kanon_combinations` AS
@@ -82,21 +78,173 @@ SELECT
   `combined`.`age`,
   `combined`.`sex`,
   `combined`.`zip`,
+  `kanon_hierarchy_age`.`level_1` AS `age_level_1`,
+  `kanon_hierarchy_age`.`level_2` AS `age_level_2`,
+  `kanon_hierarchy_zip`.`level_2` AS `zip_level_2`,
   `combined`.`n`,
   `combined`.`disease`,
   CAST(NULL AS INT64) AS `step`
-FROM `combined`;
+FROM `combined`
+JOIN `kanon_hierarchy_age`
+  ON COALESCE(`combined`.`age`, 0) = COALESCE(`kanon_hierarchy_age`.`value`, 0)
+  AND `combined`.`age` IS NOT DISTINCT FROM `kanon_hierarchy_age`.`value`
+JOIN `kanon_hierarchy_zip`
+  ON COALESCE(`combined`.`zip`, '') = COALESCE(`kanon_hierarchy_zip`.`value`, '')
+  AND `combined`.`zip` IS NOT DISTINCT FROM `kanon_hierarchy_zip`.`value`;
 
 CREATE OR REPLACE TEMPORARY TABLE `kanon_combinations` AS
 SELECT
   `kanon_combinations`.`age`,
   `kanon_combinations`.`sex`,
   `kanon_combinations`.`zip`,
+  `kanon_combinations`.`age_level_1`,
+  `kanon_combinations`.`age_level_2`,
+  `kanon_combinations`.`zip_level_2`,
   `kanon_combinations`.`n`,
   `kanon_combinations`.`disease`,
   CASE
     WHEN `kanon_combinations`.`step` IS NULL AND `large`.`found` = 1
     THEN 1
+    ELSE `kanon_combinations`.`step`
+  END AS `step`
+FROM `kanon_combinations`
+LEFT JOIN (
+  WITH `shares_1` AS (
+    SELECT
+      `disease` AS `value`,
+      CAST(SUM(`n`) AS FLOAT64) / SUM(SUM(`n`)) OVER () AS `share`,
+      COUNT(*) OVER () AS `values`
+    FROM `kanon_combinations`
+    GROUP BY
+      `disease`
+  ), `counted` AS (
+    SELECT
+      `age_level_2`,
+      `sex`,
+      `zip`,
+      `disease` AS `value`,
+      CAST(SUM(`n`) AS INT64) AS `n`
+    FROM `kanon_combinations`
+    WHERE
+      `step` IS NULL
+    GROUP BY
+      `age_level_2`,
+      `sex`,
+      `zip`,
+      `disease`
+  )
+  SELECT
+    `age_level_2`,
+    `sex`,
+    `zip`,
+    1 AS `found`
+  FROM (
+    SELECT
+      `age_level_2`,
+      `sex`,
+      `zip`,
+      CAST(SUM(`n`) AS INT64) AS `n`,
+      SUM(`n`) AS `measure_0`,
+      COUNT(*) AS `measure_1`
+    FROM `counted`
+    GROUP BY
+      `age_level_2`,
+      `sex`,
+      `zip`
+  ) AS `classes`
+  WHERE
+    `measure_0` >= 5 AND `measure_1` >= 2
+) AS `large`
+  ON COALESCE(`large`.`age_level_2`, '') = COALESCE(`kanon_combinations`.`age_level_2`, '')
+  AND `large`.`age_level_2` IS NOT DISTINCT FROM `kanon_combinations`.`age_level_2`
+  AND COALESCE(`large`.`sex`, '') = COALESCE(`kanon_combinations`.`sex`, '')
+  AND `large`.`sex` IS NOT DISTINCT FROM `kanon_combinations`.`sex`
+  AND COALESCE(`large`.`zip`, '') = COALESCE(`kanon_combinations`.`zip`, '')
+  AND `large`.`zip` IS NOT DISTINCT FROM `kanon_combinations`.`zip`;
+
+CREATE OR REPLACE TEMPORARY TABLE `kanon_combinations` AS
+SELECT
+  `kanon_combinations`.`age`,
+  `kanon_combinations`.`sex`,
+  `kanon_combinations`.`zip`,
+  `kanon_combinations`.`age_level_1`,
+  `kanon_combinations`.`age_level_2`,
+  `kanon_combinations`.`zip_level_2`,
+  `kanon_combinations`.`n`,
+  `kanon_combinations`.`disease`,
+  CASE
+    WHEN `kanon_combinations`.`step` IS NULL AND `large`.`found` = 1
+    THEN 2
+    ELSE `kanon_combinations`.`step`
+  END AS `step`
+FROM `kanon_combinations`
+LEFT JOIN (
+  WITH `shares_1` AS (
+    SELECT
+      `disease` AS `value`,
+      CAST(SUM(`n`) AS FLOAT64) / SUM(SUM(`n`)) OVER () AS `share`,
+      COUNT(*) OVER () AS `values`
+    FROM `kanon_combinations`
+    GROUP BY
+      `disease`
+  ), `counted` AS (
+    SELECT
+      `age_level_1`,
+      `sex`,
+      `zip_level_2`,
+      `disease` AS `value`,
+      CAST(SUM(`n`) AS INT64) AS `n`
+    FROM `kanon_combinations`
+    WHERE
+      `step` IS NULL
+    GROUP BY
+      `age_level_1`,
+      `sex`,
+      `zip_level_2`,
+      `disease`
+  )
+  SELECT
+    `age_level_1`,
+    `sex`,
+    `zip_level_2`,
+    1 AS `found`
+  FROM (
+    SELECT
+      `age_level_1`,
+      `sex`,
+      `zip_level_2`,
+      CAST(SUM(`n`) AS INT64) AS `n`,
+      SUM(`n`) AS `measure_0`,
+      COUNT(*) AS `measure_1`
+    FROM `counted`
+    GROUP BY
+      `age_level_1`,
+      `sex`,
+      `zip_level_2`
+  ) AS `classes`
+  WHERE
+    `measure_0` >= 5 AND `measure_1` >= 2
+) AS `large`
+  ON COALESCE(`large`.`age_level_1`, '') = COALESCE(`kanon_combinations`.`age_level_1`, '')
+  AND `large`.`age_level_1` IS NOT DISTINCT FROM `kanon_combinations`.`age_level_1`
+  AND COALESCE(`large`.`sex`, '') = COALESCE(`kanon_combinations`.`sex`, '')
+  AND `large`.`sex` IS NOT DISTINCT FROM `kanon_combinations`.`sex`
+  AND COALESCE(`large`.`zip_level_2`, '') = COALESCE(`kanon_combinations`.`zip_level_2`, '')
+  AND `large`.`zip_level_2` IS NOT DISTINCT FROM `kanon_combinations`.`zip_level_2`;
+
+CREATE OR REPLACE TEMPORARY TABLE `kanon_combinations` AS
+SELECT
+  `kanon_combinations`.`age`,
+  `kanon_combinations`.`sex`,
+  `kanon_combinations`.`zip`,
+  `kanon_combinations`.`age_level_1`,
+  `kanon_combinations`.`age_level_2`,
+  `kanon_combinations`.`zip_level_2`,
+  `kanon_combinations`.`n`,
+  `kanon_combinations`.`disease`,
+  CASE
+    WHEN `kanon_combinations`.`step` IS NULL AND `large`.`found` = 1
+    THEN 3
     ELSE `kanon_combinations`.`step`
   END AS `step`
 FROM `kanon_combinations`
@@ -140,20 +288,100 @@ LEFT JOIN (
       `zip`
   ) AS `classes`
   WHERE
-    `measure_0` >= 8 AND `measure_1` >= 2
+    `measure_0` >= 5 AND `measure_1` >= 2
 ) AS `large`
   ON COALESCE(`large`.`sex`, '') = COALESCE(`kanon_combinations`.`sex`, '')
   AND `large`.`sex` IS NOT DISTINCT FROM `kanon_combinations`.`sex`
   AND COALESCE(`large`.`zip`, '') = COALESCE(`kanon_combinations`.`zip`, '')
   AND `large`.`zip` IS NOT DISTINCT FROM `kanon_combinations`.`zip`;
 
+CREATE OR REPLACE TEMPORARY TABLE `kanon_combinations` AS
+SELECT
+  `kanon_combinations`.`age`,
+  `kanon_combinations`.`sex`,
+  `kanon_combinations`.`zip`,
+  `kanon_combinations`.`age_level_1`,
+  `kanon_combinations`.`age_level_2`,
+  `kanon_combinations`.`zip_level_2`,
+  `kanon_combinations`.`n`,
+  `kanon_combinations`.`disease`,
+  CASE
+    WHEN `kanon_combinations`.`step` IS NULL AND `large`.`found` = 1
+    THEN 4
+    ELSE `kanon_combinations`.`step`
+  END AS `step`
+FROM `kanon_combinations`
+LEFT JOIN (
+  WITH `shares_1` AS (
+    SELECT
+      `disease` AS `value`,
+      CAST(SUM(`n`) AS FLOAT64) / SUM(SUM(`n`)) OVER () AS `share`,
+      COUNT(*) OVER () AS `values`
+    FROM `kanon_combinations`
+    GROUP BY
+      `disease`
+  ), `counted` AS (
+    SELECT
+      `age_level_2`,
+      `sex`,
+      `zip_level_2`,
+      `disease` AS `value`,
+      CAST(SUM(`n`) AS INT64) AS `n`
+    FROM `kanon_combinations`
+    WHERE
+      `step` IS NULL
+    GROUP BY
+      `age_level_2`,
+      `sex`,
+      `zip_level_2`,
+      `disease`
+  )
+  SELECT
+    `age_level_2`,
+    `sex`,
+    `zip_level_2`,
+    1 AS `found`
+  FROM (
+    SELECT
+      `age_level_2`,
+      `sex`,
+      `zip_level_2`,
+      CAST(SUM(`n`) AS INT64) AS `n`,
+      SUM(`n`) AS `measure_0`,
+      COUNT(*) AS `measure_1`
+    FROM `counted`
+    GROUP BY
+      `age_level_2`,
+      `sex`,
+      `zip_level_2`
+  ) AS `classes`
+  WHERE
+    `measure_0` >= 5 AND `measure_1` >= 2
+) AS `large`
+  ON COALESCE(`large`.`age_level_2`, '') = COALESCE(`kanon_combinations`.`age_level_2`, '')
+  AND `large`.`age_level_2` IS NOT DISTINCT FROM `kanon_combinations`.`age_level_2`
+  AND COALESCE(`large`.`sex`, '') = COALESCE(`kanon_combinations`.`sex`, '')
+  AND `large`.`sex` IS NOT DISTINCT FROM `kanon_combinations`.`sex`
+  AND COALESCE(`large`.`zip_level_2`, '') = COALESCE(`kanon_combinations`.`zip_level_2`, '')
+  AND `large`.`zip_level_2` IS NOT DISTINCT FROM `kanon_combinations`.`zip_level_2`;
+
 -- 3. The release: generalize, leave out classes that are too small, mix the rows
 CREATE TABLE `released` AS
 WITH `generalized` AS (
   SELECT
-    '*' AS `age`,
+    CASE
+      WHEN `kanon_combinations`.`step` IN (2)
+      THEN `kanon_combinations`.`age_level_1`
+      WHEN `kanon_combinations`.`step` IN (1, 4)
+      THEN `kanon_combinations`.`age_level_2`
+      ELSE '*'
+    END AS `age`,
     `source`.`sex` AS `sex`,
-    `source`.`zip` AS `zip`,
+    CASE
+      WHEN `kanon_combinations`.`step` IN (1, 3)
+      THEN CAST(`source`.`zip` AS STRING)
+      ELSE `kanon_combinations`.`zip_level_2`
+    END AS `zip`,
     `source`.`disease`
   FROM `patients` AS `source`
   JOIN `kanon_combinations`
@@ -226,11 +454,11 @@ SELECT
   COUNT(*) AS `classes`,
   SUM(`n`) AS `rows_in_classes`,
   MIN(`n`) AS `smallest_class`,
-  COUNT(CASE WHEN `measure_0` < 8 OR `measure_1` < 2 THEN 1 END) AS `classes_failing`,
-  SUM(CASE WHEN `measure_0` < 8 OR `measure_1` < 2 THEN `n` END) AS `rows_failing`,
+  COUNT(CASE WHEN `measure_0` < 5 OR `measure_1` < 2 THEN 1 END) AS `classes_failing`,
+  SUM(CASE WHEN `measure_0` < 5 OR `measure_1` < 2 THEN `n` END) AS `rows_failing`,
   MIN(`measure_0`) AS `worst_0`,
-  COUNT(CASE WHEN `measure_0` < 8 THEN 1 END) AS `failing_0`,
-  SUM(CASE WHEN `measure_0` < 8 THEN `n` END) AS `rows_failing_0`,
+  COUNT(CASE WHEN `measure_0` < 5 THEN 1 END) AS `failing_0`,
+  SUM(CASE WHEN `measure_0` < 5 THEN `n` END) AS `rows_failing_0`,
   MIN(`measure_1`) AS `worst_1`,
   COUNT(CASE WHEN `measure_1` < 2 THEN 1 END) AS `failing_1`,
   SUM(CASE WHEN `measure_1` < 2 THEN `n` END) AS `rows_failing_1`
@@ -248,8 +476,45 @@ WHERE
   NOT EXISTS(
     SELECT
       1
-    FROM `kanon_hierarchy_age`
+    FROM (
+      SELECT
+        `kanon_hierarchy_age`.`level_1` AS `label`
+      FROM `kanon_hierarchy_age`
+      UNION ALL
+      SELECT
+        `kanon_hierarchy_age`.`level_2` AS `label`
+      FROM `kanon_hierarchy_age`
+      UNION ALL
+      SELECT
+        '*' AS `label`
+    ) AS `known`
     WHERE
-      COALESCE(`kanon_hierarchy_age`.`level_3`, '') = COALESCE(`published`.`label`, '')
-      AND `kanon_hierarchy_age`.`level_3` IS NOT DISTINCT FROM `published`.`label`
+      COALESCE(`known`.`label`, '') = COALESCE(`published`.`label`, '')
+      AND `known`.`label` IS NOT DISTINCT FROM `published`.`label`
+  )
+UNION ALL
+SELECT
+  'zip' AS `column_name`,
+  COUNT(*) AS `foreign_labels`
+FROM (
+  SELECT DISTINCT
+    `zip` AS `label`
+  FROM `released`
+) AS `published`
+WHERE
+  NOT EXISTS(
+    SELECT
+      1
+    FROM (
+      SELECT
+        CAST(`kanon_hierarchy_zip`.`value` AS STRING) AS `label`
+      FROM `kanon_hierarchy_zip`
+      UNION ALL
+      SELECT
+        `kanon_hierarchy_zip`.`level_2` AS `label`
+      FROM `kanon_hierarchy_zip`
+    ) AS `known`
+    WHERE
+      COALESCE(`known`.`label`, '') = COALESCE(`published`.`label`, '')
+      AND `known`.`label` IS NOT DISTINCT FROM `published`.`label`
   );

@@ -63,6 +63,72 @@ FROM UNNEST([
     NULL AS `zip_to`,
     '6' AS `inside`,
     '7' AS `outside`
+  ),
+  STRUCT(
+    '4' AS `box`,
+    'zip' AS `column_name`,
+    NULL AS `age`,
+    NULL AS `sex_from`,
+    NULL AS `sex_to`,
+    '0' AS `zip_from`,
+    '5' AS `zip_to`,
+    '10' AS `inside`,
+    '11' AS `outside`
+  ),
+  STRUCT(
+    '5' AS `box`,
+    'zip' AS `column_name`,
+    NULL AS `age`,
+    NULL AS `sex_from`,
+    NULL AS `sex_to`,
+    '0' AS `zip_from`,
+    '4' AS `zip_to`,
+    '8' AS `inside`,
+    '12' AS `outside`
+  ),
+  STRUCT(
+    '6' AS `box`,
+    'age' AS `column_name`,
+    '58' AS `age`,
+    NULL AS `sex_from`,
+    NULL AS `sex_to`,
+    NULL AS `zip_from`,
+    NULL AS `zip_to`,
+    '14' AS `inside`,
+    '15' AS `outside`
+  ),
+  STRUCT(
+    '7' AS `box`,
+    'zip' AS `column_name`,
+    NULL AS `age`,
+    NULL AS `sex_from`,
+    NULL AS `sex_to`,
+    '0' AS `zip_from`,
+    '4' AS `zip_to`,
+    '9' AS `inside`,
+    '13' AS `outside`
+  ),
+  STRUCT(
+    '8' AS `box`,
+    'age' AS `column_name`,
+    '33' AS `age`,
+    NULL AS `sex_from`,
+    NULL AS `sex_to`,
+    NULL AS `zip_from`,
+    NULL AS `zip_to`,
+    '16' AS `inside`,
+    '17' AS `outside`
+  ),
+  STRUCT(
+    '9' AS `box`,
+    'age' AS `column_name`,
+    '57' AS `age`,
+    NULL AS `sex_from`,
+    NULL AS `sex_to`,
+    NULL AS `zip_from`,
+    NULL AS `zip_to`,
+    '18' AS `inside`,
+    '19' AS `outside`
   )
 ]) AS `lines`;
 
@@ -79,47 +145,113 @@ SELECT
   CAST(`lines`.`zip` AS STRING) AS `zip`
 FROM UNNEST([
   STRUCT(
-    '4' AS `box`,
+    '10' AS `box`,
+    '20' AS `age_from`,
+    '42' AS `age_to`,
+    '1' AS `sex_from`,
+    '1' AS `sex_to`,
+    '3' AS `zip_from`,
+    '5' AS `zip_to`,
+    '[20-42]' AS `age`,
+    '10***' AS `zip`
+  ),
+  STRUCT(
+    '11' AS `box`,
     '20' AS `age_from`,
     '44' AS `age_to`,
     '1' AS `sex_from`,
     '1' AS `sex_to`,
-    '3' AS `zip_from`,
+    '7' AS `zip_from`,
     '7' AS `zip_to`,
     '[20-44]' AS `age`,
-    '10***' AS `zip`
+    '10022' AS `zip`
   ),
   STRUCT(
-    '5' AS `box`,
+    '12' AS `box`,
     '21' AS `age_from`,
     '45' AS `age_to`,
     '2' AS `sex_from`,
     '2' AS `sex_to`,
-    '2' AS `zip_from`,
+    '6' AS `zip_from`,
     '6' AS `zip_to`,
     '[21-45]' AS `age`,
+    '10011' AS `zip`
+  ),
+  STRUCT(
+    '13' AS `box`,
+    '53' AS `age_from`,
+    '69' AS `age_to`,
+    '2' AS `sex_from`,
+    '2' AS `sex_to`,
+    '6' AS `zip_from`,
+    '6' AS `zip_to`,
+    '[53-69]' AS `age`,
+    '10011' AS `zip`
+  ),
+  STRUCT(
+    '14' AS `box`,
+    '46' AS `age_from`,
+    '58' AS `age_to`,
+    '1' AS `sex_from`,
+    '1' AS `sex_to`,
+    '3' AS `zip_from`,
+    '7' AS `zip_to`,
+    '[46-58]' AS `age`,
     '10***' AS `zip`
   ),
   STRUCT(
-    '6' AS `box`,
-    '46' AS `age_from`,
+    '15' AS `box`,
+    '60' AS `age_from`,
     '96' AS `age_to`,
     '1' AS `sex_from`,
     '1' AS `sex_to`,
     '1' AS `zip_from`,
     '7' AS `zip_to`,
-    '[46-96]' AS `age`,
+    '[60-96]' AS `age`,
     '*' AS `zip`
   ),
   STRUCT(
-    '7' AS `box`,
+    '16' AS `box`,
+    '23' AS `age_from`,
+    '33' AS `age_to`,
+    '2' AS `sex_from`,
+    '2' AS `sex_to`,
+    '2' AS `zip_from`,
+    '4' AS `zip_to`,
+    '[23-33]' AS `age`,
+    '10***' AS `zip`
+  ),
+  STRUCT(
+    '17' AS `box`,
+    '35' AS `age_from`,
+    '43' AS `age_to`,
+    '2' AS `sex_from`,
+    '2' AS `sex_to`,
+    '2' AS `zip_from`,
+    '4' AS `zip_to`,
+    '[35-43]' AS `age`,
+    '10***' AS `zip`
+  ),
+  STRUCT(
+    '18' AS `box`,
     '47' AS `age_from`,
+    '57' AS `age_to`,
+    '2' AS `sex_from`,
+    '2' AS `sex_to`,
+    '2' AS `zip_from`,
+    '4' AS `zip_to`,
+    '[47-57]' AS `age`,
+    '10***' AS `zip`
+  ),
+  STRUCT(
+    '19' AS `box`,
+    '59' AS `age_from`,
     '97' AS `age_to`,
     '2' AS `sex_from`,
     '2' AS `sex_to`,
     '1' AS `zip_from`,
-    '6' AS `zip_to`,
-    '[47-97]' AS `age`,
+    '4' AS `zip_to`,
+    '[59-97]' AS `age`,
     '*' AS `zip`
   )
 ]) AS `lines`;
@@ -177,7 +309,7 @@ WITH RECURSIVE `walk` AS (
       ELSE 0
     END > 0
   WHERE
-    `walk`.`box` > 3
+    `walk`.`box` > 9
 ), `generalized` AS (
   SELECT
     `arrived`.`age_label` AS `age`,
@@ -255,11 +387,11 @@ SELECT
   COUNT(*) AS `classes`,
   SUM(`n`) AS `rows_in_classes`,
   MIN(`n`) AS `smallest_class`,
-  COUNT(CASE WHEN `measure_0` < 8 OR `measure_1` < 2 THEN 1 END) AS `classes_failing`,
-  SUM(CASE WHEN `measure_0` < 8 OR `measure_1` < 2 THEN `n` END) AS `rows_failing`,
+  COUNT(CASE WHEN `measure_0` < 5 OR `measure_1` < 2 THEN 1 END) AS `classes_failing`,
+  SUM(CASE WHEN `measure_0` < 5 OR `measure_1` < 2 THEN `n` END) AS `rows_failing`,
   MIN(`measure_0`) AS `worst_0`,
-  COUNT(CASE WHEN `measure_0` < 8 THEN 1 END) AS `failing_0`,
-  SUM(CASE WHEN `measure_0` < 8 THEN `n` END) AS `rows_failing_0`,
+  COUNT(CASE WHEN `measure_0` < 5 THEN 1 END) AS `failing_0`,
+  SUM(CASE WHEN `measure_0` < 5 THEN `n` END) AS `rows_failing_0`,
   MIN(`measure_1`) AS `worst_1`,
   COUNT(CASE WHEN `measure_1` < 2 THEN 1 END) AS `failing_1`,
   SUM(CASE WHEN `measure_1` < 2 THEN `n` END) AS `rows_failing_1`

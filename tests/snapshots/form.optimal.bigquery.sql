@@ -1,68 +1,4 @@
--- 1. Hierarchies: each value with its label at every level
-CREATE TEMPORARY TABLE `kanon_hierarchy_age` AS
-SELECT
-  CAST(`value` AS INT64) AS `value`,
-  `level_1`,
-  `level_2`,
-  `level_3`
-FROM UNNEST([
-  STRUCT('20' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('21' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('22' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('23' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('24' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('25' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('26' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('27' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('28' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('29' AS `value`, '20-29' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('30' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('31' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('32' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('33' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('34' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('35' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('36' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('37' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('38' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('39' AS `value`, '30-39' AS `level_1`, '20-39' AS `level_2`, '*' AS `level_3`),
-  STRUCT('40' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('41' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('42' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('43' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('44' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('45' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('46' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('47' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('48' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('49' AS `value`, '40-49' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('50' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('51' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('52' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('53' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('54' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('55' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('56' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('57' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('58' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('59' AS `value`, '50-59' AS `level_1`, '40-59' AS `level_2`, '*' AS `level_3`),
-  STRUCT('60' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('61' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('62' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('63' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('64' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('65' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('66' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('67' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('68' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('69' AS `value`, '60-69' AS `level_1`, '60-79' AS `level_2`, '*' AS `level_3`),
-  STRUCT('95' AS `value`, '>=90' AS `level_1`, '>=90' AS `level_2`, '*' AS `level_3`),
-  STRUCT('96' AS `value`, '>=90' AS `level_1`, '>=90' AS `level_2`, '*' AS `level_3`),
-  STRUCT('97' AS `value`, '>=90' AS `level_1`, '>=90' AS `level_2`, '*' AS `level_3`),
-  STRUCT(NULL AS `value`, '*' AS `level_1`, '*' AS `level_2`, '*' AS `level_3`)
-]) AS `lines`;
-
--- 2. The release: generalize, leave out classes that are too small, mix the rows
+-- 1. The release: generalize, leave out classes that are too small, mix the rows
 CREATE TABLE `released` AS
 WITH `generalized` AS (
   SELECT
@@ -112,7 +48,7 @@ WITH `generalized` AS (
       `zip`
   ) AS `classes`
   WHERE
-    `classes`.`measure_0` < 8 OR `classes`.`measure_1` < 2
+    `classes`.`measure_0` < 5 OR `classes`.`measure_1` < 2
 )
 SELECT
   `generalized`.`age`,
@@ -146,7 +82,7 @@ ORDER BY
     )
   );
 
--- 3. Check the release on its own rows
+-- 2. Check the release on its own rows
 WITH `shares_1` AS (
   SELECT
     `disease` AS `value`,
@@ -186,11 +122,11 @@ SELECT
   COUNT(*) AS `classes`,
   SUM(`n`) AS `rows_in_classes`,
   MIN(`n`) AS `smallest_class`,
-  COUNT(CASE WHEN `measure_0` < 8 OR `measure_1` < 2 THEN 1 END) AS `classes_failing`,
-  SUM(CASE WHEN `measure_0` < 8 OR `measure_1` < 2 THEN `n` END) AS `rows_failing`,
+  COUNT(CASE WHEN `measure_0` < 5 OR `measure_1` < 2 THEN 1 END) AS `classes_failing`,
+  SUM(CASE WHEN `measure_0` < 5 OR `measure_1` < 2 THEN `n` END) AS `rows_failing`,
   MIN(`measure_0`) AS `worst_0`,
-  COUNT(CASE WHEN `measure_0` < 8 THEN 1 END) AS `failing_0`,
-  SUM(CASE WHEN `measure_0` < 8 THEN `n` END) AS `rows_failing_0`,
+  COUNT(CASE WHEN `measure_0` < 5 THEN 1 END) AS `failing_0`,
+  SUM(CASE WHEN `measure_0` < 5 THEN `n` END) AS `rows_failing_0`,
   MIN(`measure_1`) AS `worst_1`,
   COUNT(CASE WHEN `measure_1` < 2 THEN 1 END) AS `failing_1`,
   SUM(CASE WHEN `measure_1` < 2 THEN `n` END) AS `rows_failing_1`
@@ -208,8 +144,11 @@ WHERE
   NOT EXISTS(
     SELECT
       1
-    FROM `kanon_hierarchy_age`
+    FROM (
+      SELECT
+        '*' AS `label`
+    ) AS `known`
     WHERE
-      COALESCE(`kanon_hierarchy_age`.`level_3`, '') = COALESCE(`published`.`label`, '')
-      AND `kanon_hierarchy_age`.`level_3` IS NOT DISTINCT FROM `published`.`label`
+      COALESCE(`known`.`label`, '') = COALESCE(`published`.`label`, '')
+      AND `known`.`label` IS NOT DISTINCT FROM `published`.`label`
   );

@@ -1,69 +1,4 @@
--- 1. Hierarchies: each value with its label at every level
-CREATE OR REPLACE TEMPORARY VIEW kanon_hierarchy_age AS
-SELECT
-  CAST(value AS BIGINT) AS value,
-  level_1,
-  level_2,
-  level_3
-FROM VALUES
-  ('20', '20-29', '20-39', '*'),
-  ('21', '20-29', '20-39', '*'),
-  ('22', '20-29', '20-39', '*'),
-  ('23', '20-29', '20-39', '*'),
-  ('24', '20-29', '20-39', '*'),
-  ('25', '20-29', '20-39', '*'),
-  ('26', '20-29', '20-39', '*'),
-  ('27', '20-29', '20-39', '*'),
-  ('28', '20-29', '20-39', '*'),
-  ('29', '20-29', '20-39', '*'),
-  ('30', '30-39', '20-39', '*'),
-  ('31', '30-39', '20-39', '*'),
-  ('32', '30-39', '20-39', '*'),
-  ('33', '30-39', '20-39', '*'),
-  ('34', '30-39', '20-39', '*'),
-  ('35', '30-39', '20-39', '*'),
-  ('36', '30-39', '20-39', '*'),
-  ('37', '30-39', '20-39', '*'),
-  ('38', '30-39', '20-39', '*'),
-  ('39', '30-39', '20-39', '*'),
-  ('40', '40-49', '40-59', '*'),
-  ('41', '40-49', '40-59', '*'),
-  ('42', '40-49', '40-59', '*'),
-  ('43', '40-49', '40-59', '*'),
-  ('44', '40-49', '40-59', '*'),
-  ('45', '40-49', '40-59', '*'),
-  ('46', '40-49', '40-59', '*'),
-  ('47', '40-49', '40-59', '*'),
-  ('48', '40-49', '40-59', '*'),
-  ('49', '40-49', '40-59', '*'),
-  ('50', '50-59', '40-59', '*'),
-  ('51', '50-59', '40-59', '*'),
-  ('52', '50-59', '40-59', '*'),
-  ('53', '50-59', '40-59', '*'),
-  ('54', '50-59', '40-59', '*'),
-  ('55', '50-59', '40-59', '*'),
-  ('56', '50-59', '40-59', '*'),
-  ('57', '50-59', '40-59', '*'),
-  ('58', '50-59', '40-59', '*'),
-  ('59', '50-59', '40-59', '*'),
-  ('60', '60-69', '60-79', '*'),
-  ('61', '60-69', '60-79', '*'),
-  ('62', '60-69', '60-79', '*'),
-  ('63', '60-69', '60-79', '*'),
-  ('64', '60-69', '60-79', '*'),
-  ('65', '60-69', '60-79', '*'),
-  ('66', '60-69', '60-79', '*'),
-  ('67', '60-69', '60-79', '*'),
-  ('68', '60-69', '60-79', '*'),
-  ('69', '60-69', '60-79', '*'),
-  ('95', '>=90', '>=90', '*'),
-  ('96', '>=90', '>=90', '*'),
-  ('97', '>=90', '>=90', '*'),
-  (NULL, '*', '*', '*') AS lines(value, level_1, level_2, level_3);
-
-CACHE TABLE kanon_hierarchy_age;
-
--- 2. The release: generalize, leave out classes that are too small, mix the rows
+-- 1. The release: generalize, leave out classes that are too small, mix the rows
 CREATE TABLE released AS
 WITH generalized AS (
   SELECT
@@ -113,7 +48,7 @@ WITH generalized AS (
       zip
   ) AS classes
   WHERE
-    classes.measure_0 < 8 OR classes.measure_1 < 2
+    classes.measure_0 < 5 OR classes.measure_1 < 2
 )
 SELECT
   generalized.age,
@@ -134,7 +69,7 @@ WHERE
 ORDER BY
   XXHASH64(generalized.age, generalized.sex, generalized.zip, generalized.disease, 1);
 
--- 3. Check the release on its own rows
+-- 2. Check the release on its own rows
 WITH shares_1 AS (
   SELECT
     disease AS value,
@@ -175,14 +110,14 @@ SELECT
   SUM(n) AS rows_in_classes,
   MIN(n) AS smallest_class,
   COUNT(*) FILTER(WHERE
-    measure_0 < 8 OR measure_1 < 2) AS classes_failing,
+    measure_0 < 5 OR measure_1 < 2) AS classes_failing,
   SUM(n) FILTER(WHERE
-    measure_0 < 8 OR measure_1 < 2) AS rows_failing,
+    measure_0 < 5 OR measure_1 < 2) AS rows_failing,
   MIN(measure_0) AS worst_0,
   COUNT(*) FILTER(WHERE
-    measure_0 < 8) AS failing_0,
+    measure_0 < 5) AS failing_0,
   SUM(n) FILTER(WHERE
-    measure_0 < 8) AS rows_failing_0,
+    measure_0 < 5) AS rows_failing_0,
   MIN(measure_1) AS worst_1,
   COUNT(*) FILTER(WHERE
     measure_1 < 2) AS failing_1,
@@ -202,7 +137,10 @@ WHERE
   NOT EXISTS(
     SELECT
       1
-    FROM kanon_hierarchy_age
+    FROM (
+      SELECT
+        '*' AS label
+    ) AS known
     WHERE
-      kanon_hierarchy_age.level_3 IS NOT DISTINCT FROM published.label
+      known.label IS NOT DISTINCT FROM published.label
   );

@@ -7,19 +7,6 @@ FROM (VALUES
   ('F', '1'),
   ('M', '2')) AS lines(value, place);
 
-CREATE TEMPORARY TABLE kanon_order_zip AS
-SELECT
-  CAST(lines.value AS TEXT) AS value,
-  CAST(lines.place AS INT) AS place
-FROM (VALUES
-  ('77777', '1'),
-  ('10030', '2'),
-  ('10041', '3'),
-  ('10052', '4'),
-  ('10000', '5'),
-  ('10011', '6'),
-  ('10022', '7')) AS lines(value, place);
-
 CREATE TEMPORARY TABLE kanon_cuts AS
 SELECT
   CAST(lines.box AS INT) AS box,
@@ -59,26 +46,20 @@ WITH RECURSIVE walk AS (
   SELECT DISTINCT
     source.age,
     order_2.place AS sex_place,
-    order_3.place AS zip_place,
     1 AS box
   FROM patients AS source
   JOIN kanon_order_sex AS order_2
     ON source.sex IS NOT DISTINCT FROM order_2.value
-  JOIN kanon_order_zip AS order_3
-    ON source.zip IS NOT DISTINCT FROM order_3.value
   UNION ALL
   SELECT
     walk.age,
     walk.sex_place,
-    walk.zip_place,
     CASE
       WHEN CASE cut.column_name
         WHEN 'age'
         THEN walk.age IS NULL OR walk.age <= cut.age
         WHEN 'sex'
         THEN walk.sex_place BETWEEN cut.sex_from AND cut.sex_to
-        WHEN 'zip'
-        THEN walk.zip_place BETWEEN cut.zip_from AND cut.zip_to
       END
       THEN cut.inside
       ELSE cut.outside
@@ -90,7 +71,6 @@ WITH RECURSIVE walk AS (
   SELECT
     walk.age,
     walk.sex_place,
-    walk.zip_place,
     boxes.age AS age_label,
     boxes.zip AS zip_label
   FROM walk
@@ -99,7 +79,6 @@ WITH RECURSIVE walk AS (
     AND CASE
       WHEN walk.age BETWEEN boxes.age_from AND boxes.age_to
       AND walk.sex_place BETWEEN boxes.sex_from AND boxes.sex_to
-      AND walk.zip_place BETWEEN boxes.zip_from AND boxes.zip_to
       THEN 1
       ELSE 0
     END > 0
@@ -114,12 +93,8 @@ WITH RECURSIVE walk AS (
   FROM patients AS source
   JOIN kanon_order_sex AS order_2
     ON source.sex IS NOT DISTINCT FROM order_2.value
-  JOIN kanon_order_zip AS order_3
-    ON source.zip IS NOT DISTINCT FROM order_3.value
   JOIN arrived
-    ON source.age IS NOT DISTINCT FROM arrived.age
-    AND order_2.place = arrived.sex_place
-    AND order_3.place = arrived.zip_place
+    ON source.age IS NOT DISTINCT FROM arrived.age AND order_2.place = arrived.sex_place
 )
 SELECT
   generalized.age,

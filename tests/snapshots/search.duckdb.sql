@@ -76,7 +76,7 @@ WITH present AS (
   FROM patients AS source
   UNION
   SELECT
-    NULL AS value
+    CAST(NULL AS BIGINT) AS value
 ), numbers AS (
   SELECT
     value,
@@ -107,18 +107,14 @@ SELECT
     THEN '*'
     WHEN number >= 90
     THEN '>=90'
-    ELSE lower_1 || '-' || (
-      LEAST(upper_1, 90) - 1
-    )
+    ELSE CAST(lower_1 AS TEXT) || '-' || CAST(LEAST(upper_1, 90) - 1 AS TEXT)
   END AS level_1,
   CASE
     WHEN number IS NULL
     THEN '*'
     WHEN number >= 90
     THEN '>=90'
-    ELSE lower_2 || '-' || (
-      LEAST(upper_2, 90) - 1
-    )
+    ELSE CAST(lower_2 AS TEXT) || '-' || CAST(LEAST(upper_2, 90) - 1 AS TEXT)
   END AS level_2,
   '*' AS level_3
 FROM intervals;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -11,6 +12,9 @@ from kanon_sql import sql
 from kanon_sql.hierarchy.compared import compared_value
 from kanon_sql.hierarchy.pieces import ROOT, VALUE
 from kanon_sql.hierarchy.rules.base import listed, require, rises
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,9 @@ class CutRule:
     def __str__(self) -> str:
         return f"cut:{','.join([*map(str, self.counts), *(['letters'] if self.letters else [])])}"
 
-    def labels(self) -> list[exp.Expr]:
+    def labels(self, column: Column) -> list[exp.Expr]:
         """Return what is left of a code at each level but the root; of nothing, the root."""
-        code = compared_value(sql.column(VALUE))
+        code = compared_value(sql.column(VALUE), column.family)
         kept = [exp.Sub(this=exp.Length(this=code.copy()), expression=sql.literal(count)) for count in self.counts]
         cut: list[exp.Expr] = [
             exp.Left(this=code.copy(), expression=sql.greatest([length, sql.literal(0)])) for length in kept
