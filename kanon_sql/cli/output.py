@@ -125,7 +125,7 @@ def _slack(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
     """
     from rich.cells import cell_len
 
-    if prose not in columns:
+    if prose is None or prose not in columns:
         return 0
     place = columns.index(prose)
     padding = 2 - (place == 0) - (place == len(columns) - 1)
