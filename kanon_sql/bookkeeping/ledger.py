@@ -350,7 +350,7 @@ class Ledger:
         return copy
 
     def _why(self, entry: Entry, joint: Joint, others: int) -> str:
-        more = f"; so do {others} more of the earlier releases" if others else ""
+        more = f"; it says too much beside {others} more of the earlier releases" if others else ""
         return (
             f"Together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}), this one "
             f"{self._what_is_left(joint)}{more}; it was not published. {_WAYS_OUT.format(forget=self._forget(entry))}"
