@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -37,14 +36,15 @@ from kanon_sql.cli.output import print_json, print_prose, print_sql, visible
 from kanon_sql.cli.policy_options import AskedPolicy
 from kanon_sql.cli.release_tables import print_release
 from kanon_sql.cli.report_option import AskedByOption, ReportAsked
+from kanon_sql.cli.suggestions import command, free_name
 from kanon_sql.destination import Destination
-from kanon_sql.engine.addresses import shown_source
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.progress import Progress
 from kanon_sql.release import Release
 
 if TYPE_CHECKING:
+    from kanon_sql.engine.sources import Source
     from kanon_sql.published import Published
 
 SqlOfRelease = Annotated[
@@ -149,7 +149,7 @@ def anonymize_command(
                 talk.note(f"The ledger does not know of this release: {published.not_remembered}")
             _print_published(summary_of(release, published), output_format)
             if output_format == "table" and published.in_place is None:
-                _say_what_next(context, shown_source(source), talk)
+                _say_what_next(context, source, opened, talk)
 
 
 def summary_of(release: Release, published: Published) -> dict[str, Any]:
@@ -183,13 +183,15 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         )
 
 
-def _say_what_next(context: typer.Context, source: str, talk: Talk) -> None:
+def _say_what_next(context: typer.Context, source: str, opened: Source, talk: Talk) -> None:
     """Say how the report of this release is made, where the policy file says all that there is to say."""
     given = given_options(context)
-    if set(given) <= {"source", "table", "policy_file", "replace_existing", "verbose"} and "policy_file" in given:
-        table, policy = (context.params[name] for name in ("table", "policy_file"))
-        command = shlex.join(["kanon", "report", source, *([table] if table else []), "--policy", str(policy)])
-        talk.note(f"The evidence for it, as one file to sign:\n  {command} --out report.html")
+    if (
+        set(given) <= {"source", "table", "policy_file", "replace_existing", "ignore_ledger", "verbose"}
+        and "policy_file" in given
+    ):
+        options = ("--policy", str(context.params["policy_file"]), "--out", str(free_name(Path("report.html"))))
+        talk.note(f"The evidence for it, as one file to sign:\n  {command('report', source, opened, *options)}")
 
 
 def _at_their_root(release: Release) -> list[str]:
