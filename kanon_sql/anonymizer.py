@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Mapping
@@ -13,9 +14,11 @@ from kanon_sql import sql
 from kanon_sql.engine.addresses import DatabaseAddress
 from kanon_sql.engine.opening import waited
 from kanon_sql.engine.sources import Source, open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import NoSolutionError, UsageError
+from kanon_sql.frequency import build_frequency
 from kanon_sql.keys import draw_key, read_key, require_apart
 from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.local import measure_local
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -23,12 +26,16 @@ from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, models_with_k, read_policy
 from kanon_sql.preparation import Prepared, prepare_source
 from kanon_sql.progress import Listener, Progress, silent
-from kanon_sql.pseudonyms import pseudonyms_of, published_columns
+from kanon_sql.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
 from kanon_sql.publication import Publication
+from kanon_sql.publish import readable_lookups
+from kanon_sql.recoding import Local, Multidimensional
 from kanon_sql.release import Release
 from kanon_sql.roles import NamedColumns, names
 from kanon_sql.search.base import SAMPLE_RATE, Problem, SearchResult, rows_allowed
+from kanon_sql.search.remaining import Remaining
 from kanon_sql.search.run import ALGORITHMS, search
+from kanon_sql.tie_check import k_of_rows, leave_out
 from kanon_sql.timing import timed, within
 
 if TYPE_CHECKING:
@@ -205,6 +212,31 @@ def _release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: f
     seconds = dict(prepared.seconds)
     policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
     policy = replace(policy, models=prepared.resolved(policy.models))
+    release = _searched(prepared, policy, key, progress, seconds, begun)
+    if release.publication.pseudonyms is None:
+        return release
+    allowed = rows_allowed(policy.max_suppressed, prepared.frequency.rows, policy.k)
+    with timed(seconds, "pseudonyms"):
+        settled = leave_out_tied(release)
+    if settled.rows_suppressed > allowed and release.rows_suppressed:
+        # What classes that are too small use up may be what people tied too closely need.
+        strict = _searched(prepared, replace(policy, max_suppressed="0 rows"), key, progress, seconds, begun)
+        with timed(seconds, "pseudonyms"):
+            settled = replace(leave_out_tied(strict), policy=policy)
+    if settled.rows_suppressed > allowed:
+        raise NoSolutionError(_too_many_tied(settled, allowed))
+    return replace(settled, spent=time.monotonic() - begun)
+
+
+def _searched(
+    prepared: Prepared,
+    policy: Policy,
+    key: Key,
+    progress: Listener,
+    seconds: dict[str, float],
+    begun: float,
+) -> Release:
+    """Return the release that a search finds, pseudonyms and all, before what they tie together is looked at."""
     with timed(seconds, "search"):
         result = _search(prepared, policy, progress, begun)
     progress(Progress("Measuring"))
@@ -227,6 +259,88 @@ def _release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: f
     )
     spent = time.monotonic() - begun
     return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
+
+
+def leave_out_tied(release: Release) -> Release:
+    """Return a release without the people whose combination of classes fewer than k have (see ``tie_check``).
+
+    1. Make the release; leave out the pseudonyms that it ties too closely, all rows of each; and so on, until there are
+       none: without these, others may be among too few.
+    2. Count the frequency set of the rows that are left, recode it as before, and measure it against the whole table.
+
+    Nothing is left out of a table in parts, whose boxes would lose rows, nor under models beyond k, which bound nothing
+    that several rows tell together: these releases are verified as they are.
+    """
+    publication, prepared, engine = release.publication, release.prepared, release.prepared.source.engine
+    recoding, models = publication.recoding, publication.models
+    beyond_k = any(not isinstance(model, KAnonymity) for model in models)
+    if publication.pseudonyms is None or isinstance(recoding, Multidimensional) or beyond_k:
+        return release
+    # 1. Leave out, round by round.
+    looking = replace(publication, pseudonyms=replace(publication.pseudonyms, rounds=1))
+    make_pseudonyms(engine, looking.pseudonyms)
+    try:
+        lookups = readable_lookups(publication.hierarchies)
+        rounds = people = 0
+        while found := leave_out(engine, looking, lookups):
+            rounds, people = rounds + 1, people + found
+        if not rounds:
+            return release
+        # 2. Measure what is left.
+        view, roles = publication.source, prepared.roles
+        frequency = build_frequency(engine, view, prepared.hierarchies, roles.entity)
+        remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))
+        nodes = recoding.steps if isinstance(recoding, Local) else (recoding.node,)
+        changed = [bool(remaining.publish(node)) for node in nodes]
+        of_steps = iter(remaining.published)
+        measures, counts = measure_local(
+            prepared.frequency,
+            remaining.relation,
+            Local(tuple(remaining.steps)),
+            prepared.coded(models),
+            prepared.hierarchies,
+            prepared.labels,
+            [prepared.costs_of(name) for name in CELL_MEASURES],
+            release.policy.k,
+        )
+        remaining.close()
+        for table in (remaining.relation, frequency.relation):
+            engine.run(sql.drop(table), "drop what the release was measured from")
+    finally:
+        forget_pseudonyms(engine, looking.pseudonyms)
+    if isinstance(recoding, Local):
+        published = tuple(next(of_steps) if some else 0 for some in changed)
+    else:
+        published = release.result.published
+        measures["distortion"] = release.measures["distortion"]
+        counts = replace(counts, labels=release.counts.labels)
+    gone = prepared.frequency.rows - frequency.rows
+    without = replace(publication.pseudonyms, rounds=rounds, people_left_out=people, rows_left_out=gone)
+    # Nothing is proven of a release without some people: other nodes were not searched for what they tie together.
+    result = replace(release.result, suppressed=counts.suppressed, cost=None, bound=None, published=published)
+    return replace(
+        release, result=result, publication=replace(publication, pseudonyms=without), measures=measures, counts=counts
+    )
+
+
+def _too_many_tied(release: Release, allowed: int) -> str:
+    """Return why a release without the people whose classes tell who they are suppresses too much, and what to do."""
+    pseudonyms, rows, suppressed = release.publication.pseudonyms, release.rows_in, release.rows_suppressed
+    if pseudonyms is None:
+        raise TypeError("The release has no pseudonyms")
+    k = k_of_rows(release.publication.models)
+    columns = " and ".join(map(repr, pseudonyms.names))
+    found = (
+        f"{pseudonyms.people_left_out:,} pseudonyms of column {columns} tie rows to a combination of classes that "
+        f"fewer than {k} pseudonyms have. Without these people {suppressed:,} of {rows:,} rows are suppressed, and "
+        f"{allowed:,} may be: "
+    )
+    share = math.ceil(suppressed / rows * 10_000) / 10_000
+    more = f"allow more (--max-suppressed {share:g}), " if suppressed < rows and share < 1 else ""
+    return (
+        f"{found}{more}make one row of each person, generalize what differs between the rows of a person, or leave the "
+        "pseudonyms out. Nothing was written."
+    )
 
 
 def _key_of(policy: Policy, source: Source) -> Key:

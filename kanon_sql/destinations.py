@@ -27,6 +27,7 @@ from kanon_sql.publish_view import require_viewable, view_lookups, view_statemen
 from kanon_sql.published import Published
 from kanon_sql.recoding import Local
 from kanon_sql.targets import check_target, kind_of
+from kanon_sql.tie_check import leave_out
 from kanon_sql.timing import lift_deadlines, timed
 from kanon_sql.verify import Expected, verify
 from kanon_sql.written_files import copy_statement, reading_back, require_json, require_types
@@ -291,8 +292,10 @@ def publish_frame(
 
 
 def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
-    """Make pseudonyms, and go through the steps of a local recoding."""
+    """Make pseudonyms, leave out those that rows tie too closely, and go through the steps of a local recoding."""
     make_pseudonyms(engine, publication.pseudonyms)
+    for _ in range(0 if publication.pseudonyms is None else publication.pseudonyms.rounds):
+        leave_out(engine, publication, lookups)
     for number, statement in enumerate(recoding_statements(publication, lookups)):
         engine.run(statement, f"step {number} of the recoding" if number else "combinations of values")
 

@@ -15,6 +15,7 @@ from kanon_sql.hierarchy.build import VALUE, distinct_values, level_name
 from kanon_sql.pseudonyms import TITLE
 from kanon_sql.publish_boxes import box_statements
 from kanon_sql.publish_local import recoding_statements
+from kanon_sql.tie_check import leaving_out
 from kanon_sql.verify import checks_of
 
 if TYPE_CHECKING:
@@ -142,6 +143,9 @@ def release_plan(
         steps.append(Step("hierarchies", "Hierarchies: each value with its label at every level", made))
     if publication.pseudonyms is not None:
         steps.append(Step("pseudonyms", TITLE, publication.pseudonyms.statements()))
+        for number in range(publication.pseudonyms.rounds):
+            title_of_round = f"People whose combination of classes too few have are left out, round {number + 1}"
+            steps.append(Step(f"left_out_{number + 1}", title_of_round, leaving_out(publication, lookups)))
     if recoding := recoding_statements(publication, lookups):
         steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
     if boxes := box_statements(source.engine, publication, source.tuples):

@@ -56,6 +56,10 @@ class Pseudonyms:
         origin: the source itself.
         taken: the columns of the source that the view has, in their order.
         key: what pseudonyms are made with.
+        left_out: the temporary table of pseudonyms whose rows are suppressed (see ``tie_check``).
+        rounds: how often pseudonyms are put there; 0 where none has to be.
+        people_left_out: how many pseudonyms that are.
+        rows_left_out: their rows in the source.
     """
 
     columns: tuple[Column, ...]
@@ -64,6 +68,10 @@ class Pseudonyms:
     origin: exp.Table
     taken: tuple[Column, ...]
     key: Key
+    left_out: exp.Table
+    rounds: int = 0
+    people_left_out: int = 0
+    rows_left_out: int = 0
 
     @property
     def names(self) -> list[str]:
@@ -75,9 +83,11 @@ class Pseudonyms:
         """What the placeholders of the statements are bound to."""
         return {INNER: self.key.inner, OUTER: self.key.outer}
 
-    def statements(self) -> tuple[exp.Create, exp.Create]:
-        """Return the statement that makes the pseudonyms, with placeholders for the key, and the one that uses them."""
-        return self._table_statement(), self._view_statement()
+    def statements(self) -> tuple[exp.Create, ...]:
+        """Return the statement that makes the pseudonyms, with placeholders for the key, and those that use them."""
+        nothing = exp.select(sql.named(sql.cast(exp.null(), PSEUDONYM_TYPE), _PSEUDONYM)).limit(0)
+        left_out = (sql.create_table(self.left_out.copy(), nothing, temporary=True),) if self.rounds else ()
+        return self._table_statement(), *left_out, self._view_statement()
 
     def known(self) -> exp.Select:
         """Return the query of all pseudonyms that there are."""
@@ -107,6 +117,10 @@ class Pseudonyms:
             query = query.select(sql.named(sql.column(_PSEUDONYM, place), column.name))
             same = sql.same(canonical_bytes(column), sql.column(_VALUE, place))
             query = query.join(sql.aliased(self.table, place), on=same)
+            if self.rounds:
+                there = exp.EQ(this=sql.column(_PSEUDONYM, "left_out"), expression=sql.column(_PSEUDONYM, place))
+                found = exp.select("1").from_(sql.aliased(self.left_out, "left_out")).where(there)
+                query = query.where(exp.Exists(this=found).not_())
         return sql.create_view(self.view.copy(), query, temporary=True)
 
 
@@ -134,6 +148,7 @@ def pseudonyms_of(source: Source, roles: Roles, key: Key) -> Pseudonyms | None:
         origin=source.relation,
         taken=tuple(column for column in source.columns if column.name in seen),
         key=key,
+        left_out=source.engine.temporary_name("kanon_left_out"),
     )
 
 
@@ -175,9 +190,10 @@ def make_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
             "The connection profiles its statements, and a profile would show the key of pseudonyms: turn it off "
             "(PRAGMA disable_profiling)."
         )
-    table, view = pseudonyms.statements()
+    table, *others = pseudonyms.statements()
     engine.rows(table, "pseudonyms of each value, by a key that is not shown", pseudonyms.secrets)
-    engine.run(view, "the source with pseudonyms in the place of values")
+    for statement in others:
+        engine.run(statement, "the source with pseudonyms in the place of values")
 
 
 def forget_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
@@ -185,6 +201,8 @@ def forget_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
     if pseudonyms is not None:
         engine.run(sql.drop(pseudonyms.view, "VIEW"), "drop the source with pseudonyms")
         engine.run(sql.drop(pseudonyms.table), "drop the pseudonyms of each value")
+        if pseudonyms.rounds:
+            engine.run(sql.drop(pseudonyms.left_out), "drop the pseudonyms that were left out")
 
 
 def not_pseudonyms_query(relation: exp.Table, column: str) -> exp.Select:

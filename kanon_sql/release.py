@@ -437,7 +437,9 @@ class Release:
     @property
     def expected(self) -> Expected:
         """What the output must have, as the search counted it."""
-        return Expected(self.rows_out, self.classes, self.rows_in, self.counts.squares)
+        pseudonyms = self.publication.pseudonyms
+        left_out = 0 if pseudonyms is None else pseudonyms.rows_left_out
+        return Expected(self.rows_out, self.classes, self.rows_in - left_out, self.counts.squares)
 
     def _noted(self, published: Published) -> Published:
         self.seconds.update(published.seconds)

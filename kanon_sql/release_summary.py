@@ -93,6 +93,7 @@ def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any]
     return {
         "columns": pseudonyms.names,
         "key": pseudonyms.key.origin,
+        "left_out": {"pseudonyms": pseudonyms.people_left_out, "rows": pseudonyms.rows_left_out},
         "verified": [tied.stated() for tied in verified],
     }
 

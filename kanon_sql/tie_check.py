@@ -38,9 +38,11 @@ from kanon_sql.identity import written
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.names import unused_name
+from kanon_sql.publish import release_query
+from kanon_sql.publish_local import recoding_statements
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.models.base import PrivacyModel
@@ -111,6 +113,73 @@ def signature_query(
         column: the one whose pseudonyms are looked at.
         k: how many must share a signature.
     """
+    steps, flags, shared = _signatures(output, quasi_identifiers, names, column)
+    # 4. How many share each.
+    several = sql.where(sql.count_rows(), exp.GT(this=sql.column("tied_rows"), expression=sql.literal(1)))
+    alike = exp.select(sql.named(sql.count_rows(), "pseudonyms"), sql.named(several, "several")).from_(steps[-1][0])
+    alike = alike.group_by(sql.column("signature"), *map(sql.column, flags))
+    counted = sql.column("pseudonyms")
+    too_few = exp.LT(this=counted.copy(), expression=sql.literal(k))
+    query = exp.select(
+        sql.named(_or_zero(exp.Sum(this=counted)), "pseudonyms"),
+        sql.named(_or_zero(exp.Sum(this=sql.column("several"))), "on_several_rows"),
+        sql.named(sql.count_rows(), "signatures"),
+        sql.named(exp.Min(this=counted.copy()), "fewest_alike"),
+        sql.named(_or_zero(sql.where(exp.Sum(this=counted.copy()), too_few)), "among_too_few"),
+    ).from_(shared)
+    for name, step in [*steps, (shared, alike)]:
+        query = query.with_(name, as_=step)
+    return query
+
+
+def rare_query(
+    output: exp.Expr, quasi_identifiers: Sequence[Column], names: Sequence[str], column: str, k: int
+) -> exp.Select:
+    """Return the query of the pseudonyms of a column whose signature fewer than k share; arguments as above."""
+    steps, flags, counted = _signatures(output, quasi_identifiers, names, column)
+    same = [sql.column(name) for name in ("signature", *flags)]
+    alike = sql.named(exp.Window(this=sql.count_rows(), partition_by=same), "alike")
+    query = exp.select("pseudonym").from_(counted)
+    query = query.where(exp.LT(this=sql.column("alike"), expression=sql.literal(k)))
+    for name, step in [*steps, (counted, exp.select("pseudonym", alike).from_(steps[-1][0]))]:
+        query = query.with_(name, as_=step)
+    return query
+
+
+def leaving_out(publication: Publication, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
+    """Return the statements of a round: make the release, and leave out the pseudonyms that it ties too closely.
+
+    The last of them puts these aside; then the source (``Pseudonyms.view``) has no rows of them any more. What is left
+    may tie others too closely, or leave a class with too few: the next round looks at it.
+    """
+    pseudonyms = publication.pseudonyms
+    if pseudonyms is None:
+        return ()
+    output = release_query(publication, lookups).subquery("released")
+    k = k_of_rows(publication.models)
+    rare = [
+        rare_query(output, publication.published_quasi_identifiers, pseudonyms.names, name, k)
+        for name in pseudonyms.names
+    ]
+    found = [exp.select("pseudonym").from_(query.subquery("rare")) for query in rare]
+    recoding = recoding_statements(publication, lookups)
+    forget = (sql.drop(publication.combinations),) if recoding else ()
+    return (*recoding, exp.insert(sql.union_all(found), pseudonyms.left_out.copy()), *forget)
+
+
+def leave_out(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> int:
+    """Run a round of ``leaving_out``; return how many pseudonyms it left out."""
+    left_out = 0
+    for statement in leaving_out(publication, lookups):
+        found = engine.rows(statement, "leave out pseudonyms whose combination of classes too few have")
+        left_out += int(found[0][0]) if isinstance(statement, exp.Insert) else 0
+    return left_out
+
+
+def _signatures(
+    output: exp.Expr, quasi_identifiers: Sequence[Column], names: Sequence[str], column: str
+) -> tuple[list[tuple[str, exp.Query]], list[str], str]:
+    """Return the steps up to the signature of each pseudonym, what else is part of it, and a name for one step more."""
     others = [name for name in names if name != column]
     tables = [table.name for table in output.find_all(exp.Table)]
     tied, numbered, signatures, shared = (
@@ -150,28 +219,13 @@ def signature_query(
     ]
     flags = [f"one_{place}" for place in range(1, len(ends) + 1)]
     of_pseudonyms = exp.select(
+        pseudonym,
         sql.named(listed, "signature"),
         *(sql.named(same, flag) for same, flag in zip(one_value, flags, strict=True)),
         sql.named(exp.Sum(this=n.copy()), "tied_rows"),
     )
-    of_pseudonyms = of_pseudonyms.from_(numbered).group_by(pseudonym)
-    # 4. How many share each.
-    several = sql.where(sql.count_rows(), exp.GT(this=sql.column("tied_rows"), expression=sql.literal(1)))
-    alike = exp.select(sql.named(sql.count_rows(), "pseudonyms"), sql.named(several, "several")).from_(signatures)
-    alike = alike.group_by(sql.column("signature"), *(sql.column(flag) for flag in flags))
-    counted = sql.column("pseudonyms")
-    too_few = exp.LT(this=counted.copy(), expression=sql.literal(k))
-    query = exp.select(
-        sql.named(_or_zero(exp.Sum(this=counted)), "pseudonyms"),
-        sql.named(_or_zero(exp.Sum(this=sql.column("several"))), "on_several_rows"),
-        sql.named(sql.count_rows(), "signatures"),
-        sql.named(exp.Min(this=counted.copy()), "fewest_alike"),
-        sql.named(_or_zero(sql.where(exp.Sum(this=counted.copy()), too_few)), "among_too_few"),
-    ).from_(shared)
-    steps = [(tied, in_classes), (numbered, classes), (signatures, of_pseudonyms), (shared, alike)]
-    for name, step in steps:
-        query = query.with_(name, as_=step)
-    return query
+    of_pseudonyms = of_pseudonyms.from_(numbered).group_by(pseudonym.copy())
+    return [(tied, in_classes), (numbered, classes), (signatures, of_pseudonyms)], flags, shared
 
 
 def net_query(one: str, other: str, output: exp.Expr) -> exp.Select:
@@ -285,7 +339,8 @@ def too_rare(tied: Tied, k: int) -> str:
     return (
         f"{tied.failing:,} of {tied.pseudonyms:,} pseudonyms of column {tied.column!r} tie rows to a combination of "
         f"classes that fewer than {k} pseudonyms have (the rarest: {tied.fewest:,}); make one row of each person, "
-        "count people (--entity), generalize what differs between the rows of a person, or leave the pseudonyms out"
+        "generalize what differs between the rows of a person, leave the pseudonyms out, or use --algorithm optimal or "
+        "local with k-anonymity alone: these leave such people out, within --max-suppressed"
     )
 
 

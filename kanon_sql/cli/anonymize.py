@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -40,9 +39,9 @@ from kanon_sql.cli.policy_options import AskedPolicy
 from kanon_sql.cli.prepared import note_repeated_columns
 from kanon_sql.cli.release_tables import print_release
 from kanon_sql.cli.report_option import AskedByOption, ReportAsked
+from kanon_sql.cli.suggestions import command, free_name
 from kanon_sql.destination import Destination
 from kanon_sql.dialect import capabilities_of
-from kanon_sql.engine.addresses import shown_source
 from kanon_sql.engine.opening import waited
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import UsageError
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources import Source
     from kanon_sql.lookup_files import Script
     from kanon_sql.published import Published
 
@@ -178,7 +178,7 @@ def anonymize_command(
             _warn_of_ledger(published, talk)
             _print_published(summary_of(release, published), output_format)
             if output_format == "table" and published.in_place is None and not dry_run:
-                _say_what_next(context, shown_source(source), talk)
+                _say_what_next(context, source, opened, talk)
 
 
 def _warn_of_ledger(published: Published, talk: Talk) -> None:
@@ -255,13 +255,15 @@ def _names(columns: Sequence[Column]) -> str:
     return ", ".join(visible(column.name) for column in columns)
 
 
-def _say_what_next(context: typer.Context, source: str, talk: Talk) -> None:
+def _say_what_next(context: typer.Context, source: str, opened: Source, talk: Talk) -> None:
     """Say how the report of this release is made, where the policy file says all that there is to say."""
     given = given_options(context)
-    if set(given) <= {"source", "table", "policy_file", "replace_existing", "verbose"} and "policy_file" in given:
-        table, policy = (context.params[name] for name in ("table", "policy_file"))
-        command = shlex.join(["kanon", "report", source, *([table] if table else []), "--policy", str(policy)])
-        talk.note(f"The evidence for it, as one file to sign:\n  {command} --out report.html")
+    if (
+        set(given) <= {"source", "table", "policy_file", "replace_existing", "ignore_ledger", "verbose"}
+        and "policy_file" in given
+    ):
+        options = ("--policy", str(context.params["policy_file"]), "--out", str(free_name(Path("report.html"))))
+        talk.note(f"The evidence for it, as one file to sign:\n  {command('report', source, opened, *options)}")
 
 
 def script_text(release: Release, script: Script, which: str, dialect: str) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +17,7 @@ from kanon_sql.cli.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.options import DialectOption, FormatOption, QuietOption, VerboseOption
 from kanon_sql.cli.output import counted, print_json, print_prose, print_sql, print_table, print_text
 from kanon_sql.cli.release_tables import print_release
+from kanon_sql.cli.suggestions import as_called
 from kanon_sql.demo import (
     ENTITY,
     QUASI_IDENTIFIERS,
@@ -110,7 +109,7 @@ def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple
 
 def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
     """Print commands that can be typed as they are; the one that shows SQL shows that of this release."""
-    database, kanon = shlex.quote(str(out)), _as_called()
+    database, kanon = shlex.quote(str(out)), as_called()
     qi = ",".join(QUASI_IDENTIFIERS)
     anonymize = f"{kanon} anonymize {database} {TABLE} --entity {ENTITY} --id name --sensitive diagnosis --rest keep"
     print_text("")
@@ -135,12 +134,6 @@ def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
 def _say(command: str, what_for: str) -> None:
     """Print a command to be copied, and so not wrapped, and what it is for."""
     print_text(f"\n  {command}\n      {what_for}")
-
-
-def _as_called() -> str:
-    """Return what a person types to call this command: its path where a shell would not find it by its name."""
-    called = sys.argv[0]
-    return shlex.quote(called) if Path(called).name == "kanon" and shutil.which("kanon") is None else "kanon"
 
 
 def _first_rows(engine: Engine, table: str) -> list[tuple[Any, ...]]:

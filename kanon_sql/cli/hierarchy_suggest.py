@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,14 +17,15 @@ from kanon_sql.cli.options import (
     overridden,
     refuse_contradictions,
 )
-from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, print_text, visible
+from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table
+from kanon_sql.cli.suggestions import command, print_command
 from kanon_sql.dialect import script
-from kanon_sql.engine.addresses import shown_source
 from kanon_sql.engine.sources import open_source
 from kanon_sql.hierarchy.suggest import columns_to_suggest, suggestion_statements, suggestions_for
 from kanon_sql.policy import Policy
 
 if TYPE_CHECKING:
+    from kanon_sql.engine.sources import Source
     from kanon_sql.hierarchy.suggest import Suggestion
 
 
@@ -61,10 +61,10 @@ def suggest_command(
     if output_format == "json":
         print_json({name: [suggestion.summary() for suggestion in listed] for name, listed in found.items()})
     else:
-        _print_suggestions(found, shlex.join([shown_source(source), *([table] if table else [])]))
+        _print_suggestions(found, source, opened)
 
 
-def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], where: str) -> None:
+def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], source: str, opened: Source) -> None:
     if not found:
         print_prose("No column of the table could have a hierarchy. Name one with --qi.")
         return
@@ -90,5 +90,5 @@ def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], where: str) -> 
     if lacking:
         name, suggestion = lacking[0]
         print_prose("This prints the query that lists the values which it lacks, here for the first that lacks some:")
-        assignment = shlex.quote(f"{name}={suggestion.rule}")
-        print_text(visible(f"kanon hierarchy check {where} --hierarchy {assignment} --sql"))
+        assignment = f"{name}={suggestion.rule}"
+        print_command(command("hierarchy check", source, opened, "--hierarchy", assignment, "--sql"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -21,7 +20,7 @@ from kanon_sql.cli.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output import Share, counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.engine.addresses import shown_source
+from kanon_sql.cli.suggestions import command, free_name, print_command
 from kanon_sql.engine.sources import open_source
 from kanon_sql.initializer import POLICY_FILE, write_init
 from kanon_sql.plan import logged_script
@@ -95,7 +94,9 @@ def profile_command(
         print_json(found.summary())
         return
     _print_profile(found)
-    _print_next("Next, write these roles into a policy file and edit it:", "init", source, table)
+    print_prose("Next, write these roles into a policy file and edit it:")
+    out = free_name(Path(POLICY_FILE))
+    print_command(command("init", source, opened, *([] if out == Path(POLICY_FILE) else ["--out", str(out)])))
 
 
 def init_command(
@@ -135,7 +136,7 @@ def init_command(
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
-    _print_what_is_next(found, source, table, out)
+    _print_what_is_next(found, source, opened, out)
 
 
 def _profiled(
@@ -194,18 +195,13 @@ def _print_notes(found: Profile) -> None:
         print_prose(f"- {text}")
 
 
-def _print_next(text: str, verb: str, source: str, table: str | None) -> None:
-    print_prose(text)
-    _print_command(verb, source, table)
-
-
-def _print_what_is_next(found: Profile, source: str, table: str | None, out: Path) -> None:
+def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path) -> None:
     """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier."""
     file = visible(str(out))
     if not found.rows:
         print_prose(f"{file} is written, but there is nothing to anonymize yet. Once there are rows, write it anew:")
         elsewhere = [] if out == Path(POLICY_FILE) else ["--out", str(out)]
-        _print_command("init", source, table, *elsewhere, "--replace")
+        print_command(command("init", source, opened, *elsewhere, "--replace"))
         return
     if waiting := found.awaiting_decision:
         print_prose(
@@ -216,12 +212,7 @@ def _print_what_is_next(found: Profile, source: str, table: str | None, out: Pat
         print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
     else:
         print_prose(f"{file} is written, but cannot be used yet: add a column to quasi_identifiers in {file}. Then:")
-    _print_command("anonymize", source, table, "--policy", str(out))
-
-
-def _print_command(verb: str, source: str, table: str | None, *options: str) -> None:
-    words = ["kanon", verb, shown_source(source), *([] if table is None else [table]), *options]
-    print_prose(f"  {shlex.join(words)}")
+    print_command(command("anonymize", source, opened, "--policy", str(out)))
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -180,4 +180,7 @@ def _pseudonyms(found: dict[str, Any]) -> str:
         one["column"] + ("" if one["fewest_alike"] is None else f" ({one['fewest_alike']:,} or more alike)")
         for one in found["verified"]
     ]
+    left_out = found["left_out"]
+    if left_out["pseudonyms"]:
+        columns.append(f"{left_out['pseudonyms']:,} left out with {left_out['rows']:,} rows")
     return f"{', '.join(columns)}, by {by}"

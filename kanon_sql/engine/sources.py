@@ -73,6 +73,12 @@ class Source:
         if not self.columns:
             self.columns = self.engine.columns(self.relation)
 
+    @property
+    def in_database(self) -> bool:
+        """Whether it is a table among others, which a command has to name."""
+        in_warehouse = self.warehouse is not None and self.frame_kind is None
+        return self.database is not None or in_warehouse or isinstance(self.address, DatabaseAddress)
+
     def require_rows(self) -> None:
         """Raise where a release has taken the place of the table.
 

@@ -45,14 +45,14 @@ class GlobalCertaintyPenalty:
             lower = sql.greatest([sql.column("lower"), sql.literal(labels.lower)])
             # Halves, because the difference of two large numbers may be too large for one.
             width = exp.Paren(this=exp.Sub(this=_half(upper), expression=_half(lower)))
-            share: exp.Expr = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))
-            share = sql.greatest([share, sql.literal(0)])  # of a label all of whose values are beyond the range
+            wider = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))
+            share = sql.greatest([wider, sql.literal(0)])  # of a label all of whose values are beyond the range
             # NULL is no number, and neither is NaN: a label of nothing else has no width.
             without_width = sql.column("lower").is_(exp.null())
             return exp.Case().when(without_width, sql.literal(0)).else_(_whole(share))
-        share = exp.Div(this=sql.column("leaves"), expression=sql.literal(float(max(1, labels.leaves))))
+        of_leaves = exp.Div(this=sql.column("leaves"), expression=sql.literal(float(max(1, labels.leaves))))
         single = exp.EQ(this=sql.column("leaves"), expression=sql.literal(1))
-        return exp.Case().when(single, sql.literal(0)).else_(_whole(share))
+        return exp.Case().when(single, sql.literal(0)).else_(_whole(of_leaves))
 
     def value(self, mean: Fraction) -> float:
         """Return the mean."""

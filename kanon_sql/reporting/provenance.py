@@ -14,7 +14,6 @@ from kanon_sql import __version__, sql
 from kanon_sql.bookkeeping.fingerprint import of_file, of_rows
 from kanon_sql.destination import Destination
 from kanon_sql.dialect import script
-from kanon_sql.engine.addresses import DatabaseAddress
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.policy import policy_text
 from kanon_sql.preparation import given_rules
@@ -97,12 +96,11 @@ def policy_fingerprint(release: Release, published: Published | None) -> str:
 def commands_of(release: Release, published: Published | None) -> tuple[str, ...]:
     """Return the commands that make the release and the report again, with the policy beside them."""
     source = release.prepared.source
-    in_database = source.database is not None or isinstance(source.address, DatabaseAddress)
     place = source.database or source.file
     name = "SOURCE" if place is None else place.name
     if source.address is not None:
         name = source.address.shown
-    original = shlex.join([name, *([source.name] if in_database else [])])
+    original = shlex.join([name, *([source.name] if source.in_database else [])])
     where = "" if published is not None else " --out release.parquet"
     if published is not None and published.kind == "in place":  # on a copy of the original
         return (f"kanon anonymize {original} --policy kanon.toml --report report.html",)
