@@ -11,6 +11,7 @@ from kanon_sql.attacks.background import Background
 from kanon_sql.attacks.homogeneity import Homogeneity
 from kanon_sql.attacks.joint import Joint
 from kanon_sql.attacks.linkage import Linkage
+from kanon_sql.attacks.minimality import Minimality
 from kanon_sql.attacks.order import Order
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
@@ -103,7 +104,8 @@ def attack_command(
         )
         release = open_beside(opened, source, table, as_text=True)
         beside = [open_other(opened, source, release, other) for other in others or []]
-        result = attack_release(opened, release, beside, policy, confidence, ruled_out, talk)
+        algorithm = None if policy_file is None else policy.algorithm
+        result = attack_release(opened, release, beside, policy, confidence, ruled_out, talk, algorithm)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -128,7 +130,7 @@ def _print_attacked(result: Attacked) -> None:
 
 
 def _named(attack: Attack) -> str:
-    if isinstance(attack, Homogeneity | Background):
+    if isinstance(attack, Homogeneity | Background | Minimality):
         return f"{attack.name} of {attack.column}"
     return f"{attack.name} with {attack.other}" if isinstance(attack, Joint) else attack.name
 
@@ -142,6 +144,8 @@ def _said(attack: Attack) -> str:
             return _homogeneity(attack)
         case Background():
             return _background(attack)
+        case Minimality():
+            return _minimality(attack)
         case Order():
             return _order(attack)
         case Joint():
@@ -187,6 +191,20 @@ def _background(found: Background) -> str:
         for ruled_out, rows in found.rows_certain.items()
     ]
     return f"{_mark(found)}certain are {', '.join(certain)}, of {counted(found.values, 'value')}"
+
+
+def _minimality(found: Minimality) -> str:
+    if found.reason is not None:
+        return f"not tested: {found.reason}"
+    said = f"{_share(found.rows_certain, found.rows)} of classes with several values are certain for one who knows that"
+    said += (
+        f" {found.algorithm} made it, and of {found.rows_certain_right:,} it is right"
+        if found.rows_certain
+        else (f" {found.algorithm} made it")
+    )
+    return (
+        f"{_mark(found)}{said}; {found.possible:,} of {counted(found.assignments, 'assignment')} of values are possible"
+    )
 
 
 def _order(found: Order) -> str:
