@@ -91,7 +91,7 @@ def test_the_command_takes_the_algorithm_of_the_policy(tmp_path: Path, kanon: Ca
     """Fails on 0.1.0: "no attack succeeds"."""
     policy = tmp_path / "kanon.toml"
     policy.write_text(
-        '[columns]\nquasi = ["a", "b"]\nsensitive = ["s"]\n'
+        '[columns]\nquasi_identifiers = ["a", "b"]\nsensitive = ["s"]\n'
         '[hierarchies]\na = "flat"\nb = "flat"\n[privacy]\nk = 2\nl = 2\n[search]\nmax_suppressed = 0\n'
     )
     source, out = tmp_path / "people.csv", tmp_path / "out.csv"
