@@ -1,16 +1,18 @@
 """``attack``: what a release gives away to someone who knows people in its original.
 
 The attacker knows the quasi-identifier values of a person, which are a row of the original, and that the person is in
-the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is not
-used.
+the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is used
+by minimality alone, where it is known and the table is small.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.anonymizer import make_policy
@@ -21,6 +23,7 @@ from kanon_sql.attacks.guesses import make_guesses
 from kanon_sql.attacks.homogeneity import homogeneity
 from kanon_sql.attacks.joint import Joint, SensitiveInBoth, Side, join, least_values
 from kanon_sql.attacks.linkage import link
+from kanon_sql.attacks.minimality import MOST_ROWS, Minimality, minimality
 from kanon_sql.attacks.order import not_tested
 from kanon_sql.attacks.order_tests import order_of
 from kanon_sql.attacks.people import make_people
@@ -29,13 +32,18 @@ from kanon_sql.attacks.verdicts import Verdict, tally, verdicts_on
 from kanon_sql.engine.addresses import ObjectAddress
 from kanon_sql.engine.sources import Source, open_beside, open_original
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.pieces import VALUE, level_name
+from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.names import folded
 from kanon_sql.preparation import prepare_source
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.roles import find_column, resolve_columns, resolve_quasi_identifiers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kanon_sql.attacks.base import Attack
     from kanon_sql.attacks.people import People
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.places import Places
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
+    from kanon_sql.preparation import Prepared
 
 
 @dataclass(frozen=True)
@@ -125,6 +134,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     entity: str | None = None,
+    algorithm: str | None = None,
     confidence: float = 1,
     ruled_out: int = 1,
     resources: Resources | None = None,
@@ -142,9 +152,10 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         others: further releases of the same original: tables in the database of the release, paths, or data frames.
         hierarchies: those that the releases were made with, as for ``anonymize``.
         k: a row whose candidates are fewer counts as found; 5 if neither this nor ``models`` says so.
-        models: the same as ``[KAnonymity(k)]``.
+        models: what the release was to satisfy, beside ``k``: for what follows from an algorithm.
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
         entity: the column of the original that names the person: then fewer than k people are a success too.
+        algorithm: by which the release was made, where the attacker knows it; by default that of a policy.
         confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
         ruled_out: up to how many sensitive values the attacker can rule out for a person.
         resources: what may be taken of the machine; a connection has settings of its own.
@@ -168,7 +179,8 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     try:
         release = open_beside(opened, source, table, as_text=True)
         beside = [open_other(opened, source, release, other) for other in others]
-        return attack_release(opened, release, beside, asked, confidence, ruled_out, progress or silent)
+        known = algorithm if algorithm is not None or policy is None else asked.algorithm
+        return attack_release(opened, release, beside, asked, confidence, ruled_out, progress or silent, known)
     finally:
         opened.engine.close()
 
@@ -205,8 +217,19 @@ def attack_release(
     confidence: float = 1,
     ruled_out: int = 1,
     progress: Listener = silent,
+    algorithm: str | None = None,
 ) -> Attacked:
     """Return what a release gives away, all tables in one engine (see ``attack``).
+
+    Args:
+        original: what the release was made from.
+        release: the release.
+        others: further ones.
+        policy: what the attacker knows, and wants to know.
+        confidence: as for ``attack``.
+        ruled_out: as for ``attack``.
+        progress: called as the work goes on.
+        algorithm: by which the release was made; None where that is not known.
 
     Raises:
         UsageError: a column is not there, a setting is out of range, or labels cannot be read.
@@ -248,6 +271,10 @@ def attack_release(
         share = Fraction(str(confidence))
         own = make_guesses(engine, people, candidates, released, number, share)
         attacks += [homogeneity(own, linkage.rows, confidence), background(own, linkage.rows, ruled_out)]
+    if algorithm is not None:
+        attacks += _known_algorithm(
+            original, release, policy, prepared, columns, [shared[n] for n in wanted], algorithm
+        )
     # 3. What the order says, and other releases.
     progress(Progress("Testing the order"))
     rows_out, classes = candidates.rows, candidates.number
@@ -277,6 +304,68 @@ def person_of(entity: str | None, original: Source) -> Column | None:
             "who a row is about: --entity."
         )
     return column
+
+
+def _known_algorithm(
+    original: Source,
+    release: Source,
+    policy: Policy,
+    prepared: Prepared,
+    columns: Sequence[Column],
+    wanted: Sequence[Shared],
+    algorithm: str,
+) -> Iterator[Minimality]:
+    """Return what the algorithm says of each sensitive column that a model is about."""
+    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    rows = prepared.frequency.rows
+    for both in wanted:
+        name = both.original.name
+        if not any(model.sensitive is None or folded(model.sensitive) == folded(name) for model in about):
+            continue
+        reason = None
+        if len(wanted) > 1:
+            reason = "not counted where there are several sensitive columns"
+        elif policy.columns.entity is not None:
+            reason = "not counted where models count people"
+        elif policy.measure not in CELL_MEASURES:
+            reason = f"not counted where {policy.measure} is minimized"
+        elif rows > MOST_ROWS:
+            reason = f"only counted for tables of at most {MOST_ROWS:,} rows"
+        if reason is not None:
+            yield Minimality(name, algorithm, rows, reason=reason)
+            continue
+        known = [hierarchy.column for hierarchy in prepared.hierarchies]
+        originals = _as_texts(original, [*known, both.original])
+        released = _as_texts(release, [*columns, both.released])
+        trees = []
+        for hierarchy in prepared.hierarchies:
+            levels = [VALUE, *(level_name(level) for level in range(1, hierarchy.height + 1))]
+            texts = [sql.named(sql.cast(sql.column(level), "VARCHAR"), level) for level in levels]
+            lookup = original.engine.rows(exp.select(*texts).from_(hierarchy.relation.copy()), "labels by level")
+            trees.append({labels[0]: labels for labels in lookup})
+        yield minimality(
+            [row[:-1] for row in originals],
+            [row[-1] for row in originals],
+            [(row[:-1], row[-1]) for row in released],
+            trees,
+            prepared.costs_of(policy.measure).generalization,
+            [_with_distance(model, both.original) for model in policy.models],
+            name,
+            algorithm,
+        )
+
+
+def _with_distance(model: PrivacyModel, column: Column) -> PrivacyModel:
+    """Return a model of t-closeness with the distance that it takes for texts where it names none."""
+    if isinstance(model, TCloseness) and model.distance is None and column.family == "text":
+        return replace(model, distance="equal")
+    return model
+
+
+def _as_texts(source: Source, columns: Sequence[Column]) -> list[tuple[str | None, ...]]:
+    """Return the rows of a small table as texts."""
+    texts = [sql.named(sql.cast(sql.column(column.name), "VARCHAR"), column.name) for column in columns]
+    return source.engine.rows(exp.select(*texts).from_(source.relation.copy()), "rows of a small table")
 
 
 def _require(confidence: float, ruled_out: int) -> None:

@@ -16,6 +16,7 @@ from kanon_sql.attacks.background import Background
 from kanon_sql.attacks.homogeneity import Homogeneity
 from kanon_sql.attacks.joint import Joint
 from kanon_sql.attacks.linkage import Linkage, LinkedPeople
+from kanon_sql.attacks.minimality import Minimality
 from kanon_sql.attacks.order import Order
 from kanon_sql.attacks.remedies import remedy
 
@@ -115,6 +116,9 @@ def _verdict(attack: Attack, only_sensitive: bool, with_original: bool) -> Verdi
             found, about = _background(attack, with_original=with_original), attack.column
             if attack.meaningless:
                 outcome = "not meaningful"
+        case Minimality():
+            found, about = _minimality(attack), attack.column
+            outcome = outcome if attack.reason is None else "not tested"
         case Order():
             found = _order(attack, with_original=with_original)
             outcome = outcome if attack.reason is None else "not tested"
@@ -175,6 +179,16 @@ def _background(found: Background, *, with_original: bool) -> str:
     ]
     of = f", of {counted(found.values, 'value')}" if with_original else ""
     return f"certain are {', '.join(certain)}{of}"
+
+
+def _minimality(found: Minimality) -> str:
+    if found.reason is not None:
+        return found.reason
+    said = f"{share(found.rows_certain, found.rows)} of classes with several values are certain for one who knows that "
+    said += f"{found.algorithm} made it"
+    if found.rows_certain:
+        said += f", and of {found.rows_certain_right:,} it is right"
+    return f"{said}; {found.possible:,} of {counted(found.assignments, 'assignment')} of values are possible"
 
 
 def _order(found: Order, *, with_original: bool) -> str:

@@ -103,7 +103,8 @@ def attack_command(
         )
         release = open_beside(opened, source, table, as_text=True)
         beside = [open_other(opened, source, release, other) for other in others or []]
-        result = attack_release(opened, release, beside, policy, confidence, ruled_out, talk)
+        algorithm = None if policy_file is None else policy.algorithm
+        result = attack_release(opened, release, beside, policy, confidence, ruled_out, talk, algorithm)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return

@@ -166,7 +166,7 @@ def _of_several_columns(risk: Risk) -> Risk:
 
 def _attacks(original: Source, released: Source, policy: Policy, progress: Listener) -> tuple[Attacked, ...]:
     try:
-        found = attack_release(original, released, [], policy, progress=progress)
+        found = attack_release(original, released, [], policy, progress=progress, algorithm=policy.algorithm)
     except UsageError as error:
         return (not_attacked(str(error)),)
     return attacked(found.attacks)
