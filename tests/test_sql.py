@@ -106,7 +106,7 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "mark": "x",
         "prefix": "t.",
         "k": 2,
-        "settled": True,
+        **dict.fromkeys(["settled", "one_row_each"], True),
         **dict.fromkeys(["person", "published"], "x"),
         "next": 4,
         "id": 1,
