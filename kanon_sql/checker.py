@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql import sql
 from kanon_sql.attacks.class_people import name_people
 from kanon_sql.class_check import ModelResult, Tied, class_check_query, k_of, read_verification, worst_classes_query
 from kanon_sql.dialect import script
@@ -230,6 +231,7 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
     Raises:
         UsageError: a column is not there, or an original is given that nothing is counted by.
     """
+    identifying = _identifying(source, policy, original)
     named, people = _with_people(source, policy, original)
     asked = _asked(source, policy, named)
     row = source.engine.row(asked.query(), "check the classes of the table")
@@ -253,7 +255,7 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
         models=models,
         classes_failing=found.classes_failing,
         rows_failing=found.rows_failing,
-        identifying=_identifying(source, policy),
+        identifying=identifying,
         entity=policy.columns.entity,
         original=None if original is None or people is None else original.name,
         smallest_class_people=smallest,
@@ -399,10 +401,11 @@ def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     return script(statements, dialect) + "\n"
 
 
-def _identifying(source: Source, policy: Policy) -> tuple[str, ...]:
+def _identifying(source: Source, policy: Policy, original: Source | None) -> tuple[str, ...]:
     """Return the identifying columns of the policy that the table has, but for those that hold pseudonyms only.
 
-    The column that names the person is none of them: people are counted by it, so that it must be there.
+    The column that names the person is none of them: people are counted by it, so that it must be there. Only of a
+    table with an original it is known that it is a release, which must not name people as the original does.
     """
     named = policy.columns
     replaced = [column for name in named.pseudonymize if (column := find_column(name, source.columns)) is not None]
@@ -410,6 +413,8 @@ def _identifying(source: Source, policy: Policy) -> tuple[str, ...]:
     found = [find_column(name, source.columns) for name in named.identifying]
     others = [column for column in found if column is not None and column != person and column not in replaced]
     raw = [column for column in replaced if _holds_others(source, column)]
+    if original is not None and person is not None and person not in raw and _names_people(source, original, person):
+        raw.append(person)
     return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
 
 
@@ -419,6 +424,21 @@ def _ties(source: Source, policy: Policy, asked: _Asked) -> tuple[Tied, ...]:
     names = list(dict.fromkeys(column.name for column in columns if column is not None))
     queries = [signature_query(source.relation, asked.columns, names, name, policy.k) for name in names]
     return tied_of(source.engine, names, queries)
+
+
+def _names_people(source: Source, original: Source, person: Column) -> bool:
+    """Tell whether a column of a release names people as the same column of its original does."""
+    column = find_column(person.name, original.columns)
+    if column is None:
+        return False
+    original.bring([column])
+    source.bring([person])
+    query = sql.query(
+        "raw_people",
+        values={"published": sql.column(person.name, "release"), "person": sql.column(column.name, "original")},
+        tables={"release": source.relation, "original": original.relation},
+    )
+    return bool(source.engine.row(query, "does it name people as its original does?")[0])
 
 
 def _holds_others(source: Source, column: Column) -> bool:

@@ -290,7 +290,7 @@ def _with_people(prepared: Prepared, release: Source, policy: Policy) -> tuple[S
         original.engine, original.relation, prepared.places(), person, release.relation, columns, columns
     )
     named = replace(release, relation=table, columns=original.engine.columns(table), warehouse=None)
-    return named, MeasuredPeople(entity, found.smallest, found.smallest_at_most, found.settled)
+    return named, MeasuredPeople(entity, found.smallest, found.smallest_at_most, found.settled or found.one_row_each)
 
 
 def quality_against(

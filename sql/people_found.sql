@@ -1,6 +1,6 @@
 /* How many people the rows are of that each tuple can be. Where it is settled who is in which class, people are counted
    over all classes of a tuple: only where the largest class alone does not say that they are many. Else they are at least
-   as many as in one of these classes, and at most as many as in all of them. */
+   as many as in one of these classes, and at most as many as in all of them: as many, if every person has one row. */
 WITH one_by_one AS (
   SELECT
     sets.found AS found,
@@ -31,7 +31,7 @@ WITH one_by_one AS (
 ), bounds AS (
   SELECT
     one_by_one.found AS found,
-    COALESCE(united.people, one_by_one.largest) AS at_least,
+    COALESCE(united.people, CASE WHEN $one_row_each THEN one_by_one.added_up ELSE one_by_one.largest END) AS at_least,
     COALESCE(united.people, one_by_one.added_up) AS at_most
   FROM one_by_one
   LEFT JOIN united

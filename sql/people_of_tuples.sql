@@ -1,11 +1,17 @@
 /* How many rows each person has with each tuple of quasi-identifiers. */
+WITH each_row AS (
+  SELECT
+    people.tuple AS tuple,
+    $person AS person
+  FROM people
+  INNER JOIN original
+    ON original.rowid = people.position
+)
 SELECT
-  people.tuple AS tuple,
-  $person AS person,
+  tuple,
+  person,
   COUNT(*) AS n
-FROM people
-INNER JOIN original
-  ON original.rowid = people.position
+FROM each_row
 GROUP BY
-  people.tuple,
-  $person
+  tuple,
+  person

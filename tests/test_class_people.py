@@ -293,6 +293,11 @@ def test_pseudonyms_of_people_are_counted_as_they_stand() -> None:
     asked: dict[str, Any] = {"quasi_identifiers": ["a"], "entity": "who"}
     checked = kanon.check(release, **asked)
     assert (checked.smallest_class, checked.smallest_class_people, checked.holds) == (5, 1, False)
+    # Beside its original it is known to be a release, which must not name people as the original does.
+    by_one = {**asked, "models": [kanon.KAnonymity(1)], "original": original}
+    assert kanon.check(release, **by_one).holds
+    named = kanon.check(original, **by_one)
+    assert (named.holds, named.identifying) == (False, ("who",))
     found = kanon.attack(release, original=original, hierarchies={"a": "flat"}, **asked)
     assert found.attacks[0].figures()["people"]["people_below_k"] == 1
     measured = kanon.measure(release, original=original, hierarchies={"a": "flat"}, **asked)

@@ -218,10 +218,12 @@ def test_a_column_that_became_the_root_is_warned_of(
     warned = kanon("dp", "release", database, *ASKED, "--levels", "age=1,sex=1", "-k", 30, "--into", "released")
     assert warned.code == 0, warned.err
     assert said in warned.err
-    not_warned = kanon("dp", "release", database, *ASKED, *LEVELS, "-k", 30, "--into", "released", "--replace")
+    not_warned = kanon(
+        "dp", "release", database, "people", *ASKED, *LEVELS, "-k", 30, "--into", "released", "--replace"
+    )
     assert "became the root" not in not_warned.err
-    by_k = kanon("anonymize", database, "--qi", "sex", "--hierarchy", "sex=flat", "--rest", "drop", "-k", ROWS,
-                 "--into", "by_k")  # fmt: skip
+    by_k = kanon("anonymize", database, "people", "--qi", "sex", "--hierarchy", "sex=flat", "--rest", "drop",
+                 "-k", ROWS, "--into", "by_k")  # fmt: skip
     assert by_k.code == 0, by_k.err
     assert said in by_k.err
     assert len(charged) == 2

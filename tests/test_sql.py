@@ -73,6 +73,19 @@ CREATE TABLE kanon.dp_budgets (place TEXT, source_schema TEXT, source_name TEXT,
 CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_schema TEXT, source_name TEXT,
     question TEXT, epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), group_column TEXT, group_value TEXT);
 CREATE TABLE source AS FROM (VALUES (1), (2), (2)) source(n);
+-- What the people of classes are counted by: two classes, the second with rows to choose from.
+CREATE TABLE original AS FROM (VALUES ('ann'), ('ann'), ('bob'), (NULL)) original(column_1);
+CREATE TABLE release AS FROM (VALUES ('x'), ('y')) release(a);
+CREATE TABLE people AS FROM (VALUES (0, 1), (1, 1), (2, 2), (3, 2)) people(position, tuple);
+CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1)) persons(tuple, person, n);
+CREATE TABLE tuples AS FROM (VALUES (1, 2), (2, 2)) tuples(tuple, n);
+CREATE TABLE classes AS FROM (VALUES (0, 2), (1, 1)) classes(class, n);
+CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
+CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
+CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
+CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
+CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
+CREATE TABLE released AS FROM (VALUES (0, '=ann'), (0, ''), (1, '=bob')) released(class, told_1);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
 
@@ -95,6 +108,8 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "prefix": "t.",
         "k": 2,
         "trait": 1,
+        **dict.fromkeys(["settled", "one_row_each"], True),
+        **dict.fromkeys(["person", "published"], "x"),
         "next": 4,
         "id": 1,
         "made_at": "2026-11-21 10:00:00",

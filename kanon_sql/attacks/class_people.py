@@ -51,6 +51,7 @@ class ClassPeople:
         smallest: people of the class with the fewest, at least; None for a release without rows.
         smallest_at_most: ... at most.
         settled: whether it is known who is in which class.
+        one_row_each: whether every person has one row, so that rows are people, whichever were published.
         members: the relation ``kanon_members``.
         sizes: the relation ``kanon_in_classes``.
     """
@@ -59,6 +60,7 @@ class ClassPeople:
     smallest: int | None
     smallest_at_most: int | None
     settled: bool
+    one_row_each: bool
     members: exp.Table
     sizes: exp.Table
 
@@ -90,7 +92,9 @@ def people_by_original(
     """
     pairs = candidates.pairs if candidates.full_domain else _settled_pairs(engine, people, candidates)
     query = sql.query("people_members", tables={"pairs": pairs, "persons": persons})
-    return _counted(engine, candidates, query, entity)
+    counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
+    rows, named = engine.row(counts, "rows and people of the original")
+    return _counted(engine, candidates, query, entity, one_row_each=rows == named)
 
 
 def people_by_release(
@@ -206,7 +210,9 @@ def _settled_pairs(engine: Engine, people: People, candidates: Candidates) -> ex
         pairs = settled
 
 
-def _counted(engine: Engine, candidates: Candidates, query: exp.Query, entity: Column) -> ClassPeople:
+def _counted(
+    engine: Engine, candidates: Candidates, query: exp.Query, entity: Column, *, one_row_each: bool = False
+) -> ClassPeople:
     members, sizes = (engine.temporary_name(name) for name in ("kanon_members", "kanon_in_classes"))
     engine.run(sql.create_table(members, query, temporary=True), "who can have rows in each class")
     query = sql.query("people_in_classes", tables={"classes": candidates.classes, "members": members})
@@ -227,4 +233,4 @@ def _counted(engine: Engine, candidates: Candidates, query: exp.Query, entity: C
             f"{foreign:,} classes of the release have more rows than the original has under their labels, so that "
             "people cannot be counted: is it a release of that table, made with these hierarchies?"
         )
-    return ClassPeople(entity.name, smallest, at_most, not unsettled, members, sizes)
+    return ClassPeople(entity.name, smallest, at_most, not unsettled, one_row_each, members, sizes)

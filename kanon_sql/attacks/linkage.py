@@ -150,7 +150,7 @@ def _link_people(
 ) -> LinkedPeople:
     query = sql.query(
         "people_found",
-        values={"k": k, "settled": people.settled},
+        values={"k": k, "settled": people.settled, "one_row_each": people.one_row_each},
         tables={
             "sets": candidates.sets,
             "found": candidates.found,
