@@ -37,6 +37,7 @@ class Publication:
         trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
         population: the table that models compare with.
         pseudonyms: how some identifying columns are published; None if none is.
+        spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
     """
 
     source: exp.Table
@@ -50,6 +51,7 @@ class Publication:
     trees: dict[str, Hierarchy] = field(default_factory=dict)
     population: exp.Table | None = None
     pseudonyms: Pseudonyms | None = None
+    spreadsheet_safe: bool = False
 
     @property
     def quasi_identifiers(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -191,14 +192,27 @@ class Release:
         kind: Kind = "materialized-view" if materialized else "view"
         return self._as_relation(name, kind, replace=replace, ignore_ledger=ignore_ledger)
 
-    def to_file(self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False) -> Published:
+    def to_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        replace: bool = False,
+        ignore_ledger: bool = False,
+        spreadsheet_safe: bool = False,
+    ) -> Published:
         """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
 
-        Other arguments are those of ``to_table``. The database of a source is opened for writing, to remember the
-        release there; where that cannot be, ``not_remembered`` of what is returned says why.
+        The database of a source is opened for writing, to remember the release there; where that cannot be,
+        ``not_remembered`` of what is returned says why.
+
+        Args:
+            path: of the file.
+            replace: as for ``to_table``.
+            ignore_ledger: as for ``to_table``.
+            spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
 
         Raises:
-            UsageError: the suffix is not known, or the file exists.
+            UsageError: the suffix is not known, or the file exists; or ``spreadsheet_safe`` without a CSV file.
             SourceError: the file cannot be written.
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
@@ -207,7 +221,10 @@ class Release:
         format_name = check_file(source, Path(path), replace=replace)
         require_apart(self.policy.key_file, [Path(path)], "the release")
         how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
-        return self._noted(to_file(source, self.publication, Path(path), self.expected, **how))
+        if spreadsheet_safe and format_name != "csv":
+            raise UsageError(f"{path} is no CSV file: spreadsheet_safe is for these.")
+        publication = dataclasses.replace(self.publication, spreadsheet_safe=spreadsheet_safe)
+        return self._noted(to_file(source, publication, Path(path), self.expected, **how))
 
     def in_place(
         self,
@@ -286,7 +303,8 @@ class Release:
         """Put the release where a destination says."""
         replace = destination.replace
         if destination.out is not None:
-            return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger)
+            safe = destination.spreadsheet_safe
+            return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger, spreadsheet_safe=safe)
         if destination.in_place:
             return self.in_place(
                 backup=destination.backup, dry_run=destination.dry_run, replace=replace, ignore_ledger=ignore_ledger

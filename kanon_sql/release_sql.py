@@ -13,7 +13,7 @@ from kanon_sql.plan import Plan, release_plan
 from kanon_sql.publish import readable_lookups, release_query
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
 from kanon_sql.targets import check_target, kind_of
-from kanon_sql.written_files import copy_statement, reading_back
+from kanon_sql.written_files import copy_statement, reading_back, spreadsheet_safe
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -58,6 +58,9 @@ def plan_of(
         if form == DATABASE:
             make, output = database_statements(source, query, destination.out)
         else:
+            if destination.spreadsheet_safe:
+                publication = replace(publication, spreadsheet_safe=True)
+                query = spreadsheet_safe(query, publication)
             make = (copy_statement(query, destination.out, form),)
             output = reading_back(publication, destination.out, form)
     elif destination.into is not None:

@@ -18,6 +18,7 @@ from kanon_sql.cli.destination_options import (
     IntoOption,
     KindOption,
     OutOption,
+    SpreadsheetSafeOption,
     asked_destination,
     check_destination,
     check_policy_file,
@@ -86,6 +87,7 @@ def anonymize_command(
     into: IntoOption = None,
     kind: KindOption = None,
     out: OutOption = None,
+    spreadsheet_safe: SpreadsheetSafeOption = False,
     in_place: InPlaceOption = False,
     backup: BackupOption = None,
     dry_run: DryRunOption = False,
@@ -113,7 +115,9 @@ def anonymize_command(
     check_options(context, _APART)
     base, in_file = asked.read()
     how = InPlaceAsked(in_place, backup, dry_run)
-    destination = asked_destination(in_file, into, kind, out, how, replace_existing=replace_existing)
+    destination = asked_destination(
+        in_file, into, kind, out, how, replace_existing=replace_existing, spreadsheet_safe=spreadsheet_safe
+    )
     if sql is None and not destination.is_somewhere:
         raise UsageError(
             "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only. Or "
