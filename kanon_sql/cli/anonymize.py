@@ -167,7 +167,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         if hierarchy.chosen:
             column = hierarchy.column
             talk.note(
-                f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen by its type ({column.type})."
+                f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen by its type ({column.kind})."
             )
         for note in hierarchy.notes:
             talk.note(f"{hierarchy.column.name}: {note}.")
