@@ -30,7 +30,7 @@ from kanon_sql.targets import check_target, kind_of
 from kanon_sql.tie_check import leave_out
 from kanon_sql.timing import lift_deadlines, timed
 from kanon_sql.verify import Expected, verify
-from kanon_sql.written_files import copy_statement, reading_back, require_json, require_types
+from kanon_sql.written_files import copy_statement, reading_back, require_json, require_types, spreadsheet_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -247,6 +247,8 @@ def write_file(
             with timed(seconds, "publish"):
                 recode(engine, publication, lookups)
                 query = release_query(publication, lookups)
+                if publication.spreadsheet_safe:
+                    query = spreadsheet_safe(query, publication)
                 engine.run(copy_statement(query, partial, format_name), "write the release")
             with timed(seconds, "verify"):
                 verification = verify_file(engine, publication, partial, format_name, expected)

@@ -47,12 +47,16 @@ def published(value: exp.Expr, column: Column) -> exp.Expr:
 
 def comparable(column: Column) -> str:
     """Return what ``sql.same`` is told of a column that is compared with itself."""
-    return sql.TWINS if column.family == "other" or column.type.startswith("ENUM") else column.family
+    return sql.TWINS if column.family == "other" or _is_enum(column) else column.family
 
 
 def looked_up(value: exp.Expr, column: Column) -> exp.Expr:
     """Return a value of the table as hierarchies have it: those of an ENUM are texts there."""
-    return sql.cast(value, "VARCHAR") if column.type.startswith("ENUM") else value
+    return sql.cast(value, "VARCHAR") if _is_enum(column) else value
+
+
+def _is_enum(column: Column) -> bool:
+    return column.family == "text" and column.type.startswith("ENUM")
 
 
 def as_text(value: exp.Expr, column: Column) -> exp.Expr:

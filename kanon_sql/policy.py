@@ -252,7 +252,7 @@ _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "distance", "population", *REQUIREMENTS},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
-    "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file"},
+    "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe"},
 }
 
 
@@ -318,6 +318,7 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
         "backup": os.path.relpath(destination.backup, directory) if destination.backup else None,
         "seed": policy.seed,
         "replace": destination.replace or None,
+        "spreadsheet_safe": destination.spreadsheet_safe or None,
         "key_file": os.path.relpath(policy.key_file, directory) if policy.key_file else None,
     }
     counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
@@ -379,6 +380,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
         in_place=checked(release.get("in_place", False), bool, "release.in_place"),
         backup=directory / backup if backup else None,
         replace=checked(release.get("replace", False), bool, "release.replace"),
+        spreadsheet_safe=checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
     )
     return policy, destination
 

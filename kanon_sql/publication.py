@@ -38,6 +38,7 @@ class Publication:
         population: the table that models compare with.
         pseudonyms: how some identifying columns are published; None if none is.
         partial: the quasi-identifiers whose lookup relation has the values of published rows only.
+        spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
     """
 
     source: exp.Table
@@ -52,6 +53,7 @@ class Publication:
     population: exp.Table | None = None
     pseudonyms: Pseudonyms | None = None
     partial: frozenset[str] = frozenset()
+    spreadsheet_safe: bool = False
 
     @property
     def quasi_identifiers(self) -> list[str]:

@@ -203,14 +203,27 @@ class Release:
         kind: Kind = "materialized-view" if materialized else "view"
         return self._as_relation(name, kind, replace=replace, ignore_ledger=ignore_ledger)
 
-    def to_file(self, path: str | os.PathLike[str], *, replace: bool = False, ignore_ledger: bool = False) -> Published:
+    def to_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        replace: bool = False,
+        ignore_ledger: bool = False,
+        spreadsheet_safe: bool = False,
+    ) -> Published:
         """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
 
-        Other arguments are those of ``to_table``. The database of a source is opened for writing, to remember the
-        release there; where that cannot be, ``not_remembered`` of what is returned says why.
+        The database of a source is opened for writing, to remember the release there; where that cannot be,
+        ``not_remembered`` of what is returned says why.
+
+        Args:
+            path: of the file.
+            replace: as for ``to_table``.
+            ignore_ledger: as for ``to_table``.
+            spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
 
         Raises:
-            UsageError: the suffix is not known, or the file exists.
+            UsageError: the suffix is not known, or the file exists; or ``spreadsheet_safe`` without a CSV file.
             SourceError: the file cannot be written.
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
@@ -218,9 +231,12 @@ class Release:
         source = self.prepared.source
         format_name = check_file(source, Path(path), replace=replace)
         require_apart(self.policy.key_file, [Path(path)], "the release")
+        if spreadsheet_safe and format_name != "csv":
+            raise UsageError(f"{path} is no CSV file: spreadsheet_safe is for these.")
+        publication = dataclasses.replace(self.publication, spreadsheet_safe=spreadsheet_safe)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
-            return self._noted(to_file(source, self.publication, Path(path), self.expected, **how))
+            return self._noted(to_file(source, publication, Path(path), self.expected, **how))
 
     def in_place(
         self,
@@ -304,7 +320,8 @@ class Release:
         if destination.dry_run and not destination.in_place:
             return self._tried(destination, ignore_ledger=ignore_ledger)
         if destination.out is not None:
-            return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger)
+            safe = destination.spreadsheet_safe
+            return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger, spreadsheet_safe=safe)
         if destination.in_place:
             return self.in_place(
                 backup=destination.backup, dry_run=destination.dry_run, replace=replace, ignore_ledger=ignore_ledger

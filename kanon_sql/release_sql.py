@@ -15,7 +15,7 @@ from kanon_sql.publish_boxes import without_unread
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements
 from kanon_sql.published_values import published_values
 from kanon_sql.targets import check_target, kind_of
-from kanon_sql.written_files import copy_statement, reading_back
+from kanon_sql.written_files import copy_statement, reading_back, spreadsheet_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +114,9 @@ def plan_of(
         if form == DATABASE:
             make, output = database_statements(source, query, destination.out)
         else:
+            if destination.spreadsheet_safe:
+                publication = replace(publication, spreadsheet_safe=True)
+                query = spreadsheet_safe(query, publication)
             make = (copy_statement(query, destination.out, form),)
             output = reading_back(publication, destination.out, form)
     elif destination.into is not None:

@@ -36,7 +36,7 @@ from kanon_sql.published import Published
 from kanon_sql.recoding import Multidimensional
 from kanon_sql.targets import check_target
 from kanon_sql.timing import lift_deadlines, timed
-from kanon_sql.written_files import copy_statement, require_types
+from kanon_sql.written_files import copy_statement, require_types, spreadsheet_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,7 +124,10 @@ def publish_from_warehouse(
             with warehouse.transaction():
                 with timed(seconds, "publish"):
                     taken = _taken(bench, warehouse, publication)
-                    bench.run(copy_statement(exp.select("*").from_(taken), partial, format_name), "write the release")
+                    rows = exp.select("*").from_(taken)
+                    if publication.spreadsheet_safe:
+                        rows = spreadsheet_safe(rows, carried)
+                    bench.run(copy_statement(rows, partial, format_name), "write the release")
                 with timed(seconds, "verify"):
                     wanted = _expected(bench, publication, expected)
                     verification = verify_file(bench, carried, partial, format_name, wanted)

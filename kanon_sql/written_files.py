@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.engine.base import Column
 from kanon_sql.engine.text_reader import text_reader
 from kanon_sql.errors import UsageError
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.publication import Publication
 
+_RUN = "^'*[=+@\\t\\r\\n\uff1d\uff0b\uff0d\uff20-]"
+"""What a spreadsheet runs or takes apart: a sign of a formula, also of full width, at the begin of a cell."""
+_PREFIXED = _RUN.replace("*", "+", 1)
 _MAY_BE_NO_NUMBER = re.compile(r"\b(FLOAT|DOUBLE|JSON)\b")
 _NO_NUMBER = r"(^|[\[,:])-?(NaN|Infinity)($|[\],}])"
 """Outside of a text, which would end with its quotes."""
@@ -54,6 +58,38 @@ def require_types(publication: Publication, format_name: str) -> None:
             )
 
 
+def spreadsheet_safe(query: exp.Select, publication: Publication) -> exp.Select:
+    """Return the query of a release with an apostrophe before each text and name that a spreadsheet would run.
+
+    A text that begins with apostrophes and such a character gets one more, so that each can be read back.
+    """
+    made = query.copy()
+    projections = []
+    for (name, kind), shown in zip(publication.published_types.items(), written_names(publication), strict=True):
+        value = next((each for each in query.selects if each.alias_or_name == name), sql.column(name)).unalias().copy()
+        if _is_text(kind):
+            text = sql.cast(value, "VARCHAR")
+            prefixed = exp.Concat(expressions=[sql.literal("'"), text.copy()])
+            value = exp.Case().when(_matches(text, _RUN), prefixed).else_(text)
+        projections.append(sql.named(value, shown))
+    made.set("expressions", projections)
+    return made
+
+
+def written_names(publication: Publication) -> list[str]:
+    """Return the names of columns as a CSV file has them."""
+    names = list(publication.published_types)
+    return [f"'{name}" if publication.spreadsheet_safe and re.match(_RUN, name) else name for name in names]
+
+
+def _is_text(kind: str) -> bool:
+    return Column("", kind).family in {"text", "other"}
+
+
+def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
+    return exp.func("REGEXP_MATCHES", text.copy(), sql.literal(pattern), dialect="duckdb")
+
+
 def copy_statement(query: exp.Query, path: Path, format_name: str) -> exp.Copy:
     """Return the statement that writes the rows of a query to a file."""
     settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("json" if format_name == "jsonl" else format_name))]
@@ -75,8 +111,23 @@ def reading_back(publication: Publication, path: Path, format_name: str) -> exp.
         query = exp.select(*(sql.column(name) for name in types))
     else:
         reader = _as_text(path, format_name, types)
-        query = exp.select(*(sql.named(sql.cast(sql.column(name), kind), name) for name, kind in types.items()))
+        prefixed = publication.spreadsheet_safe and format_name == "csv"
+        query = exp.select(
+            *(
+                sql.named(sql.cast(_read(name, prefixed=prefixed and _is_text(kind)), kind), name)
+                for name, kind in types.items()
+            )
+        )
     return exp.Subquery(this=query.from_(exp.Table(this=reader)), alias=exp.TableAlias(this=sql.identifier("file")))
+
+
+def _read(name: str, *, prefixed: bool) -> exp.Expr:
+    """Return a column of a file as text, without the apostrophe that ``spreadsheet_safe`` put before it."""
+    text = sql.column(name)
+    if not prefixed:
+        return text
+    without = exp.Substring(this=text.copy(), start=sql.literal(2))
+    return exp.Case().when(_matches(text, _PREFIXED), without).else_(text)
 
 
 def _as_text(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Anonymous:

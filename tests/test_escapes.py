@@ -73,10 +73,8 @@ def test_no_control_character_of_a_name_is_printed(tmp_path: Path, kanon: Callab
     """Fails on 0.1.0 for ``attack``: the name of a column is printed as it is, and clears the line it stands in."""
     path = tmp_path / "evil.duckdb"
     with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            f"""CREATE TABLE "{TABLE}" AS SELECT i AS "{ID}", i // 6 AS "{QI}", ['b', 'c'][1 + i % 2] AS "{ILL}" """
-            "FROM range(24) AS r(i)"
-        )
+        rows = connection.sql("SELECT i AS id, i // 6 AS qi, ['b', 'c'][1 + i % 2] AS ill FROM range(24) AS r(i)")
+        rows.project(f'id AS "{ID}", qi AS "{QI}", ill AS "{ILL}"').create(f'"{TABLE}"')
         connection.execute(f'CREATE TABLE "dropped{EVIL}" AS SELECT 1 AS a')
     name = f"x{EVIL}"
     (tmp_path / f"{name}.csv").write_text("0,*\n1,*\n2,*\n3,*\n")

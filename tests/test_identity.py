@@ -152,3 +152,34 @@ def test_names_are_folded_as_duckdb_does(connection: duckdb.DuckDBPyConnection) 
     connection.execute('CREATE TABLE t AS SELECT 1 AS "straße", 2 AS strasse, 3 AS a FROM range(9)')
     with release_of(connection, "t", identifying=["STRASSE"]) as release:
         assert [column.name for column in release.publication.columns] == ["straße", "a"]
+
+
+def test_arrays_are_arrays(tmp_path: Path) -> None:
+    """Fails on 0.1.0: a column of VARCHAR[] is shown as VARCHAR, and one of ENUM[2] becomes one text.
+
+    A list in a type names every value of an ENUM, also of suppressed rows: that is text, and the array stays.
+    """
+    path = tmp_path / "lists.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TYPE mood AS ENUM ('glad', 'sad')")
+        connection.execute(
+            "CREATE TABLE lists AS SELECT i // 5 AS age, ['x'] AS words, [['glad', 'sad']]::mood[][] AS nested, "
+            "['glad', 'sad']::mood[2] AS moods, [1.5]::DECIMAL(4, 1)[] AS sums FROM range(20) AS r(i)"
+        )
+    shown = {column.name: column.type for column in kanon.profile(str(path), "lists").columns}
+    assert shown["words"] == "VARCHAR[]"
+    assert (shown["moods"], shown["nested"]) == ("ENUM[2]", "ENUM[][]")
+    with kanon.anonymize(str(path), "lists", quasi_identifiers=["age"], rest="keep") as release:
+        release.to_table("released")
+    with duckdb.connect(str(path), read_only=True) as connection:
+        described = connection.execute("DESCRIBE released").fetchall()
+        assert {name: kind for name, kind, *_ in described} == {
+            "age": "BIGINT",
+            "words": "VARCHAR[]",
+            "nested": "VARCHAR[][]",
+            "moods": "VARCHAR[2]",
+            "sums": "DECIMAL(4,1)[]",
+        }
+        assert connection.execute("SELECT DISTINCT moods FROM released").fetchall() == [(("glad", "sad"),)]
+    with pytest.raises(kanon.UsageError, match="written in several ways"):
+        kanon.anonymize(str(path), "lists", quasi_identifiers=["moods"], rest="drop")

@@ -18,6 +18,7 @@ from kanon_sql.cli.destination_options import (
     IntoOption,
     KindOption,
     OutOption,
+    SpreadsheetSafeOption,
     asked_destination,
     check_destination,
     check_policy_file,
@@ -105,6 +106,7 @@ def anonymize_command(
     into: IntoOption = None,
     kind: KindOption = None,
     out: OutOption = None,
+    spreadsheet_safe: SpreadsheetSafeOption = False,
     in_place: InPlaceOption = False,
     backup: BackupOption = None,
     dry_run: DryRunOption = False,
@@ -133,7 +135,9 @@ def anonymize_command(
     check_options(context, _APART)
     base, in_file = asked.read()
     how = InPlaceAsked(in_place, backup, dry_run)
-    destination = asked_destination(in_file, into, kind, out, how, replace_existing=replace_existing)
+    destination = asked_destination(
+        in_file, into, kind, out, how, replace_existing=replace_existing, spreadsheet_safe=spreadsheet_safe
+    )
     if sql is None and lookups is not None:
         raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")
     if sql is None and not destination.is_somewhere:
@@ -205,7 +209,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         if hierarchy.chosen:
             column = hierarchy.column
             talk.note(
-                f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen by its type ({column.type})."
+                f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen by its type ({column.kind})."
             )
         for note in hierarchy.notes:
             talk.note(f"{hierarchy.column.name}: {note}.")

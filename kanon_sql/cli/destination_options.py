@@ -41,6 +41,13 @@ DryRunOption = Annotated[
     typer.Option("--dry-run", help="Make and check everything, show all figures, and write nothing."),
 ]
 
+SpreadsheetSafeOption = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe", help="With --out FILE.csv: an apostrophe before each text that a spreadsheet would run."
+    ),
+]
+
 
 @dataclass(frozen=True)
 class InPlaceAsked:
@@ -59,6 +66,7 @@ def asked_destination(
     in_place: InPlaceAsked,
     *,
     replace_existing: bool,
+    spreadsheet_safe: bool = False,
 ) -> Destination:
     """Return where the release goes: what the policy file says, and over it what the command line says.
 
@@ -81,6 +89,10 @@ def asked_destination(
         said |= {"kind": kind}
     if replace_existing:
         said |= {"replace": True}
+    # What the policy says is about a CSV file, and not about another destination on the command line.
+    file = said.get("out", in_file.out)
+    is_kept = in_file.spreadsheet_safe and file is not None and file.suffix.lower() == ".csv"
+    said |= {"spreadsheet_safe": spreadsheet_safe or is_kept}
     destination = replace(in_file, **said)
     if destination.into is not None and not destination.into.strip():
         raise UsageError("The name of the release is empty: say after --into what it should be called.")

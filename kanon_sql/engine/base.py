@@ -44,6 +44,8 @@ class Column:
     @property
     def family(self) -> Family:
         """The kind of type, as far as hierarchies and measures care."""
+        if self.type.endswith("]"):  # a list or an array of whatever stands before
+            return "other"
         if self.type.startswith("DECIMAL"):
             return "decimal"
         if self.type.startswith("ENUM"):
@@ -52,8 +54,11 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """The type without what may be values: members of an ENUM, names of fields; the digits of a DECIMAL stay."""
-        return self.type if self.type.startswith("DECIMAL") else re.split(r"[(\[]", self.type, maxsplit=1)[0]
+        """The type without what may be values: members of an ENUM, names of fields; digits of a DECIMAL and [] stay."""
+        if self.type.startswith("DECIMAL"):
+            return self.type
+        lists = re.search(r"(\[\d*\])*$", self.type)
+        return re.split(r"[(\[]", self.type, maxsplit=1)[0] + (lists[0] if lists else "")
 
     @property
     def is_numeric(self) -> bool:

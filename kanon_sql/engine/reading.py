@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import re
 import shlex
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+_UNKNOWN = "ENCODING"
+_MOST = 0.8  # of what is looked at
 PACKED = {".gz", ".zst"}
 
 
@@ -39,7 +43,13 @@ def unreadable(path: Path) -> SourceError:
     encoding = other_encoding(path)
     if encoding is not None:
         name, new = (shlex.quote(_not_an_option(text)) for text in (str(path), f"{path}.utf8{path.suffix}"))
-        return SourceError(f"{path} is not UTF-8 text. Convert it first: iconv -f {encoding} -t UTF-8 {name} > {new}")
+        command = f"iconv -f {encoding} -t UTF-8 {name} > {new}"
+        if encoding == _UNKNOWN:
+            return SourceError(
+                f"{path} is not UTF-8 text, and its bytes do not say what else it is. Convert it first, with the name "
+                f"of its encoding (iconv -l lists them): {command}"
+            )
+        return SourceError(f"{path} is not UTF-8 text, and seems to be {encoding}. Convert it first: {command}")
     return SourceError(f"{path} cannot be read as {kind}. Is it whole, and is it what its suffix says?")
 
 
@@ -62,5 +72,28 @@ def other_encoding(path: Path) -> str | None:
                 decoder.decode(block)
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return "LATIN1"
+        with path.open("rb") as file:
+            return _likely_encoding(file.read(1 << 20))
     return None
+
+
+def _likely_encoding(sample: bytes) -> str:
+    """Return what text that is not UTF-8 seems to be coded in, by how bytes over 127 stand together.
+
+    Letters with accents of Western Europe stand alone between others; Chinese characters of GB18030 have two such
+    bytes each, nearly always. Cyrillic, Greek and other encodings cannot be told apart by that.
+    """
+    if b"\0" in sample:
+        pairs = len(sample) // 2
+        if sample[1::2].count(0) > pairs / 4:
+            return "UTF-16LE"
+        return "UTF-16BE" if sample[::2].count(0) > pairs / 4 else _UNKNOWN
+    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", sample)]
+    if sum(length == 1 for length in runs) >= _MOST * len(runs):
+        return "LATIN1"
+    is_paired = sum(length % 2 == 0 for length in runs) >= _MOST * len(runs)
+    with suppress(UnicodeDecodeError):
+        text = codecs.getincrementaldecoder("gb18030")().decode(sample)
+        if is_paired and sum("\u4e00" <= character <= "\u9fff" for character in text) >= _MOST * sum(runs) / 2:
+            return "GB18030"
+    return _UNKNOWN

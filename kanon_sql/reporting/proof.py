@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kanon_sql import sql
@@ -12,6 +12,7 @@ from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.publish import generalized_query, readable_lookups, release_query
 from kanon_sql.reporting.distribution import original_rows_query
 from kanon_sql.reporting.same_rows import as_texts, differences, require_like_pseudonyms
+from kanon_sql.written_files import written_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,9 +94,28 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
     Raises:
         VerificationError: it has others.
     """
-    engine, publication = release.prepared.source.engine, release.publication
+    try:
+        _require_rows_of(release, release.publication, made_rows, published)
+    except VerificationError as error:
+        if published.file is None or published.file.suffix.lower() != ".csv":
+            raise
+        # A file is for spreadsheets as a whole, or not at all: a choice for each row could hide something in it.
+        for_spreadsheets = replace(release.publication, spreadsheet_safe=True)
+        with suppress(VerificationError):
+            _require_rows_of(release, for_spreadsheets, made_rows, published)
+            return
+        raise error from None
+
+
+def _require_rows_of(release: Release, publication: Publication, made_rows: exp.Table, published: Source) -> None:
+    """Raise unless a published release has the rows of a publication (see ``require_same_rows``).
+
+    Raises:
+        VerificationError: it has others.
+    """
+    engine = release.prepared.source.engine
     not_it = f"{published.name} is not the release that this policy makes of {release.prepared.source.name}:"
-    if [column.name for column in published.columns] != [column.name for column in publication.columns]:
+    if [column.name for column in published.columns] != written_names(publication):
         raise VerificationError(f"{not_it} it has other columns. {_WHAT_TO_DO}")
     compared = compared_columns(publication)
     try:

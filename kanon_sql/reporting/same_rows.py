@@ -26,7 +26,7 @@ from kanon_sql.engine.sources import is_database
 from kanon_sql.errors import VerificationError
 from kanon_sql.private import private_directory
 from kanon_sql.pseudonyms import canonical_bytes, not_pseudonyms_query
-from kanon_sql.written_files import as_written, copy_statement
+from kanon_sql.written_files import as_written, copy_statement, spreadsheet_safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +56,8 @@ def as_texts(
     with private_directory(Path(tempfile.gettempdir())) as private:
         again = private.path / file.name
         rows = exp.select(*(sql.column(name) for name in names)).from_(made_rows.copy())
+        if publication.spreadsheet_safe:
+            rows = spreadsheet_safe(rows, publication)
         engine.run(copy_statement(rows, again, form), "write the release as it was written")
         if form in _TEXTS:
             yield _texts(names, as_written(again, form, names)), _texts(names, as_written(file, form, names))
