@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -17,7 +18,11 @@ from sqlglot.errors import ErrorLevel
 import kanon_sql as kanon
 from kanon_sql import sql
 from kanon_sql.dialect import CAPABILITIES, DIALECTS, rendered
+from kanon_sql.engine.base import Column
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.build import built_query
+from kanon_sql.hierarchy.facts import Facts
+from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy import Destination
 
 if TYPE_CHECKING:
@@ -202,3 +207,43 @@ def test_a_check_of_a_file_expects_the_table_elsewhere(in_tmp: Path, kanon: Call
     assert ended.code == 0
     assert "read_csv" not in ended.out
     pglast.parse_sql(ended.out)
+
+
+EACH_RULE = {
+    "INTEGER": [
+        "intervals:5,10:top=90",
+        "intervals:5:origin=1:bottom=10",
+        "steps",
+        "round:1,2",
+        "mask:right:1",
+        "flat",
+    ],
+    "DECIMAL(10, 2)": ["intervals:2.5,5", "round:-1,1", "steps:from=0.1"],
+    "DOUBLE": ["intervals:2.5,5", "steps"],
+    "VARCHAR": ["mask:right:1,2", "mask:left:1", "cut:2,3", "prefixes:3,1"],
+    "DATE": ["date:day,month,quarter,year,decade", "date:week"],
+}
+NOT_SAID = {
+    ("clickhouse", "INTEGER", "round:1,2"),
+    *(("clickhouse", kind, rule) for kind in ("DECIMAL(10, 2)", "DOUBLE") for rule in EACH_RULE[kind] if "s:" in rule),
+    ("clickhouse", "DECIMAL(10, 2)", "round:-1,1"),
+} - {("clickhouse", "DECIMAL(10, 2)", "steps:from=0.1")}
+
+
+@pytest.mark.parametrize("dialect", [*OTHERS, "duckdb"])
+def test_every_rule_is_an_expression(dialect: str) -> None:
+    """Fails on 0.1.0, where rules for DuckDB alone could be rendered. ClickHouse computes otherwise with decimals."""
+    facts = Facts(Decimal(-3), Decimal(99), 2, 5, 5)
+    for kind, rules in EACH_RULE.items():
+        for rule in rules:
+            query = built_query(parse_rule(rule), Column("a", kind), sql.relation("t"), facts)  # type: ignore[arg-type]
+            if (dialect, kind, rule) in NOT_SAID:
+                with pytest.raises(kanon.UsageError, match="otherwise with decimals"):
+                    rendered(query, dialect)
+                continue
+            (text,) = rendered(query, dialect)
+            sqlglot.parse_one(text, read=CAPABILITIES[dialect].sqlglot, error_level=ErrorLevel.RAISE)
+            if dialect == "postgres":
+                pglast.parse_sql(text)
+            if dialect != "duckdb":
+                assert re.search(r"TRY_CAST|ISFINITE|STRFTIME", without_texts(text)) is None or dialect == "postgres"

@@ -450,7 +450,7 @@ def test_the_ledger_is_asked(hospital: Path) -> None:
         (["--in-place", "--into", "x"], "--in-place"),
         (["--in-place", "--out", "x.csv"], "--in-place"),
         (["--backup", "x", "--into", "y"], "give --in-place"),
-        (["--dry-run", "--into", "y"], "give --in-place"),
+        (["--dry-run"], "--into"),
         (["--in-place", "--as", "view"], "--as"),
         (["--in-place", "--dry-run", "--sql"], "--sql"),
     ],

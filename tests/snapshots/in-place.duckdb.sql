@@ -6,7 +6,7 @@ WITH present AS (
   FROM patients AS source
   UNION
   SELECT
-    NULL AS value
+    CAST(NULL AS INT) AS value
 ), numbers AS (
   SELECT
     value,
@@ -36,16 +36,11 @@ WITH present AS (
 )
 SELECT
   value,
-  CASE WHEN number IS NULL THEN '*' ELSE lower_1 || '-' || (
-    upper_1 - 1
-  ) END AS level_1,
-  CASE WHEN number IS NULL THEN '*' ELSE lower_2 || '-' || (
-    upper_2 - 1
-  ) END AS level_2,
-  CASE WHEN number IS NULL THEN '*' ELSE lower_3 || '-' || (
-    upper_3 - 1
-  ) END AS level_3,
-  '*' AS level_4
+  CASE
+    WHEN number IS NULL
+    THEN '*'
+    ELSE CAST(lower_1 AS TEXT) || '-' || CAST(upper_1 - 1 AS TEXT)
+  END AS level_1
 FROM intervals;
 
 -- 2. A new database with the release and all else; verified, its file takes the name of the old one
