@@ -219,6 +219,7 @@ def test_rows_of_one_person_are_recognized(named: list[str], kept: list[str], sa
         connection = duckdb.connect()
         connection.register("frame", frame)
         connection.execute("CREATE TABLE t AS SELECT uuid_of_it::UUID AS geheim, birth_date, sex, town FROM frame")
+        connection.unregister("frame")
         with pytest.raises(UsageError, match=says):
             anonymized(connection, named)  # type: ignore[arg-type]  # a connection is a source too
         return
@@ -246,6 +247,7 @@ def test_namesakes_with_several_rows_each_are_recognized() -> None:
         (["hospital"], [], []),
         (["stamp_q"], [], ["stamp_q"]),
         (["patient_id"], [], []),
+        (["name"], ["person_no"], []),
         (["patient_id"], ["visit_id"], []),
         (["birth_year"], [], []),
         (["born"], [], []),
@@ -259,6 +261,7 @@ def test_what_repeats_by_chance_or_names_something_else_stops_nothing(
     frame = visits(patients(300, namesakes=3), 1)
     frame["stamp_q"] = frame["town"].map({"North": "4a", "South": "7c", "East": "9d"})
     frame["birth_year"] = frame["birth_date"].dt.year
+    frame["person_no"] = range(len(frame))
     frame["born"] = frame["birth_date"]
     table = frame[[*dict.fromkeys([*named, *kept, *QI])]].copy()
     if "patient_id" in named:
