@@ -186,7 +186,9 @@ def repeated_columns(
     candidates = _candidates(columns, identifying)
     if not candidates:
         return ()
-    ((*counts,),) = ask(repeats_query(table, [one.value for one in candidates]), "do columns that name people repeat?")
+    ((rows, *counts),) = ask(
+        repeats_query(table, [one.value for one in candidates]), "do columns that name people repeat?"
+    )
     repeated = [
         (candidate, candidate.repeated(int(values), int(distinct)))
         for candidate, values, distinct in zip(candidates, counts[::2], counts[1::2], strict=True)
@@ -196,14 +198,21 @@ def repeated_columns(
         return tuple(sorted(people, key=lambda found: (not is_of_person(found.columns[0]), found.values)))
     traits = _Traits(ask, table, columns, quasi_identifiers)
     compared = [(candidate, traits.compared(found, candidate)) for candidate, found in repeated]
-    worth_saying = [found for candidate, found in compared if found.names_people or candidate.says == "unknown"]
+    # Where each row has a number of a person of its own, people of one name are different people.
+    numbered = any(
+        candidate.says == "person" and is_of_person(candidate.columns[0].name) and distinct == rows
+        for candidate, distinct in zip(candidates, counts[1::2], strict=True)
+    )
+    worth_saying = [
+        found for candidate, found in compared if found.names_people or (candidate.says == "unknown" and not numbered)
+    ]
     return tuple(sorted(worth_saying, key=lambda found: not found.names_people))
 
 
 def repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
-    """Return the query for how many values there are of each kind, and how many different ones."""
+    """Return the query for the rows, and for how many values there are of each kind and how many different ones."""
     counts = [count for value in values for count in (exp.Count(this=value), sql.count_distinct(value.copy()))]
-    return exp.select(*counts).from_(sql.aliased(table, "source"))
+    return exp.select(sql.count_rows(), *counts).from_(sql.aliased(table, "source"))
 
 
 def _candidates(columns: Sequence[Column], identifying: Sequence[Column]) -> list[_Candidate]:
