@@ -71,7 +71,7 @@ def export_hierarchy(
         table: the table in a database.
         out: the file, whose name ends in .csv.
         column: the column.
-        hierarchy: its rule or file; by default the one in the database, else the one that is chosen by its type.
+        hierarchy: its rule or file; by default the one in the database, else the one that is chosen.
         null: what stands for NULL; ARX takes the word NULL for a missing value.
         replace: whether a file that is there may be replaced.
 
@@ -141,7 +141,7 @@ def exportable(
         source: what holds the column.
         table: the table in a database.
         column: the column.
-        rule: its rule or file; by default the one in the database, else the one that is chosen by its type.
+        rule: its rule or file; by default the one in the database, else the one that is chosen.
         listener: is told each statement.
 
     Raises:
