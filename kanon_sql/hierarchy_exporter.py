@@ -175,6 +175,7 @@ def _made(opened: Source, name: str, rule: str | None) -> Exportable:
     hierarchy = make_hierarchy(opened, column, policy)
     shape = shape_of_hierarchy(opened.engine, hierarchy)
     if hierarchy.chosen:
-        shape = replace(shape, notes=(*shape.notes, "no hierarchy was given, and this one was chosen, as kanon init would"))
+        note = "no hierarchy was given, and this one was chosen, as kanon init would"
+        shape = replace(shape, notes=(*shape.notes, note))
     statements = (*opened.setup, lookup_statement(opened.engine, hierarchy))
     return Exportable(opened.engine, arx_query(hierarchy.relation, hierarchy.height), shape, statements)
