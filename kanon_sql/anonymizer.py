@@ -107,7 +107,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             also where several are of one person.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
-            one that is stored in the database, or one chosen by its type.
+            one that is stored in the database, or the one that ``init_policy`` would write.
         max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
             "k rows".
         algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",

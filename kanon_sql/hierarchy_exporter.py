@@ -71,7 +71,7 @@ def export_hierarchy(
         table: the table in a database.
         out: the file, whose name ends in .csv.
         column: the column.
-        hierarchy: its rule or file; by default the one in the database, else the one that is chosen by its type.
+        hierarchy: its rule or file; by default the one in the database, else the one that is chosen.
         null: what stands for NULL; ARX takes the word NULL for a missing value.
         replace: whether a file that is there may be replaced.
 
@@ -141,7 +141,7 @@ def exportable(
         source: what holds the column.
         table: the table in a database.
         column: the column.
-        rule: its rule or file; by default the one in the database, else the one that is chosen by its type.
+        rule: its rule or file; by default the one in the database, else the one that is chosen.
         listener: is told each statement.
 
     Raises:
@@ -175,6 +175,7 @@ def _made(opened: Source, name: str, rule: str | None) -> Exportable:
     hierarchy = make_hierarchy(opened, column, policy)
     shape = shape_of_hierarchy(opened.engine, hierarchy)
     if hierarchy.chosen:
-        shape = replace(shape, notes=(*shape.notes, "no hierarchy was given, and this one was chosen by its type"))
+        note = "no hierarchy was given, and this one was chosen, as kanon init would"
+        shape = replace(shape, notes=(*shape.notes, note))
     statements = (*opened.setup, lookup_statement(opened.engine, hierarchy))
     return Exportable(opened.engine, arx_query(hierarchy.relation, hierarchy.height), shape, statements)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.frequency import FrequencySet, build_frequency
-from kanon_sql.hierarchy.choose import chosen_rule
 from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy, load_hierarchy, load_prefixed, use_stored
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.hierarchy.suggest import chosen_rules
 from kanon_sql.identity import require_identity
 from kanon_sql.lattice import Lattice
 from kanon_sql.measures.cells import CELL_MEASURES
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources import Source
-    from kanon_sql.hierarchy.spec import BuiltRule, Rule
+    from kanon_sql.hierarchy.spec import Rule
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy import Policy
 
@@ -229,26 +229,30 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) 
     engine = source.engine
     given = given_rules(source, columns, policy)
     stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
-    built = [
-        column
+    kept = {
+        column.name: stored[folded(column.name)]
         for column in columns
-        if not isinstance(given.get(column.name), FileRule | PrefixRule)
-        and (column.name in given or folded(column.name) not in stored)
-    ]
-    facts = column_facts(engine, source.tuples, [(column, _built(given.get(column.name))) for column in built])
+        if column.name not in given and folded(column.name) in stored
+    }
+    left = [column for column in columns if column.name not in given and column.name not in kept]
+    rules = given | chosen_rules(source, left)
+    built = {
+        column: rule
+        for column in columns
+        if (rule := rules.get(column.name)) is not None and not isinstance(rule, FileRule | PrefixRule)
+    }
+    facts = column_facts(engine, source.tuples, list(built.items()))
 
     def make(column: Column) -> Hierarchy:
-        rule = given.get(column.name)
+        if column.name in kept:
+            return use_stored(engine, column, kept[column.name])
+        rule = rules[column.name]
+        chosen = column.name not in given
         if isinstance(rule, FileRule):
-            return load_hierarchy(engine, source.tuples, column, rule)
+            return replace(load_hierarchy(engine, source.tuples, column, rule), chosen=chosen)
         if isinstance(rule, PrefixRule):
-            return load_prefixed(engine, source.tuples, column, rule)
-        if rule is None and (kept := stored.get(folded(column.name))) is not None:
-            return use_stored(engine, column, kept)
-        own = facts[column.name]
-        return build_hierarchy(
-            engine, source.relation, column, rule or chosen_rule(column, own), own, chosen=rule is None
-        )
+            return replace(load_prefixed(engine, source.tuples, column, rule), chosen=chosen)
+        return build_hierarchy(engine, source.relation, column, rule, facts[column.name], chosen=chosen)
 
     return tuple(make(column) for column in columns)
 
@@ -257,10 +261,6 @@ def make_hierarchy(source: Source, column: Column, policy: Policy) -> Hierarchy:
     """Return the hierarchy of one column, as ``make_hierarchies`` does."""
     (hierarchy,) = make_hierarchies(source, [column], policy)
     return hierarchy
-
-
-def _built(rule: Rule | None) -> BuiltRule | None:
-    return None if isinstance(rule, FileRule | PrefixRule) else rule
 
 
 def given_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, Rule]:

@@ -100,7 +100,7 @@ def test_any_hierarchy_is_exported(clinic: Path, in_tmp: Path, kanon: Callable[.
     assert ended.json[0]["origin"] == "intervals:10"
     assert ("25", "20-29", "*") in back(in_tmp / "age.csv")
     ended = kanon("hierarchy", "export", clinic, "sex", "--out", "sex.csv")
-    assert "sex: no hierarchy was given, and this one was chosen by its type." in ended.out
+    assert "sex: no hierarchy was given, and this one was chosen, as kanon init would." in ended.out
     assert back(in_tmp / "sex.csv") == [(None, "*"), ("F", "*"), ("M", "*")]
     # A file of another format, and one that comes with kanon
     (in_tmp / "sex.json").write_text('{"cat": "all", "subcats": [{"cat": "F"}, {"cat": "M"}]}', encoding="utf-8")

@@ -97,6 +97,29 @@ def test_a_hierarchy_in_the_database_is_left_to_it(in_tmp: Path, kanon: Callable
     assert set(read_policy(in_tmp / "kanon.toml")[0].hierarchies) == {"city"}
 
 
+def test_without_a_hierarchy_anonymize_takes_what_init_writes(in_tmp: Path) -> None:
+    """Fails on 0.1.0: it masked ZIP codes by every character and made intervals of its own for ages."""
+    table = frame(
+        zip=lambda row: f"{90210 + row % 40}", sex=lambda row: "FM"[row % 2], age=lambda row: 20 + row % 60,
+        country=lambda row: ["DE", "FR", "PL"][row % 3], seen=lambda row: f"word {row % 4}",
+    )  # fmt: skip
+    named = list(table.columns)
+    table.to_csv(in_tmp / "t.csv", index=False)
+    kanon.init_policy(in_tmp / "t.csv", out=in_tmp / "p.toml", quasi_identifiers=named)
+    assert read_policy(in_tmp / "p.toml")[0].hierarchies["zip"] == "ready:postcode_us"
+    with (
+        kanon.anonymize(in_tmp / "t.csv", quasi_identifiers=named) as chosen,
+        kanon.anonymize(in_tmp / "t.csv", policy=in_tmp / "p.toml") as written,
+    ):
+        of_both = [
+            {hierarchy.column.name: (hierarchy.origin, hierarchy.height) for hierarchy in found.publication.hierarchies}
+            for found in (chosen, written)
+        ]
+        assert of_both[0] == of_both[1]
+        assert all(hierarchy.chosen for hierarchy in chosen.publication.hierarchies)
+        assert (chosen.levels, chosen.loss) == (written.levels, written.loss)
+
+
 def test_a_table_without_quasi_identifiers_says_so(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     frame(x=lambda row: row % 9).to_csv(in_tmp / "t.csv", index=False)
     begun = kanon("init", "t.csv")

@@ -208,9 +208,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
     for hierarchy in release.publication.hierarchies:
         if hierarchy.chosen:
             column = hierarchy.column
-            talk.note(
-                f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen by its type ({column.kind})."
-            )
+            talk.note(f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen, as kanon init would.")
         for note in hierarchy.notes:
             talk.note(f"{hierarchy.column.name}: {note}.")
     note_repeated_columns(release.prepared, talk)

@@ -220,7 +220,7 @@ def check_command(
                 opened.engine,
                 opened.relation,
                 column,
-                origins.get(column.name, "chosen by its type"),
+                origins.get(column.name, "chosen"),
                 lambda column=column: make_hierarchy(opened, column, policy),  # type: ignore[misc]  # called before the loop goes on
             )
             for column in columns

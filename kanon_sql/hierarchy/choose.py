@@ -1,4 +1,4 @@
-"""The hierarchy of a quasi-identifier for which nobody gave one: by its type, and said aloud by the command."""
+"""The hierarchy that the type of a column gives: what is chosen where no ready-made one has all of its values."""
 
 from __future__ import annotations
 

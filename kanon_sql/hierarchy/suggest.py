@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.spec import Rule
 
 _SHARE_WITH_NAME = 0.5
 _SHARE_WITHOUT_NAME = 0.9
@@ -121,8 +122,23 @@ def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tupl
 
     Costs one scan for the extremes of all columns, and one for the values of each that could have a ready-made one.
     """
-    engine = source.engine
     source.bring(columns)
+    return _suggestions_in(source, columns)
+
+
+def best_fitting(found: Sequence[Suggestion]) -> Suggestion:
+    """Return the best of some suggestions that has every value: what ``kanon init`` writes, and ``anonymize`` takes."""
+    return next(suggestion for suggestion in found if suggestion.covers)
+
+
+def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
+    """Return by name the rules of columns that nobody gave one, whose values are here already."""
+    found = _suggestions_in(source, columns) if columns else {}
+    return {name: parse_rule(best_fitting(suggested).rule) for name, suggested in found.items()}
+
+
+def _suggestions_in(source: Source, columns: Sequence[Column]) -> dict[str, tuple[Suggestion, ...]]:
+    engine = source.engine
     facts = column_facts(engine, source.relation, [(column, None) for column in columns])
     asked = _asked(columns)
     known = load_known(engine, chain.from_iterable(asked.values()))

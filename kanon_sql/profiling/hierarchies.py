@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.spec import DateRule, FlatRule, IntervalRule, MaskRule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
-from kanon_sql.hierarchy.suggest import suggestions_for
+from kanon_sql.hierarchy.suggest import best_fitting, suggestions_for
 from kanon_sql.names import folded
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[str
     wanted = [column for column in columns if folded(column.name) not in stored]
     rules, nearly = {}, {}
     for column, suggestions in suggestions_for(source, wanted).items():
-        rules[column] = next(suggestion.rule for suggestion in suggestions if suggestion.covers)
+        rules[column] = best_fitting(suggestions).rule
         if not rules[column].startswith(READY) and (near := _nearly_fitting(suggestions)):
             nearly[column] = near
     return rules, nearly

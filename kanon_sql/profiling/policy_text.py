@@ -112,7 +112,7 @@ def _hierarchies(profile: Profile, where: Sequence[str]) -> Iterable[str]:
     yield "# How each quasi-identifier is generalized, step by step: a rule, or a file of groups.\n"
     if not profile.rows:
         yield "# None is written: the table has no rows, and nothing is known of its values. kanon anonymize chooses\n"
-        yield "# each by its type; or write this file anew when there are rows.\n"
+        yield "# each; or write this file anew when there are rows.\n"
         return
     for name in profile.quasi_identifiers:
         if name not in rules:

@@ -44,7 +44,7 @@ def rule_of(attribute: Attribute) -> str | None:
     """Return the rule that a quasi-identifier is generalized by, as a policy writes it; None for other columns."""
     if attribute.published != "generalized" or attribute.hierarchy is None:
         return None
-    return f"rule {attribute.hierarchy}" + (", chosen by its type" if attribute.chosen else "")
+    return f"rule {attribute.hierarchy}" + (", chosen because none was given" if attribute.chosen else "")
 
 
 def _in_words(origin: str, level: int | None) -> str:
