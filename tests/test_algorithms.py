@@ -356,7 +356,7 @@ def test_limits_of_suppression(given: float | str, rows: int, k: int, allowed: i
     assert rows_allowed(policy.max_suppressed, rows, k) == allowed
 
 
-@pytest.mark.parametrize("given", ["rows", "-1 rows", "5 %", "1.5", 2, -0.1, float("nan"), "", True])
+@pytest.mark.parametrize("given", ["rows", "-1 rows", "5 percent", "1.5", 2, -0.1, float("nan"), "", True])
 def test_what_is_no_limit_of_suppression(given: Any) -> None:
     with pytest.raises(kanon.UsageError, match="between 0 and 1"):
         kanon.Policy(max_suppressed=given)
