@@ -283,9 +283,9 @@ def attack_release(
         if no_order
         else order_of(engine, people, candidates, released, quasi_identifiers)
     )
+    first = Side(engine, people, candidates, release.relation, columns)
     for other in others:
         progress(Progress("Joining releases"))
-        first = Side(candidates, release.relation, columns)
         sensitive = [shared[number] for number in wanted]
         attacks.append(_joined(original, other, policy, places, people, first, sensitive, entity))
     return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks))
@@ -461,5 +461,7 @@ def _joined(
         for both in sensitive
         if (column := find_column(both.original.name, other.columns)) is not None
     ]
-    sides = (first, Side(second, other.relation, columns))
-    return join(engine, people, sides, in_both, other.name, policy.k, person)
+    sides = (first, Side(engine, people, second, other.relation, columns))
+    joint = join(engine, people, sides, in_both, other.name, policy.k, person)
+    sides[1].drop()
+    return joint

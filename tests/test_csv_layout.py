@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+import kanon_sql as kanon
 from kanon_sql.engine.sources import open_source
 from kanon_sql.errors import SourceError
 
@@ -161,7 +163,8 @@ def test_a_file_without_damage_is_read_as_it_is_meant(tmp_path: Path, text: str,
     assert len(found) == rows
     plain = duckdb.read_csv(str(tmp_path / "t.csv"))
     assert names == plain.columns
-    assert found == plain.fetchall()
+    # DuckDB takes an empty text in quotes for NULL.
+    assert [tuple(value if value != "" else None for value in row) for row in found] == plain.fetchall()
 
 
 @pytest.mark.parametrize("header", ["name;zip\n", ""])
@@ -317,3 +320,58 @@ def test_quotation_marks_that_are_no_quotes_stay(tmp_path: Path) -> None:
 )
 def test_apostrophes_quote_values_of_several_lines(tmp_path: Path, text: str, rows: list[tuple[object, ...]]) -> None:
     assert read(written(tmp_path / "t.csv", text))[1] == rows
+
+
+def test_an_empty_text_in_quotes_is_a_text(tmp_path: Path) -> None:
+    """Five texts "" and five fields without a value are two classes, not one of ten.
+
+    Fails on 0.1.0: both are NULL.
+    """
+    path = written(tmp_path / "t.csv", "ward;age\n" + '"";"3"\n' * 5 + ";4\n" * 5)
+    assert read(path)[1] == [("", 3)] * 5 + [(None, 4)] * 5
+    found = kanon.check(path, quasi_identifiers=["ward"], models=[kanon.KAnonymity(5)])
+    assert (found.classes, found.smallest_class) == (2, 5)
+
+
+def test_an_empty_text_in_quotes_is_null_among_numbers_and_dates(tmp_path: Path) -> None:
+    """Types stay what they are where "" stands for a number, a date or a time that is missing; texts keep theirs.
+
+    Fails on 0.1.0: the empty texts are NULL.
+    """
+    header = "who;born;n;share;seen;ok;at;huge\n"
+    full = '"x";"13.02.1991";"3";"2.5";"2020-01-02 10:00:00";"false";"10:00:00";"' + "9" * 130 + '"\n'
+    path = written(tmp_path / "t.csv", header + full + '"";"";"";"";"";"";"";""\n' + ';"";;"";;"";"";\n' + full)
+    row = ("x", date(1991, 2, 13), 3, 2.5, datetime(2020, 1, 2, 10), False, time(10), "9" * 130)
+    none = (None,) * 7
+    assert read(path)[1] == [row, ("", *none), (None, *none), row]
+    assert read(path, as_text=True)[1][1] == ("",) * 8
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        pytest.param('"",1\n,2\nx,3\n', [("", 1), (None, 2), ("x", 3)], id="no header"),
+        pytest.param('Register of May\n\na;b\n"";1\n;2\n', [("", 1), (None, 2)], id="a line above"),
+        pytest.param("a,b\n'',1\n,2\n'x,y',3\n", [("", 1), (None, 2), ("x,y", 3)], id="apostrophes"),
+        pytest.param('a,b\n"",\n"",\n', [("", None), ("", None)], id="nothing but empty texts"),
+        pytest.param('a,b\n"a ""b""",1\n,2\n', [('a "b"', 1), (None, 2)], id="quotes in a text"),
+        pytest.param('a,b\n"",x\n1,y\n', [(None, "x"), (1, "y")], id="among numbers only"),
+        pytest.param("a,b\n" + "1,x\n" * 21_000 + ',""\n"",\n', [(None, ""), (None, None)], id="after many rows"),
+        pytest.param("a,b\n" + "1,x\n" * 21_000 + ',""\n01,\n', [(None, ""), ("01", None)], id="and a leading zero"),
+    ],
+)
+def test_empty_texts_of_any_layout(tmp_path: Path, text: str, rows: list[tuple[object, ...]]) -> None:
+    assert read(written(tmp_path / "t.csv", text))[1][-len(rows) :] == rows
+
+
+def test_empty_texts_of_several_files(tmp_path: Path) -> None:
+    """Also where a directory gives a column (which fails on 0.1.0: "Columns with names ... do not exist")."""
+    (tmp_path / "year=2024").mkdir()
+    written(tmp_path / "year=2024" / "1.csv", 'a,b\n"",1\n,""\n')
+    written(tmp_path / "year=2024" / "2.csv", 'b,c\n"",x\n2,""\n')
+    assert read(tmp_path / "year=2024")[1] == [
+        ("", 1, None, 2024),
+        (None, None, None, 2024),
+        (None, None, "x", 2024),
+        (None, 2, "", 2024),
+    ]

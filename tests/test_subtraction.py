@@ -95,7 +95,7 @@ class Small:
                 relation = sql.relation(f"r_{number}")
                 columns = source.engine.columns(relation)[:2]
                 candidates = find_candidates(source.engine, people, places, relation, columns)
-                sides[f"r_{number}"] = Side(candidates, relation, columns)
+                sides[f"r_{number}"] = Side(source.engine, people, candidates, relation, columns)
             value = next(column for column in source.columns if column.name == "s")
             person = next(column for column in source.columns if column.name == "person")
             sensitive = [SensitiveInBoth(value, value, value)] if self.with_sensitive else []

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -27,7 +28,7 @@ from kanon_sql import sql
 from kanon_sql.attacks.released import class_values, truth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.attacks.candidates import Candidates
     from kanon_sql.attacks.people import People
@@ -149,21 +150,6 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of two releases.
-
-    Attributes:
-        candidates: the classes that people can be in.
-        relation: its rows.
-        columns: its quasi-identifiers, in the order of the labels of the candidates.
-    """
-
-    candidates: Candidates
-    relation: exp.Table
-    columns: Sequence[Column]
-
-
-@dataclass(frozen=True)
 class SensitiveInBoth:
     """A sensitive column that both releases have.
 
@@ -178,6 +164,127 @@ class SensitiveInBoth:
     first: Column
     second: Column
     least: int = 2
+
+
+class _Tables:
+    """Temporary tables made by statements in ``sql/``, each under the name by which other statements know it."""
+
+    def __init__(self, engine: Engine, known: Mapping[str, exp.Table]) -> None:
+        self._engine, self._known = engine, dict(known)
+        self._made: list[exp.Table] = []
+
+    def __getitem__(self, name: str) -> exp.Table:
+        return self._known[name]
+
+    def __setitem__(self, name: str, table: exp.Table) -> None:
+        self._known[name] = table
+
+    def create(
+        self, statement: str, title: str, values: Mapping[str, Any] | None = None, **tables: exp.Table
+    ) -> exp.Table:
+        """Return a temporary table with the rows of a statement."""
+        table = self._engine.temporary_name(f"kanon_{statement}")
+        query = self.query(statement, values, **tables)
+        self._engine.run(sql.create_table(table, query, temporary=True), title)
+        return self.keep(table)
+
+    def query(self, statement: str, values: Mapping[str, Any] | None = None, **tables: exp.Table) -> exp.Query:
+        """Return a statement about the tables."""
+        return sql.query(statement, values=values or {}, tables=self._known | tables)
+
+    def keep(self, table: exp.Table) -> exp.Table:
+        """Return a table that is dropped with the others."""
+        self._made.append(table)
+        return table
+
+    def drop(self, *tables: exp.Table) -> None:
+        """Drop tables; without any, all that were made."""
+        for table in reversed(tables or self._made):
+            self._engine.run(sql.drop(table), "drop what two releases have in common")
+        self._made = [] if not tables else [table for table in self._made if table not in tables]
+
+
+class Side:
+    """One of two releases, and what depends on it alone: made when it is first joined, and kept for other joins.
+
+    Args:
+        engine: holds everything.
+        people: the rows of the original.
+        candidates: the classes that people can be in.
+        relation: rows of the release.
+        columns: its quasi-identifiers, in the order of the labels of the candidates.
+    """
+
+    def __init__(
+        self, engine: Engine, people: People, candidates: Candidates, relation: exp.Table, columns: Sequence[Column]
+    ) -> None:
+        self.candidates = candidates
+        self._engine, self._relation, self._columns = engine, relation, columns
+        self._tables = _Tables(engine, {"tuples": people.tuples, "classes": candidates.classes})
+        self._values: dict[tuple[Column, Column], tuple[exp.Table, exp.Table]] = {}
+
+    @cached_property
+    def found(self) -> exp.Table:
+        """What each tuple finds: the number of a class, or one below 0 that stands for several."""
+        pairs = self._narrowed()
+        found = self._tables.create("joint_found", "what tuples find in one release", pairs=pairs)
+        title = "the classes behind it"
+        self._tables["choices"] = self._tables.create("joint_choices", title, pairs=pairs, found=found)
+        if pairs is not self.candidates.pairs:
+            self._tables.drop(pairs)
+        return found
+
+    @property
+    def choices(self) -> exp.Table:
+        """The classes behind what is found."""
+        _ = self.found
+        return self._tables["choices"]
+
+    @cached_property
+    def is_certain(self) -> bool:
+        """Whether no tuple finds several classes."""
+        several = exp.LT(this=sql.column("found"), expression=sql.literal(0))
+        return self.candidates.full_domain or not self._count(self.found, several)
+
+    @cached_property
+    def shape(self) -> tuple[Any, ...]:
+        """A hash of the tuples and rows of each class, whatever its number is: like classes have the same."""
+        query = self._tables.query("joint_shape", pairs=self.candidates.pairs)
+        return self._engine.row(query, "which tuples classes have")
+
+    def values(self, released: Column, original: Column) -> tuple[exp.Table, exp.Table]:
+        """Return the values of a column in each class, and those that are left to who finds the same."""
+        key = released, original
+        if key not in self._values:
+            in_classes = class_values(self._engine, self._relation, self._columns, released, original, self.candidates)
+            self._tables.keep(in_classes)
+            possible = self._tables.create(
+                "joint_possible", f"{original.name} in classes", class_values=in_classes, choices=self.choices
+            )
+            self._values[key] = in_classes, possible
+        return self._values[key]
+
+    def drop(self) -> None:
+        """Drop what was made; nothing of it is used any more."""
+        self._tables.drop()
+
+    def _narrowed(self) -> exp.Table:
+        """Return the classes that each tuple can be in, without those that others fill."""
+        pairs = self.candidates.pairs
+        if self.candidates.full_domain:
+            return pairs
+        left = self._count(pairs)
+        while True:
+            fewer = self._tables.create("joint_narrowed", "classes that tuples can still be in", pairs=pairs)
+            if pairs is not self.candidates.pairs:
+                self._tables.drop(pairs)
+            before, left, pairs = left, self._count(fewer), fewer
+            if left == before:
+                return pairs
+
+    def _count(self, table: exp.Table, condition: exp.Expr | None = None) -> int:
+        (rows,) = self._engine.row(sql.select_count(table).where(condition), "how many are left")
+        return int(rows)
 
 
 def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int]:
@@ -231,35 +338,29 @@ class _Joined:
     def __init__(self, engine: Engine, people: People, sides: tuple[Side, Side], k: int, person: Column | None) -> None:
         self._engine, self._people, self._sides, self._k = engine, people, sides, k
         self._person = None if person is None else people.value(person, "original")
-        self._tables = {"people": people.relation, "original": people.copy, "tuples": people.tuples}
-        self._made: list[exp.Table] = []
-        # 1. What each tuple finds in each release.
+        known = {"people": people.relation, "original": people.copy, "tuples": people.tuples}
         for name, side in self._named_sides():
-            pairs = self._narrowed(side.candidates)
-            self._make(f"{name}_found", "joint_found", "what tuples find in one release", pairs=pairs)
-            found = self._tables[f"{name}_found"]
-            self._make(f"{name}_choices", "joint_choices", "the classes behind it", pairs=pairs, found=found)
-        self._make("alike", "joint_alike", "tuples that are alike in both releases")
-        # 2. The groups.
+            known |= {f"{name}_found": side.found, f"{name}_choices": side.choices}
+        self._tables = _Tables(engine, known)
+        self._tables["alike"] = self._tables.create("joint_alike", "tuples that are alike in both releases")
         of_people = None if self._person is None else {"person": self._person}
         statement = "joint_groups" if of_people is None else "joint_groups_of_people"
-        self._make("groups", statement, "groups of rows that are alike in both releases", values=of_people)
+        title = "groups of rows that are alike in both releases"
+        self._tables["groups"] = self._tables.create(statement, title, of_people)
 
     def classes(self) -> tuple[int, JointClasses]:
         """Return how many rows are in one of the releases, and how small groups get."""
-        groups = self._tables["groups"]
         if self._are_the_same():  # the second one adds nothing: the classes of the first one count
             title, classes = "sizes of the classes of both", self._sides[0].candidates.classes
-            sizes = self._create("joint_sizes_same", title, classes=classes)
+            sizes = self._tables.create("joint_sizes_same", title, classes=classes)
         else:
-            sizes = self._sizes(groups, apart=self._person is None)
+            sizes = self._sizes(self._tables["groups"], apart=self._person is None)
         self._tables["sizes"] = sizes
-        small = self._statement("joint_small", {"k": self._k}, sizes=sizes)
+        small = self._tables.query("joint_small", {"k": self._k})
         number, smallest, alone, groups_below, rows_below, rows = self._engine.row(small, "how small groups get")
         people_below = None
         if self._person is not None:
-            values = {"k": self._k, "person": self._person}
-            statement = self._statement("joint_small_people", values, sizes=sizes)
+            statement = self._tables.query("joint_small_people", {"k": self._k, "person": self._person})
             alone, people_below = self._engine.row(statement, "people in small groups")
         return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
 
@@ -267,41 +368,34 @@ class _Joined:
         """Return what is known of a sensitive column."""
         name, own = column.original.name, truth(self._people.value(column.original, "original"), column.original)
         title = f"{name} among rows that are alike in both releases"
-        values = self._create("joint_values", title, {"value": own})
-        counted = self._create("joint_different", f"different values of {name}", own_values=values)
+        values = self._tables.create("joint_values", title, {"value": own})
+        counted = self._tables.create("joint_different", f"different values of {name}", own_values=values)
         different = self._sizes(counted, apart=False)
         few = exp.LT(this=sql.column("size"), expression=sql.literal(column.least))
         (found_few,) = self._engine.row(sql.select_count(different).where(few), f"groups with few values of {name}")
         if not found_few:  # to exchange people of a group changes nothing, so that no value of it is certain
             return Known(name, column.least, 0, 0, 0, 0)
-        possible = {}
+        possible: dict[str, exp.Table] = {}
         for (side_name, side), released in zip(self._named_sides(), (column.first, column.second), strict=True):
-            in_classes = class_values(self._engine, side.relation, side.columns, released, column.original,
-                                      side.candidates)  # fmt: skip
-            self._made.append(in_classes)
-            possible[f"{side_name}_values"] = in_classes
-            possible[f"{side_name}_possible"] = self._create(
-                "joint_possible", f"{name} in classes", class_values=in_classes,
-                choices=self._tables[f"{side_name}_choices"],
-            )  # fmt: skip
+            in_classes, left = side.values(released, column.original)
+            possible |= {f"{side_name}_values": in_classes, f"{side_name}_possible": left}
         bounds = self._bounds(name, possible)
         tables = {"bounds": bounds, "different": different, "own_values": values, **possible}
-        statement = self._statement("joint_known", {"least": column.least, "k": self._k}, **tables)
+        statement = self._tables.query("joint_known", {"least": column.least, "k": self._k}, **tables)
         found = self._engine.row(statement, f"how often both releases together tell {name}")
         return Known(name, column.least, *found)
 
     def drop(self) -> None:
         """Drop what was made."""
-        for table in reversed(self._made):
-            self._engine.run(sql.drop(table), "drop what two releases have in common")
+        self._tables.drop()
 
     def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:
         """Return the bounds of how often each group has each value, when subtraction changes nothing any more."""
-        bounds = self._create("joint_bounds", f"how often {name} can be in groups", None, **possible)
+        bounds = self._tables.create("joint_bounds", f"how often {name} can be in groups", None, **possible)
         width = self._width(bounds)
         for _ in range(_ROUNDS):
             title = f"how often {name} can be in groups, less what others have"
-            bounds = self._create("joint_bounds_next", title, None, bounds=bounds, **possible)
+            bounds = self._tables.create("joint_bounds_next", title, None, bounds=bounds, **possible)
             before, width = width, self._width(bounds)
             if width in {0, before}:
                 break
@@ -314,57 +408,17 @@ class _Joined:
 
     def _are_the_same(self) -> bool:
         """Tell whether both releases have the same classes, where that matters: some people can be in several."""
-        if all(side.candidates.full_domain for side in self._sides):
-            return False
-        tables = {
-            f"{name}_{what}": getattr(side.candidates, what)
-            for name, side in self._named_sides()
-            for what in ("pairs", "classes")
-        }
-        (other,) = self._engine.row(self._statement("joint_same", {}, **tables), "are both releases the same?")
-        return not other
+        first, second = self._sides
+        return not self._are_certain() and first.shape == second.shape
+
+    def _are_certain(self) -> bool:
+        return all(side.is_certain for side in self._sides)
 
     def _sizes(self, groups: exp.Table, *, apart: bool) -> exp.Table:
-        return self._create("joint_sizes", "what groups have for certain", {"apart": apart}, groups=groups, sure=groups)
-
-    def _narrowed(self, candidates: Candidates) -> exp.Table:
-        """Return the classes that each tuple can be in, without those that others fill."""
-        pairs, title = candidates.pairs, "classes that tuples can still be in"
-        if candidates.full_domain:
-            return pairs
-        left = self._count(pairs)
-        while True:
-            pairs = self._create("joint_narrowed", title, pairs=pairs, classes=candidates.classes)
-            before, left = left, self._count(pairs)
-            if left == before:
-                return pairs
-
-    def _count(self, table: exp.Table) -> int:
-        (rows,) = self._engine.row(sql.select_count(table), "how many are left")
-        return int(rows)
+        if self._are_certain():
+            return groups
+        title = "what groups have for certain"
+        return self._tables.create("joint_sizes", title, {"apart": apart}, groups=groups, sure=groups)
 
     def _named_sides(self) -> Iterator[tuple[str, Side]]:
         return zip(("first", "second"), self._sides, strict=True)
-
-    def _make(
-        self,
-        name: str,
-        statement: str,
-        title: str,
-        values: dict[str, Any] | None = None,
-        **tables: exp.Table,
-    ) -> None:
-        self._tables[name] = self._create(statement, title, values, **tables)
-
-    def _create(
-        self, statement: str, title: str, values: dict[str, Any] | None = None, **tables: exp.Table
-    ) -> exp.Table:
-        """Return a temporary table with the rows of a statement."""
-        table = self._engine.temporary_name(f"kanon_{statement}")
-        query = self._statement(statement, values or {}, **tables)
-        self._engine.run(sql.create_table(table, query, temporary=True), title)
-        self._made.append(table)
-        return table
-
-    def _statement(self, name: str, values: dict[str, Any], **tables: exp.Table) -> exp.Query:
-        return sql.query(name, values=values, tables=self._tables | tables)

@@ -117,6 +117,7 @@ class Joiner:
         joint = join(
             engine, lookup.people, (lookup.new, found), sensitive, entry.name, min(self.k, entry.k), person=entity
         )
+        found.drop()
         self._drop(*_tables(found.candidates))
         return joint
 
@@ -124,6 +125,7 @@ class Joiner:
         """Drop what releases were looked up in."""
         for lookup in self._lookups.values():
             people = lookup.people
+            lookup.new.drop()
             self._drop(*_tables(lookup.new.candidates), people.relation, people.tuples, people.copy)
             self._drop(*(own.relation for own in lookup.places))
 
@@ -193,7 +195,7 @@ class Joiner:
         read = [(own, column) for own, column in found if column is not None]
         engine, columns = self.prepared.source.engine, [column for _, column in read]
         candidates = find_candidates(engine, people, [own for own, _ in read], side.relation, columns)
-        return Side(candidates, side.relation, columns)
+        return Side(engine, people, candidates, side.relation, columns)
 
     def _drop(self, *tables: exp.Table) -> None:
         for table in tables:

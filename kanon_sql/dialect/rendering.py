@@ -83,13 +83,13 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
         adapted = expression.transform(_for_duckdb, capabilities) if special else expression
         if is_secure(expression):
             adapted = secured(adapted if special else adapted.copy(), capabilities)
-        return adapted.sql(dialect, pretty=pretty)
+        return adapted.sql(dialect, pretty=pretty, copy=adapted is expression)
     _require_portable(expression, capabilities)
     adapted = conditions_moved(expression.copy(), capabilities)
     for rule in _RULES:
         adapted = adapted.transform(rule, capabilities, copy=False)
     try:
-        return adapted.sql(capabilities.sqlglot, pretty=pretty, unsupported_level=ErrorLevel.RAISE)
+        return adapted.sql(capabilities.sqlglot, pretty=pretty, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError as error:
         raise UsageError(f"{capabilities.title} cannot say this: {error}.") from None
 

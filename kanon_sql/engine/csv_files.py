@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
+from kanon_sql.engine.csv_empty import empty_texts
 from kanon_sql.engine.csv_layout import SAMPLE, is_blank, layout_of, lost_separator, require_even
 from kanon_sql.engine.csv_quotes import quotes_of
 from kanon_sql.engine.reading import other_encoding, read_from, reading, unreadable
@@ -63,17 +64,20 @@ def read_csv(
     _require_lines(engine, path, files)
     if quotes := quotes_of(engine, files, pattern, relation, settings, sample):
         settings |= quotes
-        create = _read_again(engine, path, pattern, relation, settings)
+        create = _read_again(engine, path, relation, reading("read_csv", pattern, relation, settings))
     again = _as_it_is(engine, files, relation, sample)
     if not again and not as_text:
         again = _as_codes(engine, files, pattern, relation, settings, sample)
-    return _read_again(engine, path, pattern, relation, settings | again) if again else create
+    if again:
+        settings |= again
+        create = _read_again(engine, path, relation, reading("read_csv", pattern, relation, settings))
+    if files and "allow_quoted_nulls" not in settings:
+        with_empty = empty_texts(engine, pattern, relation, settings, sample, files)
+        create = create if with_empty is None else _read_again(engine, path, relation, with_empty)
+    return create
 
 
-def _read_again(
-    engine: Engine, path: Path, pattern: str, relation: exp.Table, settings: Mapping[str, exp.Expr]
-) -> exp.Create:
-    create = reading("read_csv", pattern, relation, settings)
+def _read_again(engine: Engine, path: Path, relation: exp.Table, create: exp.Create) -> exp.Create:
     engine.run(sql.drop(relation), f"read {path.name} again")
     try:
         engine.run(create, f"read {path.name}")
@@ -143,7 +147,11 @@ def _as_codes(
 
     Reading the columns once more is three times as fast as to have DuckDB look at all rows before it reads them.
     """
-    integers = [column.name for column in engine.columns(relation) if column.family == "integer"]
+    integers = [
+        column.name
+        for column in engine.columns(relation)
+        if column.family == "integer" and not any(_is_partition(file, column.name) for file in files)
+    ]
     if not files or not integers or (len(files) == 1 and sample == -1):
         return {}
     if len(files) == 1:
@@ -165,6 +173,11 @@ def _as_codes(
     found = engine.row(query, "look for leading zeros")
     zeros = [name for name, has in zip(integers, found, strict=True) if has]
     return header | {"types": _text(zeros)} if zeros else {}
+
+
+def _is_partition(file: Path, name: str) -> bool:
+    """Tell whether a directory above a file gives the column, as year=2024 does."""
+    return any(part.startswith(f"{name}=") for part in file.parts[:-1])
 
 
 def _text(names: Sequence[str]) -> exp.Struct:

@@ -45,6 +45,8 @@ class Layout:
         skipped: lines left out at the beginning.
         header: whether the next has the names.
         columns: how many there are.
+        date_format: how dates are written, where that is not as in SQL.
+        timestamp_format: the same of timestamps.
     """
 
     separator: str
@@ -52,6 +54,8 @@ class Layout:
     skipped: int
     header: bool
     columns: int
+    date_format: str | None = None
+    timestamp_format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,10 @@ def layout_of(engine: Engine, place: Path | exp.Expr, columns: int, sample: int)
     """
     path = place if isinstance(place, exp.Expr) else glob.escape(str(place))
     values: dict[str, sql.Value | exp.Expr] = {"path": path, "sample": sample}
-    separator, quote, skipped, header = engine.row(sql.statement("layout_of_csv", values=values), "layout of the file")
-    return Layout(separator, quote, skipped, header, columns)
+    separator, quote, skipped, header, date_format, timestamp_format = engine.row(
+        sql.statement("layout_of_csv", values=values), "layout of the file"
+    )
+    return Layout(separator, quote, skipped, header, columns, date_format, timestamp_format)
 
 
 def lost_separator(engine: Engine, path: Path, names: Sequence[str], sample: int) -> str | None:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.engine.attached import create_secret
+from kanon_sql.engine.csv_empty import empty_texts
 from kanon_sql.engine.extensions import is_installed, load_extension
 from kanon_sql.engine.files import raw_names, reader_of
 from kanon_sql.engine.reading import PACKED, reading
@@ -71,6 +72,11 @@ def read_objects(
     create = reading(reader, place, relation, settings | {"union_by_name": exp.true()})
     try:
         engine.run(create, "read the files")
+        if reader == "read_csv" and not as_text:
+            with_empty = empty_texts(engine, place, relation, settings | {"union_by_name": exp.true()}, -1)
+            if with_empty is not None:
+                engine.run(sql.drop(relation), "read the files again")
+                engine.run(create := with_empty, "read the files again")
         columns = engine.columns(relation)
         if reader == "read_parquet":
             engine.watch_elsewhere(lambda: _stamps(engine, place))
