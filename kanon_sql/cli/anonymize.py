@@ -284,8 +284,9 @@ def _say_what_it_holds(release: Release, script: Script, talk: Talk) -> None:
         talk.note(f"{size} and holds no list of values of the table.")
         return
     trees = {tree.column.name for tree in release.publication.trees_compared}
+    there = "those of published rows" + (" and of the population" if release.prepared.population is not None else "")
     held = ", ".join(
-        f"{number:,} of {column} ({'all of its hierarchy' if column in trees else 'those of published rows'})"
+        f"{number:,} of {column} ({'all of its hierarchy' if column in trees else there})"
         for column, number in script.held.items()
     )
     where = f"The files in {script.files[0].parent} hold" if script.files else "It holds"
