@@ -140,28 +140,37 @@ def test_a_dry_run_beside_a_table_of_postgresql(postgres: str, kanon: Callable[.
 def test_tables_of_the_file_that_may_hold_the_same_values_are_named(clinic: Path, kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: nothing said that a copy of the table was left in the file.
 
-    By hand: a copy has all columns, a list of names one that identifies, and visits two quasi-identifiers; a table of
-    ages alone, one whose age is a text, and the ledger, have nothing that singles somebody out.
+    By hand: a copy has all columns, a list of names one that identifies, visits two quasi-identifiers, and bills an age
+    beside a value that is published; a table of ages alone and the ledger have nothing that singles somebody out. Of
+    those under other names or types, three have the values, and the last has others.
     """
     with duckdb.connect(str(clinic)) as connection:
         connection.execute("CREATE TABLE backup AS FROM patients")
         connection.execute("CREATE TABLE names AS SELECT name FROM patients")
         connection.execute("CREATE SCHEMA other")
         connection.execute("CREATE TABLE other.visits AS SELECT AGE, zip, 1 AS cost FROM patients")
+        connection.execute("CREATE TABLE bills AS SELECT CAST(age AS BIGINT) AS age, disease, 1 AS cost FROM patients")
+        connection.execute("CREATE TABLE renamed AS SELECT age AS years, zip AS place, 1 AS one FROM patients")
+        connection.execute("CREATE TABLE as_texts AS SELECT CAST(id AS VARCHAR) AS number FROM patients")
+        connection.execute("CREATE TABLE others AS SELECT age + 1 AS years, 'x' || zip AS place FROM patients")
         connection.execute("CREATE TABLE ages AS SELECT age FROM patients")
         connection.execute("CREATE TABLE labels AS SELECT CAST(age AS VARCHAR) AS age, sex FROM patients")
     asked = ("anonymize", clinic, "patients", *ASKED, "--in-place")
     expected = {
-        "backup": ["id", "name", "age", "sex", "zip"],
+        "backup": ["id", "name", "age", "sex", "zip", "disease"],
+        "bills": ["age", "disease"],
         "names": ["name"],
         "other.visits": ["age", "zip"],
     }
+    copies = {"as_texts": ["number"], "labels": ["age", "sex"], "renamed": ["years", "place"]}
     dry = kanon(*asked, "--dry-run", "--format", "json")
     assert json.loads(dry.out)["in_place"]["siblings"] == expected
+    assert json.loads(dry.out)["in_place"]["copies"] == copies
     assert json.loads(dry.out)["dry_run"] is True
     ended = kanon(*asked)
     assert ended.code == 0, ended.err
     said = " ".join(ended.out.split())
-    assert "names has columns of the same names and types (name): it may hold the same raw values" in said
+    assert "names has columns of the same names and kinds of types (name): it may hold the same raw values" in said
+    assert "renamed holds the same values under other names or types (years, place), and was left as it is" in said
     assert "ages has columns" not in said
     assert "Name 1" not in ended.out

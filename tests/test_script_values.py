@@ -155,6 +155,32 @@ def test_the_command_says_how_large_a_script_is_and_what_it_holds(
     assert "values as they are: 11 of town (those of published rows)" in " ".join(ended.err.split())
 
 
+def test_all_statements_of_a_run_are_said_to_hold_values(
+    tmp_path: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails on 0.1.0: nothing was said. The largest weight, which only a suppressed row has, bounds the losses."""
+    monkeypatch.chdir(tmp_path)
+    by_hand(tmp_path / "people.duckdb")
+    asked = (
+        "anonymize",
+        "people.duckdb",
+        "people",
+        "--qi",
+        "weight",
+        "--rest",
+        "drop",
+        "-k",
+        5,
+        "-q",
+        "--count",
+        "rows",
+    )
+    ended = kanon(*asked, "--max-suppressed", 0.05, "--hierarchy", "weight=quantiles:4,2", "--sql=all")
+    assert ended.code == 0, ended.err
+    assert "99.125" in ended.out
+    assert "can hold values of all rows as they are, suppressed ones too" in " ".join(ended.err.split())
+
+
 # Lookups in files
 
 

@@ -169,6 +169,11 @@ def anonymize_command(
                 own = opened.dialect if "dialect" not in given_options(context) else dialect
                 script = release.script(own, destination, lookups=lookups, replace=replace_existing)
                 _say_what_it_holds(release, script, talk)
+                if sql == "all":
+                    talk.warn(
+                        "The statements before the script can hold values of all rows as they are, suppressed ones "
+                        "too: the ends of ranges, values of hierarchies. Keep them as you keep the table."
+                    )
                 print_sql(script_text(release, script, sql, own))
                 return
             draft = reported.before(release, destination, talk)
