@@ -169,13 +169,15 @@ def publish_file(
     *,
     replace: bool = False,
     ledger: Watch | None = None,
+    dry_run: bool = False,
 ) -> Published:
     """Write a release to a file; it is verified as it can be read back, then takes its name in one step."""
     engine = source.engine
     format_name = check_file(source, path, replace=replace)
 
     def take_name(partial: Path, verification: Verification) -> None:
-        finish_file(engine, partial, path, verification, ledger)
+        if not dry_run:
+            finish_file(engine, partial, path, verification, ledger)
 
     verification, seconds = write_file(source, publication, path, format_name, expected, take_name, ledger)
     return Published(str(path), verification, seconds, None if ledger is None else ledger.outcome)

@@ -18,6 +18,8 @@ from kanon_sql.whole_files import require_no_log, take_name, workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kanon_sql.class_check import Verification
+    from kanon_sql.engine.duckdb import DuckDBEngine
     from kanon_sql.engine.sources import Source
     from kanon_sql.publication import Publication
     from kanon_sql.published import Watch
@@ -34,6 +36,7 @@ def publish_database(
     *,
     replace: bool = False,
     ledger: Watch | None = None,
+    dry_run: bool = False,
 ) -> Published:
     """Make a release the only table of a new DuckDB file; it is verified there, then takes its name in one step.
 
@@ -67,16 +70,22 @@ def publish_database(
             with suppress(SourceError):
                 forget_recoding(engine, publication)
             raise
-        lift_deadlines()
-        recording = ledger is not None and ledger.unwritable is None
-        with engine.transaction() if recording else nullcontext():
-            if ledger is not None:
-                ledger.remember("file", path, verification.rows, written=file)
-            try:
-                take_name(file, path)
-            except OSError as error:
-                raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+        if not dry_run:
+            _finish(engine, file, path, verification, ledger)
     return Published(str(path), verification, seconds, None if ledger is None else ledger.outcome)
+
+
+def _finish(engine: DuckDBEngine, file: Path, path: Path, verification: Verification, ledger: Watch | None) -> None:
+    """Give a verified database its name, and remember it in the ledger; both or none."""
+    lift_deadlines()
+    recording = ledger is not None and ledger.unwritable is None
+    with engine.transaction() if recording else nullcontext():
+        if ledger is not None:
+            ledger.remember("file", path, verification.rows, written=file)
+        try:
+            take_name(file, path)
+        except OSError as error:
+            raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def table_in(source: Source, database: str) -> exp.Table:

@@ -26,7 +26,8 @@ class InPlace:
         removed: constraints, defaults, indexes, columns and types that went.
         hierarchies: hierarchies in the database that were left out, since they list values of the table.
         views: views over the table that read labels now.
-        siblings: other tables of the file with columns of the names and types of raw columns, and these columns.
+        siblings: other tables with columns of the names and kinds of types of raw columns, and these columns.
+        copies: other tables with the values of raw columns under other names or types, and these columns.
         backup: the copy of the file as it was; None if none was asked for.
     """
 
@@ -39,6 +40,7 @@ class InPlace:
     hierarchies: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
     siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    copies: dict[str, tuple[str, ...]] = field(default_factory=dict)
     backup: Path | None = None
 
     def summary(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from kanon_sql.hierarchy.code import code_name
 from kanon_sql.measures.local import STEP
 from kanon_sql.models.distinct_l_diversity import DistinctLDiversity
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.recoding import FullDomain, Local
+from kanon_sql.recoding import FullDomain, Local, Multidimensional
 from kanon_sql.search.base import Problem
 from kanon_sql.search.remaining import Remaining
 
@@ -43,6 +43,7 @@ def published_values(prepared: Prepared, publication: Publication, columns: Sequ
     Raises:
         UsageError: the release would be another one without the other values.
     """
+    _require_all_published(publication, columns)
     published = PublishedValues(prepared, publication)
     try:
         if columns and isinstance(publication.recoding, FullDomain | Local):  # others leave no row out
@@ -50,6 +51,26 @@ def published_values(prepared: Prepared, publication: Publication, columns: Sequ
         yield published
     finally:
         published.close()
+
+
+def _require_all_published(publication: Publication, columns: Sequence[int]) -> None:
+    """Raise where people are left out whom the script finds by values that nobody else may have.
+
+    Raises:
+        UsageError: pseudonyms tie their rows, and values would be written out.
+    """
+    pseudonyms = publication.pseudonyms
+    is_cut = isinstance(publication.recoding, Multidimensional)
+    if pseudonyms is not None and pseudonyms.rows_left_out and (columns or is_cut):
+        ways = (
+            "Use --algorithm optimal or local"
+            if is_cut
+            else "Load the hierarchy into the database (kanon hierarchy load), or use a rule in the place of the file"
+        )
+        raise UsageError(
+            f"A script holds no values that only suppressed rows have, and {pseudonyms.rows_left_out:,} rows are left "
+            f"out because pseudonyms tie them: the script would need their values to find them. {ways}."
+        )
 
 
 class PublishedValues:

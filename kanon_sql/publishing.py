@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.destinations import DATABASE, publish_file, publish_frame, publish_table, publish_view
-from kanon_sql.errors import UsageError
 from kanon_sql.new_database import publish_database
+from kanon_sql.targets import require_kind
 from kanon_sql.warehouse_publish import frame_from_warehouse, publish_from_warehouse, publish_in_warehouse
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def to_relation(
     """
     if source.warehouse is not None:
         return publish_in_warehouse(source, publication, name, expected, kind=kind, replace=replace, ledger=ledger)
-    if kind == "materialized-view":
-        raise UsageError("DuckDB has no materialized views: make a table, or a view.")
+    require_kind(source, kind)
     if ledger is None:
         source.make_writable()
     else:
@@ -67,14 +66,19 @@ def to_file(
     format_name: str,
     replace: bool,
     ledger: Ledger | None,
+    dry_run: bool = False,
 ) -> Published:
-    """Write a release to a file of a format; arguments are those of ``Release.to_file``."""
+    """Write a release to a file of a format; arguments are those of ``Release.to_file``.
+
+    In a dry run the file is written, verified and checked as always, and then removed.
+    """
+    how: dict[str, Any] = {"replace": replace, "ledger": ledger, "dry_run": dry_run}
     if source.warehouse is not None and format_name != DATABASE:
-        return publish_from_warehouse(source, publication, path, expected, replace=replace, ledger=ledger)
-    if ledger is not None:
+        return publish_from_warehouse(source, publication, path, expected, **how)
+    if ledger is not None and not dry_run:
         ledger.open()
     publish = publish_database if format_name == DATABASE else publish_file
-    return publish(source, publication, path, expected, replace=replace, ledger=ledger)
+    return publish(source, publication, path, expected, **how)
 
 
 def to_frame(

@@ -23,7 +23,7 @@ from kanon_sql.publishing import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.recoding import Local, by_name
 from kanon_sql.release_sql import release_plan_of
 from kanon_sql.release_summary import cutting_of, searched_models, summary_of
-from kanon_sql.targets import check_target
+from kanon_sql.targets import check_target, require_kind
 from kanon_sql.timing import within
 from kanon_sql.verify import Expected
 from kanon_sql.warehouse_publish import spark_frame
@@ -32,8 +32,6 @@ from kanon_sql.written_files import require_frame
 if TYPE_CHECKING:
     import os
     from contextlib import AbstractContextManager
-
-    from sqlglot import exp
 
     from kanon_sql.class_check import ModelResult, Verification
     from kanon_sql.destination import Kind
@@ -228,15 +226,22 @@ class Release:
             VerificationError: the output is not what it should be; it was taken back.
             JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
         """
+        safe = spreadsheet_safe
+        return self._as_file(Path(path), replace=replace, ignore_ledger=ignore_ledger, spreadsheet_safe=safe)
+
+    def _as_file(
+        self, path: Path, *, replace: bool, ignore_ledger: bool, spreadsheet_safe: bool, dry_run: bool = False
+    ) -> Published:
         source = self.prepared.source
-        format_name = check_file(source, Path(path), replace=replace)
-        require_apart(self.policy.key_file, [Path(path)], "the release")
+        format_name = check_file(source, path, replace=replace)
+        require_apart(self.policy.key_file, [path], "the release")
         if spreadsheet_safe and format_name != "csv":
             raise UsageError(f"{path} is no CSV file: spreadsheet_safe is for these.")
         publication = dataclasses.replace(self.publication, spreadsheet_safe=spreadsheet_safe)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
-            return self._noted(to_file(source, publication, Path(path), self.expected, **how))
+            made = to_file(source, publication, path, self.expected, **how, dry_run=dry_run)
+            return self._noted(_only_tried(made, str(path), ledger) if dry_run else made)
 
     def in_place(
         self,
@@ -338,19 +343,18 @@ class Release:
     def _tried(self, destination: Destination, *, ignore_ledger: bool) -> Published:
         """Make a release where nothing stays, and check it as one that is published."""
         source = self.prepared.source
-        target: exp.Table | Path | None = None
+        replace, safe = destination.replace, destination.spreadsheet_safe
         if destination.out is not None:
-            target = destination.out
-            check_file(source, target, replace=destination.replace)
-            require_apart(self.policy.key_file, [destination.out], "the release")
-        elif destination.into is not None:
-            if destination.kind != "table":
-                require_viewable(self.publication)
-            target = check_target(source, destination.into, destination.kind, replace=destination.replace)
+            how = {"replace": replace, "ignore_ledger": ignore_ledger, "spreadsheet_safe": safe}
+            return self._as_file(destination.out, **how, dry_run=True)
+        name = str(destination.into)
+        if destination.kind != "table":
+            require_viewable(self.publication)
+        require_kind(source, destination.kind)
+        target = check_target(source, name, destination.kind, replace=replace)
         with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
             _, made = to_frame(source, self.publication, self.expected, lambda _: None, ledger, target)
-        where = str(destination.into if destination.out is None else destination.out)
-        return self._noted(dataclasses.replace(made, destination=where, dry_run=True))
+            return self._noted(_only_tried(made, name, ledger))
 
     # SQL, and in short
 
@@ -485,3 +489,9 @@ class Release:
     def _in_time(self) -> AbstractContextManager[None]:
         """Return a context that ends when the time limit does, of which making this release took a part."""
         return within(self.policy.time_limit, time.monotonic() - self.spent)
+
+
+def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Published:
+    """Return what a dry run found, and what the ledger says of it."""
+    outcome = None if ledger is None else dataclasses.replace(ledger.outcome, remembered=False)
+    return dataclasses.replace(made, destination=destination, ledger=outcome, dry_run=True)

@@ -17,9 +17,13 @@ from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded
 
 if TYPE_CHECKING:
+    from kanon_sql.destination import Kind
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.sources import Source
+    from kanon_sql.engine.warehouse import RelationKind
 
+KINDS: dict[Kind, RelationKind] = {"table": "TABLE", "view": "VIEW", "materialized-view": "MATERIALIZED VIEW"}
+"""What a database calls them."""
 _WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
 _SECURE_SINCE = 2  # the version of DuckDB whose files have secure views
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -76,6 +80,18 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     if kind == "view" and source.warehouse is None:
         _require_secure_views(source)
     return target
+
+
+def require_kind(source: Source, kind: Kind) -> None:
+    """Raise if there are no relations of a kind where the source is.
+
+    Raises:
+        UsageError: there are none.
+    """
+    if source.warehouse is not None:
+        source.warehouse.require_kind(KINDS[kind])
+    elif kind == "materialized-view":
+        raise UsageError("DuckDB has no materialized views: make a table, or a view.")
 
 
 def _require_secure_views(source: Source) -> None:

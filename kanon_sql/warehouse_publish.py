@@ -34,7 +34,7 @@ from kanon_sql.publish_boxes import of_view
 from kanon_sql.publish_view import require_viewable, view_lookups, view_statements, without_dots
 from kanon_sql.published import Published
 from kanon_sql.recoding import Multidimensional
-from kanon_sql.targets import check_target
+from kanon_sql.targets import KINDS, check_target, require_kind
 from kanon_sql.timing import lift_deadlines, timed
 from kanon_sql.written_files import copy_statement, require_types, spreadsheet_safe
 
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from kanon_sql.publication import Publication
     from kanon_sql.published import Watch
     from kanon_sql.verify import Expected
-
-_KINDS: dict[Kind, RelationKind] = {"table": "TABLE", "view": "VIEW", "materialized-view": "MATERIALIZED VIEW"}
 
 
 def publish_in_warehouse(
@@ -73,7 +71,7 @@ def publish_in_warehouse(
     bench, warehouse = _sides(source)
     if kind != "table":
         require_viewable(publication)
-    warehouse.require_kind(_KINDS[kind])
+    require_kind(source, kind)
     target = check_target(source, name, kind, replace=replace)
     staging = _beside(target, warehouse)
     seconds: dict[str, float] = {}
@@ -89,11 +87,11 @@ def publish_in_warehouse(
                 verification = _verified(bench, publication, staging, expected)
             if ledger is not None:
                 ledger.check(staging, target, seconds)
-            with _named(bench, warehouse, staging, target, _KINDS[kind]):
+            with _named(bench, warehouse, staging, target, KINDS[kind]):
                 if ledger is not None:
                     ledger.remember("view" if kind == "view" else "table", target, verification.rows)
     except BaseException:
-        warehouse.undo(staging, _KINDS[kind])
+        warehouse.undo(staging, KINDS[kind])
         bench.forget_mirror(staging)
         raise
     finally:
@@ -110,6 +108,7 @@ def publish_from_warehouse(
     *,
     replace: bool = False,
     ledger: Watch | None = None,
+    dry_run: bool = False,
 ) -> Published:
     """Write a release to a file: made in the warehouse, taken over in batches, written and verified here."""
     bench, warehouse = _sides(source)
@@ -133,7 +132,8 @@ def publish_from_warehouse(
                     verification = verify_file(bench, carried, partial, format_name, wanted)
                 if ledger is not None:
                     ledger.check(taken, path, seconds)
-                finish_file(bench, partial, path, verification, ledger)
+                if not dry_run:
+                    finish_file(bench, partial, path, verification, ledger)
         finally:
             warehouse.forget()
             forget_recoding(bench, publication)

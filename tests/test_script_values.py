@@ -139,6 +139,34 @@ def test_a_script_that_would_publish_more_is_refused(tmp_path: Path, dialect: st
             release.script(dialect, INTO)
 
 
+def test_values_of_people_whom_pseudonyms_tie_are_not_written_out(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Fails on 0.1.0: the script held the town that only the person who is left out has.
+
+    By hand: Zed alone is in both regions, so both rows of Zed are left out, and no other is from zedtown.
+    """
+    path = tmp_path / "visits.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE visits AS SELECT 'P' || i AS who, 'town ' || i % 10 AS town FROM range(100) AS numbers(i)"
+        )
+        connection.execute("INSERT INTO visits VALUES ('Zed', 'town 0'), ('Zed', 'zedtown')")
+    tree = [f"town {i};region {i % 2};*" for i in range(10)] + ["zedtown;region 1;*"]
+    path.with_name("town.csv").write_text("\n".join(tree), encoding="utf-8")
+    asked: dict[str, Any] = {"quasi_identifiers": ["town"], "pseudonymize": ["who"], "entity": "who", "seed": 1}
+    asked |= {"models": [kanon.KAnonymity(15)], "max_suppressed": 0.1}
+    with kanon.anonymize(path, "visits", **asked, hierarchies={"town": str(path.with_name("town.csv"))}) as release:
+        assert (release.levels, release.rows_suppressed) == ({"town": 1}, 2)
+        with pytest.raises(kanon.UsageError, match="2 rows are left out because pseudonyms tie them"):
+            release.script("duckdb", INTO)
+    command: Callable[..., Ended] = request.getfixturevalue("kanon")
+    assert command("hierarchy", "load", path, "visits", f"town={path.with_name('town.csv')}").code == 0
+    with kanon.anonymize(path, "visits", **asked) as release:
+        assert release.rows_suppressed == 2
+        assert "zedtown" not in release.sql("duckdb", INTO)
+
+
 def test_the_command_says_how_large_a_script_is_and_what_it_holds(
     tmp_path: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +181,32 @@ def test_the_command_says_how_large_a_script_is_and_what_it_holds(
     ended = kanon(*asked, "-q", "--hierarchy", "town=town.csv", "--algorithm", "mondrian")
     assert ended.code == 0
     assert "values as they are: 11 of town (those of published rows)" in " ".join(ended.err.split())
+
+
+def test_all_statements_of_a_run_are_said_to_hold_values(
+    tmp_path: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails on 0.1.0: nothing was said. The largest weight, which only a suppressed row has, bounds the losses."""
+    monkeypatch.chdir(tmp_path)
+    by_hand(tmp_path / "people.duckdb")
+    asked = (
+        "anonymize",
+        "people.duckdb",
+        "people",
+        "--qi",
+        "weight",
+        "--rest",
+        "drop",
+        "-k",
+        5,
+        "-q",
+        "--count",
+        "rows",
+    )
+    ended = kanon(*asked, "--max-suppressed", 0.05, "--hierarchy", "weight=quantiles:4,2", "--sql=all")
+    assert ended.code == 0, ended.err
+    assert "99.125" in ended.out
+    assert "can hold values of all rows as they are, suppressed ones too" in " ".join(ended.err.split())
 
 
 # Lookups in files
@@ -189,6 +243,20 @@ def test_lookups_are_files_that_the_script_loads(tmp_path: Path) -> None:
         rows = list(csv.reader(file))
     assert sorted(rows[1:]) == sorted([f"town {i}", f"region {i % 2}"] for i in range(10))
     assert rows_of(script.text, path) == expected
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_script_loads_its_lookups_or_says_how(tmp_path: Path, dialect: str) -> None:
+    """Fails on 0.1.0: there were no lookups."""
+    path, directory = by_hand(tmp_path / "people.duckdb"), tmp_path / "look*/ups"
+    directory.parent.mkdir()
+    with of(path, **looked_up(path)) as release:
+        text = release.script(dialect, INTO, lookups=directory).text
+    file = str(directory / "kanon_hierarchy_town.csv")
+    if dialect in {"duckdb", "postgres", "spark"}:
+        assert f"'{file}'" in text
+    else:
+        assert f"/* Before this: load {file.replace('*/', '* /')} (CSV," in text
 
 
 def test_texts_that_a_csv_file_must_quote_come_back(tmp_path: Path) -> None:

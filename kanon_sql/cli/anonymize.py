@@ -169,6 +169,11 @@ def anonymize_command(
                 own = opened.dialect if "dialect" not in given_options(context) else dialect
                 script = release.script(own, destination, lookups=lookups, replace=replace_existing)
                 _say_what_it_holds(release, script, talk)
+                if sql == "all":
+                    talk.warn(
+                        "The statements before the script can hold values of all rows as they are, suppressed ones "
+                        "too: the ends of ranges, values of hierarchies. Keep them as you keep the table."
+                    )
                 print_sql(script_text(release, script, sql, own))
                 return
             draft = reported.before(release, destination, talk)
@@ -284,8 +289,9 @@ def _say_what_it_holds(release: Release, script: Script, talk: Talk) -> None:
         talk.note(f"{size} and holds no list of values of the table.")
         return
     trees = {tree.column.name for tree in release.publication.trees_compared}
+    there = "those of published rows" + (" and of the population" if release.prepared.population is not None else "")
     held = ", ".join(
-        f"{number:,} of {column} ({'all of its hierarchy' if column in trees else 'those of published rows'})"
+        f"{number:,} of {column} ({'all of its hierarchy' if column in trees else there})"
         for column, number in script.held.items()
     )
     where = f"The files in {script.files[0].parent} hold" if script.files else "It holds"

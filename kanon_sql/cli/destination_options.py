@@ -13,7 +13,7 @@ from kanon_sql.destinations import check_file
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.in_place.publish import HowInPlace, check_in_place
 from kanon_sql.policy import write_policy
-from kanon_sql.targets import check_target
+from kanon_sql.targets import check_target, require_kind
 
 if TYPE_CHECKING:
     from kanon_sql.engine.sources import Source
@@ -137,4 +137,5 @@ def check_destination(source: Source, destination: Destination) -> None:
     elif destination.out is not None:
         check_file(source, destination.out, replace=destination.replace)
     elif destination.into is not None:
+        require_kind(source, destination.kind)
         check_target(source, destination.into, destination.kind, replace=destination.replace)

@@ -136,7 +136,12 @@ def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
     }
     pairs += [(title, "; ".join(outcome[name])) for name, title in told.items() if outcome[name]]
     for name, columns in outcome["siblings"].items():
-        same = f"has columns of the same names and types ({', '.join(columns)}): it may hold the same raw values"
+        same = (
+            f"has columns of the same names and kinds of types ({', '.join(columns)}): it may hold the same raw values"
+        )
+        pairs.append(("other table", f"{name} {same}, and was left as it is"))
+    for name, columns in outcome["copies"].items():
+        same = f"holds the same values under other names or types ({', '.join(columns)})"
         pairs.append(("other table", f"{name} {same}, and was left as it is"))
     if not outcome["done"]:
         pairs.append(("dry run", "everything was made and checked; nothing was changed"))

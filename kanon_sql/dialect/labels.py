@@ -181,7 +181,7 @@ def _padded(node: exp.Expr) -> exp.Expr:
     length = node.expression
     fill = exp.Anonymous(this="REPLICATE", expressions=[node.args["fill_pattern"], length])
     sides = (fill, node.this) if node.args.get("is_left") else (node.this, fill)
-    joined = exp.Anonymous(this="CONCAT", expressions=[*sides])
+    joined = exp.DPipe(this=sides[0], expression=sides[1])  # CONCAT would make a text of NULL
     return (exp.Right if node.args.get("is_left") else exp.Left)(this=joined, expression=length.copy())
 
 

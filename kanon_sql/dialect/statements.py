@@ -146,11 +146,13 @@ def _table(statement: exp.Create, capabilities: Capabilities) -> list[Made]:
     if temporary and capabilities.temporary == "cached view":
         # A view is computed again at every use unless it is kept.
         return [_temporary(table, query, "VIEW", replace=True), exp.Cache(this=table.copy())]
+    made: exp.Expr = statement
     if capabilities.sqlglot == "tsql":
-        return [_with_option(_into(table, query), capabilities)]
-    if not temporary or capabilities.temporary == "plain table":
-        return [_plain(table, query, capabilities)]
-    return [statement]
+        made = _with_option(_into(table, query), capabilities)
+    elif not temporary or capabilities.temporary == "plain table":
+        made = _plain(table, query, capabilities)
+    made.comments = statement.comments
+    return [made]
 
 
 def _temporary(table: exp.Table, query: exp.Query, kind: str, *, replace: bool) -> exp.Create:

@@ -28,9 +28,10 @@ from kanon_sql.destinations import check_format, forget_recoding, recode, verifi
 from kanon_sql.engine.opening import catalog_of
 from kanon_sql.engine.sources import open_database
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.store import SCHEMA, stored_hierarchies
+from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.in_place.facts import facts_of, facts_of_table
 from kanon_sql.in_place.rewrite import in_database, rewrite_of
+from kanon_sql.in_place.siblings import copies_of, siblings_of
 from kanon_sql.in_place.views import try_views
 from kanon_sql.names import folded, unused_name
 from kanon_sql.publish import readable_lookups, release_query
@@ -119,6 +120,7 @@ def publish_in_place(
     # 1. What stands around the table.
     facts = facts_of(source)
     siblings = siblings_of(source, publication, facts)
+    copies = copies_of(source, publication, facts, siblings)
     # 2. The log.
     if not how.dry_run:
         engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
@@ -166,31 +168,10 @@ def publish_in_place(
         hierarchies=rewrite.hierarchies,
         views=changes.views,
         siblings=siblings,
+        copies=copies,
         backup=how.backup,
     )
     return Published(f"{file}: {facts.name}", verification, seconds, in_place=outcome)
-
-
-def siblings_of(source: Source, publication: Publication, facts: TableFacts) -> dict[str, tuple[str, ...]]:
-    """Return other tables of the file that may hold the same raw values, each with the columns that say so.
-
-    Names and types of columns are compared, and no rows: those of identifying columns, and two or more of those that
-    are generalized. A table in the schema of the ledger or of hierarchies is none of them.
-    """
-    engine, roles = source.engine, publication.roles
-    identifying = {folded(column.name): column.type for column in roles.identifying}
-    generalized = {folded(column.name): column.type for column in roles.quasi_identifiers}
-    found: dict[str, tuple[str, ...]] = {}
-    for other in facts.others:
-        names = {folded(name) for name in other.columns}
-        if other.schema == SCHEMA or not names & {*identifying, *generalized}:
-            continue
-        columns = engine.columns(sql.relation(other.name, other.schema))
-        same = [c for c in columns if (identifying | generalized).get(folded(c.name)) == c.type]
-        if any(folded(c.name) in identifying for c in same) or len(same) > 1:
-            name = other.name if other.schema == facts.schema else f"{other.schema}.{other.name}"
-            found[name] = tuple(column.name for column in same)
-    return found
 
 
 def change_places(new_file: Path, real: Path, backup: Path | None) -> None:

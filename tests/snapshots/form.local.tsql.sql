@@ -61,7 +61,7 @@ WITH [present] AS (
 )
 SELECT
   [value],
-  COALESCE(LEFT(CONCAT(LEFT([value], 2), REPLICATE('*', 5)), 5), '*') AS [level_2]
+  COALESCE(LEFT(LEFT([value], 2) + REPLICATE('*', 5), 5), '*') AS [level_2]
 INTO [kanon_hierarchy_zip]
 FROM [present];
 
