@@ -7,7 +7,12 @@ Python, the error shows what does the same there (``max_suppressed``).
 from __future__ import annotations
 
 import re
+import shlex
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 on_command_line: ContextVar[bool] = ContextVar("kanon_on_command_line", default=False)
 """Whether messages are read by a person who types commands."""
@@ -36,10 +41,22 @@ PYTHON_NAMES = {
 }
 """The names in Python of options, with or without a value, that are not the same word with underscores."""
 
-_COMMAND = re.compile(r"\bkanon (?:dp |hierarchy )?[a-z-]+ .*?(?=\.?$|\. |; |\))", re.DOTALL)
+_COMMAND = re.compile(r"(?m:^  kanon [^\n]*$)|\bkanon (?:dp |hierarchy )?[a-z-]+ .*?(?=\.?$|\. |; |\))", re.DOTALL)
 _WORDS = "optimal|local|loss|keep|drop|relaxed|set|range|gaussian|warehouse|view"
 _VALUE = rf"NAME|FILE|COLUMN=FILE|(?:{_WORDS})(?=\W|$)|[A-Z](?:,[A-Z])+(?!\w)|\d+(?:\.\d+|e-?\d+)?(?:,\d+)*"
 _OPTION = re.compile(rf"(?<![\w-])(?:--(?P<name>[a-z][a-z-]*)|-(?P<short>k)\b)(?:[ ](?P<value>{_VALUE}))?")
+
+
+def command_line(verb: str, named: Sequence[str], *options: str) -> str:
+    """Return a command, quoted for a shell. In a message it stands on a line of its own, after two spaces.
+
+    Args:
+        verb: ``report``, ``dp budget``, ...
+        named: the source and the table.
+        options: what follows.
+    """
+    words = [*options, "--", *named] if any(name.startswith("-") for name in named) else [*named, *options]
+    return f"kanon {verb} {shlex.join(words)}"
 
 
 def in_python(message: str) -> str:

@@ -16,7 +16,7 @@ from kanon_sql.profiling.dependencies import candidate_pairs, find_dependencies
 from kanon_sql.profiling.figures import Figures, counts_query, table_figures
 from kanon_sql.profiling.hierarchies import hierarchies_for
 from kanon_sql.profiling.hints import hints_for
-from kanon_sql.profiling.people import proposed_entity
+from kanon_sql.profiling.people import RepeatedColumn, proposed_entity, repeated_columns
 from kanon_sql.profiling.proposals import Proposal, propose
 from kanon_sql.profiling.result import ColumnProfile, Profile
 from kanon_sql.profiling.sample import DEFAULT_ROWS, sample_query
@@ -96,7 +96,7 @@ def profile_of(
 
 
 def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Column | None, most: int) -> Profile:
-    engine, columns = source.engine, source.columns
+    engine, columns, whole = source.engine, source.columns, source
     looked_at, sampled = _looked_at(source, person, most)
     counts = None
     if sampled and source.warehouse is not None:  # counted there: only the sample has moved
@@ -113,6 +113,7 @@ def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Colum
     quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
     first = figures[columns[0].name]
     members = first.looked_at if entity is None else _people(figures[entity.name])
+    repeated = _repeated(whole, proposals) if entity is None and first.rows else None
     subsets = who_is_alone(engine, looked_at, quasi, entity, members)
     guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
     published = [column for column in columns if proposals[column.name].role != "identifying"]
@@ -136,8 +137,20 @@ def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Colum
         dependencies=dependencies,
         hierarchies=rules,
         nearly_fitting=nearly,
+        repeated=repeated,
     )
     return replace(found, notes=notes_of(found))
+
+
+def _repeated(source: Source, proposals: Mapping[str, Proposal]) -> RepeatedColumn | None:
+    """Return what names people and stands on several rows, as ``anonymize`` finds it under the proposed roles."""
+    identifying, quasi = (
+        [column for column in source.columns if proposals[column.name].role == role]
+        for role in ("identifying", "quasi-identifying")
+    )
+    asked = source.engine if source.warehouse is None else source.warehouse
+    found = repeated_columns(asked.rows, source.relation, source.columns, identifying, quasi)
+    return next((one for one in found if one.names_people), None)
 
 
 def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:

@@ -7,7 +7,6 @@ Spark has neither: there the ledger is read again when the release has its entry
 
 from __future__ import annotations
 
-import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,6 +27,7 @@ from kanon_sql.errors import InUseError, JointReleaseError, SourceError
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.names import folded
+from kanon_sql.option_names import command_line
 from kanon_sql.preparation import given_rules
 from kanon_sql.published import LedgerOutcome
 from kanon_sql.targets import kind_of
@@ -45,7 +45,7 @@ _NOT_TAKEN = "not taken: the tuples stayed in their warehouse"
 
 _WAYS_OUT = (
     "Publish one of them only; or make both with --max-suppressed 0, this one by generalizing the earlier one further; "
-    "forget the earlier one if it was given to nobody ({forget}); or publish all the same (--ignore-ledger)."
+    "or publish all the same (--ignore-ledger); or forget the earlier one if it was given to nobody:\n  {forget}"
 )
 
 
@@ -309,15 +309,15 @@ class Ledger:
     def _unchecked(self, entry: Entry, why: Exception) -> str:
         return (
             f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
-            f"cannot be checked: {why}. It was not published. Put it back as it was, forget it if it was given to "
-            f"nobody ({self._forget(entry)}), or publish all the same (--ignore-ledger)."
+            f"cannot be checked: {why}. It was not published. Put it back as it was; or publish all the same "
+            f"(--ignore-ledger); or forget it if it was given to nobody:\n  {self._forget(entry)}"
         )
 
     def _forget(self, entry: Entry, *, by_name: bool = True) -> str:
         """Return the command that forgets an entry."""
         alike = [each for each in self._seen if _same_place(each.target, entry.target)]
         which = entry.name if by_name and len(alike) == 1 else str(entry.number)  # a name forgets all that had it
-        return f"kanon ledger {shlex.quote(self.prepared.source.place)} --forget {shlex.quote(which)}"
+        return command_line("ledger", [self.prepared.source.place], "--forget", which)
 
     def _nested(self, entry: Entry, own: tuple[KeptHierarchy, ...]) -> bool:
         """Tell whether the classes of the one are made of whole classes of the other, by the levels of both.
@@ -360,7 +360,7 @@ class Ledger:
         return (
             f"Together with the release that it replaces ({entry.number}, {entry.made_at:%Y-%m-%d %H:%M}), this one "
             f"{self._what_is_left(joint)}. Give out this one only if the replaced one was given to nobody; then forget "
-            f"that ({self._forget(entry, by_name=False)})."
+            f"that:\n  {self._forget(entry, by_name=False)}"
         )
 
     def _what_is_left(self, joint: Joint) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql import sql
 from kanon_sql.bookkeeping.entry import Entry, entry_of
+from kanon_sql.engine.tables import RELEASES
 from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.warehouse import Warehouse
-
-RELEASES = "releases"
 
 
 def ledger_table() -> exp.Table:

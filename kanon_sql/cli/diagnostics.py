@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from kanon_sql.cli import colour
 from kanon_sql.cli.output import visible
+from kanon_sql.cli.suggestions import as_called
 from kanon_sql.engine.passwords import without_address_passwords
 from kanon_sql.errors import SearchInterruptedError
 
@@ -53,7 +55,8 @@ def note_columns_at_root(
 
 def _shown(text: str) -> str:
     """Return a message in which the names of columns and files cannot move the cursor, nor addresses tell passwords."""
-    return "\n".join(visible(line.expandtabs()) for line in without_address_passwords(text).split("\n"))
+    typed = re.sub(r"(?m)^  kanon (?=\S)", lambda _: f"  {as_called()} ", without_address_passwords(text))
+    return "\n".join(visible(line.expandtabs()) for line in typed.split("\n"))
 
 
 @contextmanager

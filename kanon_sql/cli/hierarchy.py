@@ -25,6 +25,7 @@ from kanon_sql.cli.options import (
     refuse_contradictions,
 )
 from kanon_sql.cli.output import print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.suggestions import command, print_command
 from kanon_sql.dialect import script
 from kanon_sql.engine.sources import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.engine.warehouses import is_warehouse, shown
@@ -229,6 +230,12 @@ def check_command(
         print_json([vars(found) for found in fits])
     else:
         _print_fits(fits)
+        if any(found.values_missing for found in fits):
+            told = [("--qi", quasi_identifiers), ("--hierarchy", hierarchy)]
+            told.append(("--hierarchies", None if hierarchies is None else [str(hierarchies)]))
+            options = [word for option, values in told for value in values or () for word in (option, value)]
+            print_prose("This prints the query that lists the values that are missing:")
+            print_command(command("hierarchy check", source, opened, *options, "--sql"))
     if any(found.problem for found in fits):
         raise typer.Exit(1)
 

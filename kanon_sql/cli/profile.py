@@ -95,8 +95,8 @@ def profile_command(
         return
     _print_profile(found)
     print_prose("Next, write these roles into a policy file and edit it:")
-    out = free_name(Path(POLICY_FILE))
-    print_command(command("init", source, opened, *([] if out == Path(POLICY_FILE) else ["--out", str(out)])))
+    said = _as_said(quasi_identifiers, sensitive, entity, sample)
+    print_command(command("init", source, opened, *_written_to(free_name(Path(POLICY_FILE))), *said))
 
 
 def init_command(
@@ -136,7 +136,18 @@ def init_command(
         return
     print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
     _print_notes(found)
-    _print_what_is_next(found, source, opened, out)
+    _print_what_is_next(found, source, opened, out, _as_said(quasi_identifiers, sensitive, entity, sample))
+
+
+def _as_said(known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None) -> list[str]:
+    """Return the options with what a person said of the columns, for the next command."""
+    listed = {"--qi": known or [], "--sensitive": sensitive or [], "--entity": [] if entity is None else [entity]}
+    listed["--sample"] = [] if sample is None else [str(sample)]
+    return [word for option, values in listed.items() for value in values for word in (option, value)]
+
+
+def _written_to(out: Path) -> list[str]:
+    return [] if out == Path(POLICY_FILE) else ["--out", str(out)]
 
 
 def _profiled(
@@ -195,23 +206,25 @@ def _print_notes(found: Profile) -> None:
         print_prose(f"- {text}")
 
 
-def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path) -> None:
+def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, said: list[str]) -> None:
     """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier."""
     file = visible(str(out))
     if not found.rows:
         print_prose(f"{file} is written, but there is nothing to anonymize yet. Once there are rows, write it anew:")
-        elsewhere = [] if out == Path(POLICY_FILE) else ["--out", str(out)]
-        print_command(command("init", source, opened, *elsewhere, "--replace"))
+        print_command(command("init", source, opened, *_written_to(out), *said, "--replace"))
         return
     if waiting := found.awaiting_decision:
         print_prose(
             f"Not published until you decide: {_names(waiting)}. To publish one as it is, take # decide: away before "
             f"it in {file}."
         )
-    if found.quasi_identifiers:
-        print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
+    lacking = [] if found.quasi_identifiers else [f"add a column to quasi_identifiers in {file}"]
+    if found.repeated is not None:
+        lacking.append(f'say in {file} what k counts, entity = the column that names the person, or count = "rows"')
+    if lacking:
+        print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
     else:
-        print_prose(f"{file} is written, but cannot be used yet: add a column to quasi_identifiers in {file}. Then:")
+        print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
     print_command(command("anonymize", source, opened, "--policy", str(out)))
 
 

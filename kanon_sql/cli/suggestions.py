@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.cli.output import print_text, visible
 from kanon_sql.engine.addresses import shown_source
+from kanon_sql.option_names import command_line
 
 if TYPE_CHECKING:
     from kanon_sql.engine.sources import Source
@@ -28,8 +29,8 @@ def command(verb: str, source: str, opened: Source, *options: str) -> str:
         opened: the source; its table is named, for there may be more than one by the time that the command is typed.
         options: what follows.
     """
-    table = [opened.name] if opened.in_database else []
-    return " ".join([as_called(), verb, shlex.join([shown_source(source), *table, *options])])
+    named = [shown_source(source), *([opened.name] if opened.in_database else [])]
+    return as_called() + command_line(verb, named, *options).removeprefix("kanon")
 
 
 def as_called() -> str:

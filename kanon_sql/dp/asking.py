@@ -203,7 +203,7 @@ def read_in(opened: Source, kept_in: Path | None) -> Budget:
     with closing(open_budgets(opened, kept_in)) as budgets:
         found = budgets.read()
     if found is None:
-        raise BudgetError(f"{opened.name} has no budget. Set one: {budgets.command} --epsilon 1")
+        raise BudgetError(f"{opened.name} has no budget. Set one:\n  {budgets.setting}")
     return found
 
 

@@ -9,7 +9,6 @@ Where nothing can be kept beside the table (a data file, Spark), a DuckDB file t
 
 from __future__ import annotations
 
-import shlex
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +31,8 @@ from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import BudgetError, NoRightError, NoRoomError, SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.names import folded
+from kanon_sql.option_names import command_line
+from kanon_sql.profiling.people import numbers_people
 from kanon_sql.targets import kind_of
 
 if TYPE_CHECKING:
@@ -56,15 +57,25 @@ class Budgets:
         keeper: the database that keeps it.
         key: the place, the schema and the name that the table has there; the place is "" in its own database.
         table: what messages call the table.
-        command: what sets its budget, for messages.
+        named: how a person names the table on the command line.
+        kept_in: the options that name what keeps the budget.
+        person: the column whose name says that it names people, if there is one.
         owned: whether the keeper was opened for this, and is closed with it.
     """
 
     keeper: DuckDBEngine | Warehouse
     key: tuple[str, str, str]
     table: str
-    command: str
+    named: tuple[str, ...]
+    kept_in: tuple[str, ...] = ()
+    person: str | None = None
     owned: bool = False
+
+    @property
+    def setting(self) -> str:
+        """The command that sets a first budget, for messages; it protects people where a column names them."""
+        protected = () if self.person is None else ("--entity", self.person)
+        return command_line("dp budget", self.named, *self.kept_in, "--epsilon", "1", *protected)
 
     def read(self) -> Budget | None:
         """Return the budget as it is; None if none was set.
@@ -160,7 +171,7 @@ class Budgets:
         if budget is None:
             raise BudgetError(
                 f"{self.table} has no budget, and each answer tells a little about the people in it. Say first how "
-                f"much all answers together may tell: {self.command} --epsilon 1"
+                f"much all answers together may tell:\n  {self.setting}"
             )
         return budget
 
@@ -172,7 +183,8 @@ class Budgets:
             spent += f" and delta {plain(delta)} of {plain(budget.delta)}"
         return (
             f"This answer costs {costs}, and {self.table} has spent {spent}: it is not given. Ask for less, or let the "
-            f"owner of the table decide on more ({self.command} --epsilon ...)."
+            "owner of the table decide on more (--epsilon beside the command that shows what was spent):\n"
+            f"  {command_line('dp budget', self.named, *self.kept_in)}"
         )
 
     def _written(self, write: Callable[[], None]) -> None:
@@ -215,16 +227,16 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     """
     require_table(source)
     schema, name = folded(source.relation.db or _schema(source)), folded(source.relation.name)
-    own = _own_keeper(source)
+    own, named = _own_keeper(source), _named(source)
+    person = next((column.name for column in source.columns if numbers_people(column)), None)
     if kept_in is None:
         if own is None:
             raise UsageError(
                 f"A budget cannot be kept beside {source.name}: name a DuckDB file that keeps it (--budget FILE); "
                 "kanon dp budget makes it."
             )
-        command = shlex.join(["kanon", "dp", "budget", *_named(source)])
-        return Budgets(own, ("", schema, name), source.name, command)
-    if own is not None and Budgets(own, ("", schema, name), source.name, "").read() is not None:
+        return Budgets(own, ("", schema, name), source.name, named, (), person)
+    if own is not None and Budgets(own, ("", schema, name), source.name, named).read() is not None:
         raise UsageError(f"{source.name} has a budget in its own database: leave --budget out.")
     if not make and not kept_in.exists():
         raise SourceError(f"{kept_in} does not exist: it is made when a budget is set (--epsilon).")
@@ -234,8 +246,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     key = (_place(source), schema if source.warehouse is not None or source.database is not None else "", name)
     if source.file is not None:
         key = (_place(source), "", "")
-    command = shlex.join(["kanon", "dp", "budget", *_named(source), "--budget", str(kept_in)])
-    return Budgets(keeper, key, source.name, command, owned=True)
+    return Budgets(keeper, key, source.name, named, ("--budget", str(kept_in)), person, owned=True)
 
 
 def budget_statements(key: tuple[str, str, str], limits: Limits | None, before: Budget | None) -> list[exp.Expr]:
@@ -282,12 +293,12 @@ def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
     return source.engine
 
 
-def _named(source: Source) -> list[str]:
+def _named(source: Source) -> tuple[str, ...]:
     """Return how a person names a table on the command line."""
     if source.file is not None:
-        return [str(source.file)]
+        return (str(source.file),)
     schema = f"{source.relation.db}." if source.relation.db else ""
-    return [source.place, f"{schema}{source.relation.name}"]
+    return source.place, f"{schema}{source.relation.name}"
 
 
 def _schema(source: Source) -> str:

@@ -17,7 +17,7 @@ from kanon_sql.engine.duckdb import DuckDBEngine
 from kanon_sql.engine.files import read_file
 from kanon_sql.engine.frames import FrameKind, frame_kind, read_frame
 from kanon_sql.engine.objects import read_objects
-from kanon_sql.engine.tables import chosen_table, find_table
+from kanon_sql.engine.tables import RELEASES, chosen_table, find_table
 from kanon_sql.engine.warehouse import N
 from kanon_sql.engine.warehouses import is_warehouse, open_warehouse
 from kanon_sql.engine.workbench import SCHEMA, Workbench
@@ -159,7 +159,8 @@ def open_source(
             database or of data files (see ``addresses``); a DuckDB connection; or a pandas, polars or Arrow table.
         table: the table in a database; may be left out where there is just one.
         writable: whether a table will be created in the database.
-        as_text: whether the values of a CSV file are to be taken as they are written, not as numbers or dates.
+        as_text: whether it is a published table: the values of a CSV file are taken as they are written, not as numbers
+            or dates. If not, a table is the only one of a database also where there are releases of it.
         resources: what may be taken of the machine; a connection has settings of its own.
 
     Raises:
@@ -175,15 +176,15 @@ def open_source(
             )
         shared = DuckDBEngine(source, owned=False)
         shared.require_builtin_functions("The connection")
-        return _from_engine(shared, table, "the connection", None)
+        return _from_engine(shared, table, "the connection", None, original=not as_text)
     if is_warehouse(source):
-        return _from_warehouse(source, table, resources)
+        return _from_warehouse(source, table, resources, original=not as_text)
     if (address := address_of(source)) is not None:
         return _at(address, table, as_text=as_text, resources=resources)
     path = _path_of(source)
     if path is not None and is_database(path):
         engine = open_database(path, writable=writable, resources=resources)
-        return _from_engine(engine, table, str(path), path, writable=writable)
+        return _from_engine(engine, table, str(path), path, writable=writable, original=not as_text)
     engine = DuckDBEngine.in_memory(resources)
     try:
         return _read(engine, source, table, as_text=as_text)
@@ -345,21 +346,33 @@ def _read_at(engine: DuckDBEngine, address: Address, table: str | None, *, as_te
 
 
 def _from_engine(
-    engine: DuckDBEngine, table: str | None, place: str, database: Path | None, *, writable: bool = True
+    engine: DuckDBEngine,
+    table: str | None,
+    place: str,
+    database: Path | None,
+    *,
+    writable: bool = True,
+    original: bool,
 ) -> Source:
     try:
-        relation, name = find_table(engine, table, place)
+        relation, name = find_table(engine, table, place, original=original)
         return Source(engine, relation, name, database=database, writable=writable)
     except BaseException:
         engine.close()
         raise
 
 
-def _from_warehouse(source: Any, table: str | None, resources: Resources | None) -> Source:  # noqa: ANN401 - as above
+def _from_warehouse(
+    source: Any,  # noqa: ANN401 - as above
+    table: str | None,
+    resources: Resources | None,
+    *,
+    original: bool,
+) -> Source:
     """Return a table of a warehouse, with a workbench beside it."""
     engine = open_beside_warehouse(source, resources)
     try:
-        return _in_warehouse(engine, source, table)
+        return _in_warehouse(engine, source, table, original=original)
     except BaseException:
         engine.close()
         raise
@@ -392,7 +405,13 @@ def _beside_warehouse(opened: Source, source: Any, table: str | None) -> Source:
     return _in_warehouse(opened.engine, source, table)
 
 
-def _in_warehouse(engine: Workbench, source: Any, table: str | None) -> Source:  # noqa: ANN401 - as above
+def _in_warehouse(
+    engine: Workbench,
+    source: Any,  # noqa: ANN401 - as above
+    table: str | None,
+    *,
+    original: bool = False,
+) -> Source:
     warehouse = engine.warehouse
     if (pointed_at := warehouse.pointed_at(source, table)) is not None:
         mirror = engine.mirror(pointed_at)
@@ -401,7 +420,9 @@ def _in_warehouse(engine: Workbench, source: Any, table: str | None) -> Source: 
         return Source(engine, pointed_at, name, mirror.columns, frame_kind=kind, warehouse=warehouse)
     listed = [listed for listed in warehouse.relations() if listed.schema != SCHEMA]
     rows = [("", one.schema, one.name, int(one.schema == warehouse.schema)) for one in listed]
-    relation, name = chosen_table(rows, table, warehouse.place)
+    relation, name = chosen_table(
+        rows, table, warehouse.place, (lambda: _releases_there(warehouse)) if original else None
+    )
     mirror = engine.mirror(relation)
     if not mirror.columns:
         raise UsageError(f"{name} has no columns.")
@@ -410,3 +431,13 @@ def _in_warehouse(engine: Workbench, source: Any, table: str | None) -> Source: 
             f"{name} has a column {N!r}, which is how the rows of a tuple are counted: rename it in a view."
         )
     return Source(engine, relation, name, mirror.columns, warehouse=warehouse)
+
+
+def _releases_there(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+    """Return which releases of which tables the ledger of a warehouse has; none where it cannot be read."""
+    if warehouse.kind_of(sql.relation(RELEASES, SCHEMA)) is None:
+        return []
+    try:
+        return warehouse.rows(sql.query("ledger_targets"), "releases")
+    except SourceError:  # it may not be read by this user, or is not ours
+        return []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _WIDER = {"integer": "DOUBLE", "decimal": "DOUBLE", "float": "DOUBLE", "date": "TIMESTAMP", "timestamp": "TIMESTAMP"}
 """For each family of types, one that holds what its types with a narrower range do not."""
 
-_LISTED = "kanon hierarchy check --sql prints the query that lists them."
+_LISTED = "kanon hierarchy check SOURCE TABLE --sql, with this hierarchy, prints the query that lists them."
 _ADD_LINES = f"Add a line for each; {_LISTED}"
 _WIDEN = f"They lie outside of its outermost interval: widen that, and one of those inside it; {_LISTED}"
 _MAKE_AGAIN = (

@@ -250,6 +250,11 @@ def _says(column: Column, *, identifying: bool) -> Naming | None:
     return "something else" if role == "insensitive" else None
 
 
+def numbers_people(column: Column) -> bool:
+    """Tell whether a column is the number of a person, by its name alone."""
+    return is_of_person(column.name) and _naming(column, identifying=False) == "person"
+
+
 def _kind(column: Column) -> str | None:
     return next(iter(kinds_of_name(column.name)), None)
 

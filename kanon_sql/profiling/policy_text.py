@@ -40,6 +40,10 @@ _PROPOSED = """
 # Published columns whose role is a proposal. As long as one stands here, reports say so and are not green: check
 # each, then take it out of this list. When the list is empty, the roles are yours.
 """
+_REPEATED = """\
+# Rows of one person repeat. Name the column that names the person, which is never published, so that k counts people;
+# or write count = "rows" under [privacy], where rows are meant. Until then, this file cannot be used.
+"""
 _PRIVACY = """
 [privacy]
 # Whoever looks for a person finds k, or nobody. 5 is often asked of data for known recipients, 10 to 20 for the public;
@@ -77,6 +81,9 @@ def _columns(profile: Profile) -> Iterable[str]:
     if entity is not None:
         yield "# k counts people, not rows: this column names the person. It is never published.\n"
         yield _set("entity", entity)
+    elif profile.repeated is not None:
+        yield _REPEATED
+        yield f"{_DECIDE}{_set('entity', profile.repeated.columns[0])}"
     for setting, roles, text in _SETTINGS:
         columns = [column for column in profile.columns if column.role in roles and column.name != entity]
         yield f"\n# {text}\n"

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.profiling.dependencies import Dependency
     from kanon_sql.profiling.hierarchies import NearlyFitting
+    from kanon_sql.profiling.people import RepeatedColumn
     from kanon_sql.profiling.proposals import ProposedRole
     from kanon_sql.risks.subsets import SubsetRisk, Subsets
 
@@ -73,6 +74,8 @@ class Profile:
         hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it;
             none for a table without rows, of whose values nothing is known.
         nearly_fitting: for those that get a rule by their types, the ready-made hierarchy that has most of the values.
+        repeated: what names people and stands on several rows, where no column was named or proposed to count them by;
+            a policy has to say then what k counts.
         notes: what else a person should know, in sentences.
     """
 
@@ -89,6 +92,7 @@ class Profile:
     dependencies: tuple[Dependency, ...] = ()
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     nearly_fitting: Mapping[str, NearlyFitting] = field(default_factory=dict)
+    repeated: RepeatedColumn | None = None
     notes: tuple[str, ...] = ()
 
     def of_role(self, role: ProposedRole) -> tuple[str, ...]:
