@@ -10,6 +10,7 @@ from kanon_sql.engine.sources import Source, holds_tables, open_beside, open_sou
 from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.errors import UsageError
 from kanon_sql.policy import Policy, read_policy
+from kanon_sql.preparation import repeated_in
 from kanon_sql.risks.assessment import Risk, RiskSettings, assess
 from kanon_sql.risks.population import Population
 from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, threshold_of
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.resources import Resources
+    from kanon_sql.policy import Count
+    from kanon_sql.profiling.people import RepeatedColumn
 
 
 def risk(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -28,6 +31,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     *,
     quasi_identifiers: Sequence[str] = (),
     entity: str | None = None,
+    count: Count = "people",
     policy: Policy | str | os.PathLike[str] | None = None,
     threshold: str | float = DEFAULT_THRESHOLD,
     subsets: int | None = None,
@@ -43,7 +47,9 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
         table: the table in a database.
         quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
         entity: the column that names the person, where people are counted and not rows.
-        policy: a Policy or the path of a kanon.toml, instead of the two settings above.
+        count: "people", or "rows" also where several are of one person; without an entity, ``Risk.people_repeat`` says
+            whether that is found of people.
+        policy: a Policy or the path of a kanon.toml, instead of the three settings above.
         threshold: the risk above which members are counted: a number, or one of those that people are asked for.
         subsets: columns of the largest subsets of quasi-identifiers to look at; by default 3, if there are few enough.
         sampling_fraction: the share of the population that the table has; with it, how many are unique in the
@@ -59,7 +65,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     """
     asked = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     if policy is None:
-        policy = Policy(NamedColumns(quasi_identifiers=names(quasi_identifiers), entity=entity))
+        policy = Policy(NamedColumns(quasi_identifiers=names(quasi_identifiers), entity=entity), count=count)
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
     opened = open_source(source, table, as_text=True, resources=resources)
@@ -117,6 +123,7 @@ def risk_of(
     asked: RiskSettings,
     population: Source | None = None,
     population_size: int | None = None,
+    repeated: Sequence[RepeatedColumn] | None = None,
 ) -> Risk:
     """Return the risk of an open source.
 
@@ -126,7 +133,9 @@ def risk_of(
         asked: what is asked.
         population: the table of everybody, in the same engine.
         population_size: how many are in the population; None goes by the sampling fraction.
+        repeated: what ``repeated_in`` found; None looks.
     """
+    repeated = repeated_in(source, policy) if repeated is None else repeated
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     entity = _person(named.entity, source)
@@ -136,7 +145,8 @@ def risk_of(
         same = resolve_quasi_identifiers([column.name for column in columns], population.columns, population.name)
         person = _person(named.entity, population) if entity is not None else None
         everybody = Population(population.relation, population.name, same, person)
-    return assess(
+    people = next((one for one in repeated if one.names_people), None)
+    found = assess(
         source.engine,
         source.relation,
         columns,
@@ -145,6 +155,7 @@ def risk_of(
         population=everybody,
         population_size=population_size,
     )
+    return found if people is None else found.of_rows(people.columns)
 
 
 def _person(name: str | None, source: Source) -> Column | None:

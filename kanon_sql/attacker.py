@@ -37,7 +37,7 @@ from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.names import folded
-from kanon_sql.preparation import prepare_source
+from kanon_sql.preparation import prepare_source, repeated_in
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.roles import find_column, resolve_columns, resolve_quasi_identifiers
 
@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.resources import Resources
     from kanon_sql.measures.places import Places
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.policy import Policy
+    from kanon_sql.policy import Count, Policy
     from kanon_sql.preparation import Prepared
+    from kanon_sql.profiling.people import RepeatedColumn
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Attacked:
         classes: its equivalence classes.
         attacks: the outcome of each attack: linkage first, then homogeneity and background knowledge for each sensitive
             column, order, and joint release for each other release.
+        repeated: columns of the original that may name people and have repeated values, where it was not said how
+            people are counted; those first that do name people. Then linkage, which counts rows, is not known to fail.
     """
 
     table: str
@@ -75,6 +78,7 @@ class Attacked:
     rows_out: int
     classes: int
     attacks: tuple[Attack, ...]
+    repeated: tuple[RepeatedColumn, ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -84,7 +88,9 @@ class Attacked:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """The verdict on each attack, in their order."""
-        return verdicts_on(self.attacks)
+        people = next((one for one in self.repeated if one.names_people), None)
+        several = None if people is None else (people.found(), people.ways_on())
+        return verdicts_on(self.attacks, several_rows=several)
 
     @property
     def said(self) -> str:
@@ -106,6 +112,7 @@ class Attacked:
             "classes": self.classes,
             "succeeded": self.succeeded,
             "said": self.said,
+            "repeated_columns": [repeated.summary() for repeated in self.repeated],
             "attacks": [
                 {
                     "attack": attack.name,
@@ -134,6 +141,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     entity: str | None = None,
+    count: Count = "people",
     algorithm: str | None = None,
     confidence: float = 1,
     ruled_out: int = 1,
@@ -155,6 +163,8 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         models: what the release was to satisfy, beside ``k``: for what follows from an algorithm.
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
         entity: the column of the original that names the person: then fewer than k people are a success too.
+        count: "people", or "rows" also where several are of one person. Where people have several rows and there is no
+            entity, rows are counted all the same, and linkage is not excluded.
         algorithm: by which the release was made, where the attacker knows it; by default that of a policy.
         confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
         ruled_out: up to how many sensitive values the attacker can rule out for a person.
@@ -174,6 +184,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         models=models,
         rest="drop",
         entity=entity,
+        count=count,
     )
     opened = open_original(source, original, original_table, resources)
     try:
@@ -236,6 +247,7 @@ def attack_release(
     """
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
+    repeated = repeated_in(original, policy)
     _bring(original, release, policy)
     # 1. What the attacker knows.
     alone = policy.of_rows()
@@ -288,7 +300,7 @@ def attack_release(
         progress(Progress("Joining releases"))
         sensitive = [shared[number] for number in wanted]
         attacks.append(_joined(original, other, policy, places, people, first, sensitive, entity))
-    return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks))
+    return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks), repeated)
 
 
 def person_of(entity: str | None, original: Source) -> Column | None:

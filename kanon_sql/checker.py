@@ -22,7 +22,7 @@ from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.plan import lookup_statement
 from kanon_sql.policy import Policy, models_with_k, read_policy
 from kanon_sql.population import open_population
-from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies, prepare_source
+from kanon_sql.preparation import columns_with_hierarchy, make_hierarchies, prepare_source, repeated_in
 from kanon_sql.pseudonyms import not_pseudonyms_query
 from kanon_sql.publish_view import hidden_rows
 from kanon_sql.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.resources import Resources
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy import Count
+    from kanon_sql.profiling.people import RepeatedColumn
 
 
 WORST = 5
@@ -81,6 +83,8 @@ class CheckResult:
         pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
         hidden_rows: of a view of kanon's, how many rows of the table behind it it leaves out because it does not know
             their values, which came later; None for anything else, and where that table may not be read.
+        repeated: columns that may name people and have repeated values, where it was not said how people are counted;
+            those first that do name people.
     """
 
     table: str
@@ -98,11 +102,17 @@ class CheckResult:
     original: str | None = None
     smallest_class_people: int | None = None
     smallest_class_people_at_most: int | None = None
+    repeated: tuple[RepeatedColumn, ...] = ()
+
+    @property
+    def people_repeat(self) -> RepeatedColumn | None:
+        """The column that names people who have several rows each, though rows were counted."""
+        return next((one for one in self.repeated if one.names_people), None)
 
     @property
     def verified(self) -> bool:
-        """Whether it is known of every model if it holds."""
-        return all(model.verified for model in self.models)
+        """Whether it is known of every model if it holds, and that rows were counted where rows are meant."""
+        return self.people_repeat is None and all(model.verified for model in self.models)
 
     @property
     def fails(self) -> bool:
@@ -118,12 +128,12 @@ class CheckResult:
 
         A model of which that could not be verified does not hold.
         """
-        return all(model.holds for model in self.models) and not self.fails
+        return all(model.holds for model in self.models) and not self.fails and self.people_repeat is None
 
     @property
     def k(self) -> int | float | None:
         """The measure of k-anonymity: people where they are asked for, else rows; None where it is not known."""
-        if self.entity is not None and self.smallest_class_people is None:
+        if (self.entity is not None or self.people_repeat is not None) and self.smallest_class_people is None:
             return None
         return k_of(self.models, self.smallest_class)
 
@@ -148,6 +158,7 @@ class CheckResult:
             "identifying_columns": list(self.identifying),
             "pseudonyms": [tied.stated() for tied in self.pseudonyms],
             "hidden_rows": self.hidden_rows,
+            "repeated_columns": [repeated.summary() for repeated in self.repeated],
         }
 
 
@@ -163,6 +174,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
     entity: str | None = None,
+    count: Count = "people",
     population: str | None = None,
     hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
@@ -184,6 +196,8 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
         sensitive: columns that models are about; may be left out where each model names its own.
         entity: the column that names the person: k counts people, not rows. Where neither the table nor the original
             has it, k is not verified, and does not hold.
+        count: what k counts: "people", which is not verified of a table with several rows of one person and no entity;
+            or "rows", also where several are of one person.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with; with values written like
             those of the table.
         hierarchies: of sensitive columns, for the hierarchical distance of t-closeness; with an original, those that
@@ -205,6 +219,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
             {column: str(rule) for column, rule in rules.items()},
             None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
             population=population,
+            count=count,
         )
     elif not isinstance(policy, Policy):
         policy, _ = read_policy(Path(policy))
@@ -231,13 +246,15 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
     Raises:
         UsageError: a column is not there, or an original is given that nothing is counted by.
     """
+    repeated = repeated_in(source, policy)
     identifying = _identifying(source, policy, original)
     named, people = _with_people(source, policy, original)
     asked = _asked(source, policy, named)
     row = source.engine.row(asked.query(), "check the classes of the table")
     found = read_verification(row, asked.models)
     models = tuple(
-        _known(result, model, asked, people) for result, model in zip(found.models, asked.models, strict=True)
+        _known(result, _counting(model, repeated), asked, people)
+        for result, model in zip(found.models, asked.models, strict=True)
     )
     smallest = next(
         (
@@ -268,7 +285,14 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
         ),
         pseudonyms=_ties(source, policy, asked),
         hidden_rows=hidden_rows(source),
+        repeated=repeated,
     )
+
+
+def _counting(model: PrivacyModel, repeated: Sequence[RepeatedColumn]) -> PrivacyModel:
+    """Return a model that counts people where a table is found to have several rows of one."""
+    people = next((one for one in repeated if one.names_people), None)
+    return model if people is None else model.counting(people.columns[0])
 
 
 def _known(result: ModelResult, model: PrivacyModel, asked: _Asked, people: ClassPeople | None) -> ModelResult:

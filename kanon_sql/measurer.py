@@ -15,7 +15,7 @@ from kanon_sql.measures.average_class_size import average_class_size, average_ro
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.preparation import prepare_source
+from kanon_sql.preparation import prepare_source, repeated_in
 from kanon_sql.progress import Listener, Progress, silent
 from kanon_sql.risks.assessment import RiskSettings
 from kanon_sql.risks.thresholds import DEFAULT_THRESHOLD, threshold_of
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.resources import Resources
     from kanon_sql.measures.published import PublishedMeasures
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.policy import Policy
+    from kanon_sql.policy import Count, Policy
     from kanon_sql.preparation import Prepared
+    from kanon_sql.profiling.people import RepeatedColumn
     from kanon_sql.risks.assessment import Risk
 
 
@@ -69,6 +70,8 @@ class Measured:
         measures: every measure, by name; None where an original is needed and there is none.
         risk: who could be found in the table.
         risk_before: who could be found in its original; None without one.
+        repeated: columns of the original, or without one of the table, that may name people and have repeated values,
+            where it was not said how people are counted; those first that do name people.
     """
 
     table: str
@@ -82,6 +85,12 @@ class Measured:
     risk: Risk
     risk_before: Risk | None = None
     people: MeasuredPeople | None = None
+    repeated: tuple[RepeatedColumn, ...] = ()
+
+    @property
+    def people_repeat(self) -> RepeatedColumn | None:
+        """The column that names people who have several rows each, though rows were counted."""
+        return next((one for one in self.repeated if one.names_people), None)
 
     @property
     def rows_suppressed(self) -> int | None:
@@ -102,6 +111,7 @@ class Measured:
             "levels": self.levels,
             "measures": self.measures,
             "risk": self._risks(),
+            "repeated_columns": [repeated.summary() for repeated in self.repeated],
         }
 
     def _risks(self) -> dict[str, Any]:
@@ -121,6 +131,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     models: Sequence[PrivacyModel] | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     entity: str | None = None,
+    count: Count = "people",
     threshold: str | float = DEFAULT_THRESHOLD,
     subsets: int | None = None,
     sampling_fraction: float | None = None,
@@ -145,6 +156,8 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
         entity: the column that names the person: the risk is that of people, not of rows. Of a table that does not
             have it, the original says how many people each class has.
+        count: "people", or "rows" also where several are of one person; without an entity, ``Measured.repeated`` says
+            whether that is found of people, and then no threshold is known to be met.
         threshold: the risk above which rows are counted, as for ``risk``.
         subsets: columns of the largest subsets of quasi-identifiers to look at, as for ``risk``.
         sampling_fraction: the share of the population that the original has; without an original, the table.
@@ -166,6 +179,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         models=models,
         rest="drop",
         entity=entity,
+        count=count,
     )
     if original is None:
         if hierarchies is not None or original_table is not None:
@@ -198,6 +212,7 @@ def measure_alone(
         population: everybody whom its rows could be about, in the same engine.
     """
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
+    repeated = repeated_in(source, policy)
     models = (KAnonymity(policy.k),)
     source.bring(columns, find_column(policy.columns.entity or "", source.columns))
     query = class_check_query(source.relation, columns, models)
@@ -206,7 +221,7 @@ def measure_alone(
         "average_class_size": average_class_size(found.rows, found.classes, policy.k),
         "average_rows_per_class": average_rows(found.rows, found.classes),
     }
-    risk = risk_of(source, policy, asked or RiskSettings(), population)
+    risk = risk_of(source, policy, asked or RiskSettings(), population, repeated=repeated)
     return Measured(
         source.name,
         None,
@@ -218,6 +233,7 @@ def measure_alone(
         of_classes,
         risk,
         people=_people(policy, risk),
+        repeated=repeated,
     )
 
 
@@ -249,10 +265,13 @@ def measure_against(
         asked: what is asked about the risk.
         population: everybody whom the rows of the release could be about.
     """
+    # What is known of the original, is known of its release: its rows are rows of the same people.
+    before = repeated_in(original, policy)
+    repeated = before or repeated_in(release, policy)
     prepared, found = quality_against(original, release, policy, progress)
     progress(Progress("Risk of the original"))
     settings = asked or RiskSettings()
-    risk_before = risk_of(original, policy, settings)
+    risk_before = risk_of(original, policy, settings, repeated=before)
     progress(Progress("Risk of the release"))
     # Both are samples of one population; of as many rows, where the release does not say who is who.
     counted, people = _with_people(prepared, release, policy)
@@ -262,7 +281,7 @@ def measure_against(
         risk_before.counted == "people" and find_column(policy.columns.entity or "", counted.columns) is not None
     )
     size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
-    risk = risk_of(counted, policy, settings, population, size)
+    risk = risk_of(counted, policy, settings, population, size, repeated)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]
     return Measured(
         release.name,
@@ -276,6 +295,7 @@ def measure_against(
         risk,
         risk_before,
         people or _people(policy, risk),
+        repeated,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -135,7 +134,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     if roles.entity is None and policy.count == "people":
         tell("Looking for people with several rows")
         with timed(seconds, "people"):
-            repeated = _require_one_row_each(source, roles, policy)
+            repeated = _require_one_row_each(source, policy)
     everybody = None
     if policy.population is not None:
         everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
@@ -172,23 +171,42 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
 
 
-def _require_one_row_each(source: Source, roles: Roles, policy: Policy) -> tuple[RepeatedColumn, ...]:
+def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
+    """Return the columns of a table that may name people and have repeated values, those first that do name people.
+
+    None where a policy says who the people are, or that rows are to be counted; then nothing is read. Columns that the
+    policy names and the table does not have are of no interest.
+    """
+    named = policy.columns
+    if named.entity is not None or policy.count == "rows":
+        return ()
+
+    def there(names: Sequence[str]) -> list[Column]:
+        return [column for name in names if (column := find_column(name, source.columns)) is not None]
+
+    asked = source.engine if source.warehouse is None else source.warehouse
+    return repeated_columns(
+        asked.rows,
+        source.relation,
+        source.columns,
+        there([*named.identifying, *named.pseudonymize]),
+        there(named.quasi_identifiers),
+    )
+
+
+def _require_one_row_each(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
     """Return repeated columns of which nothing says that they name people.
 
     Raises:
         UsageError: several rows are of one person.
     """
-    asked = source.engine if source.warehouse is None else source.warehouse
-    found = repeated_columns(asked.rows, source.relation, source.columns, roles.identifying, roles.quasi_identifiers)
+    found = repeated_in(source, policy)
     people = next((one for one in found if one.names_people), None)
     if people is None:
         return found
-    entity = people.columns[0] if people.reason == "name" and len(people.columns) == 1 else "COLUMN"
-    which = "" if entity != "COLUMN" else ", where COLUMN names the person"
     raise UsageError(
         f"{source.name} has several rows of one person: {people.found()}. Counted in rows, k = {policy.k} could hold "
-        f"for a class of one person. Count people with {shlex.join(['--entity', entity])} (entity = ...){which}; or, "
-        'where rows are meant, with --count rows (count = "rows").'
+        f"for a class of one person. {people.ways_on()}"
     )
 
 

@@ -201,7 +201,7 @@ def anonymized(frame: pd.DataFrame, identifying: list[str], **asked: Any) -> kan
         (["name"], [], "agree in birth_date"),
         (["first_name", "last_name"], [], "first_name and last_name together have repeated values"),
         ([], ["patient_id"], "its name says that it names people"),
-        (["patient_id", "name"], ["patient_id"], "--entity patient_id"),
+        (["patient_id", "name"], ["patient_id"], "with entity patient_id"),
         (["key_of_stay"], [], "agree in birth_date"),
         (["contact_of"], [], "agree in birth_date"),
         (["geheim"], [], "its type says that it names people"),

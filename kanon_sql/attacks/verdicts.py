@@ -1,7 +1,7 @@
 """The verdict on an attack, and its words: the same in ``attack``, in ``report`` and in the figures of both.
 
 succeeds            it found out what the release should hide
-not excluded        the labels leave open whether it did: that is not known to fail
+not excluded        the labels leave open whether it did, or rows of one person were counted: not known to fail
 fails               it was tried on every row, and found nothing out
 not meaningful      it says nothing about the release: who can rule out all values but one knows the last anyway
 not tested          it could not be tried
@@ -9,7 +9,7 @@ not tested          it could not be tried
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.attacks.background import Background
@@ -59,16 +59,29 @@ class Verdict:
         return self.outcome in {"succeeds", "not excluded"}
 
 
-def verdicts_on(attacks: Sequence[Attack], *, with_original: bool = True) -> tuple[Verdict, ...]:
+def verdicts_on(
+    attacks: Sequence[Attack], *, with_original: bool = True, several_rows: tuple[str, str] | None = None
+) -> tuple[Verdict, ...]:
     """Return the verdict on each attack.
 
     Args:
         attacks: on one release.
         with_original: whether figures are told from which values of the original could be computed. A report that is
             handed out does not tell how the release goes with orders of the original, nor how many values a column has.
+        several_rows: what says that rows of one person repeat, and how to count people, where rows were counted.
     """
     sensitive = {attack.column for attack in attacks if isinstance(attack, Homogeneity)}
-    return tuple(_verdict(attack, len(sensitive) == 1, with_original) for attack in attacks)
+    verdicts = [_verdict(attack, len(sensitive) == 1, with_original) for attack in attacks]
+    if several_rows is not None:
+        verdicts = [_of_rows(one, *several_rows) if one.attack == "linkage" else one for one in verdicts]
+    return tuple(verdicts)
+
+
+def _of_rows(verdict: Verdict, several_rows: str, ways_on: str) -> Verdict:
+    """Return the verdict on linkage that counted rows of which several are of one person."""
+    found = f"{verdict.found}; rows were counted, not people, and one person has several rows: {several_rows}"
+    outcome: Outcome = "not excluded" if verdict.outcome == "fails" else verdict.outcome
+    return replace(verdict, outcome=outcome, found=found, stopped_by=f"{verdict.stopped_by}. {ways_on}")
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:

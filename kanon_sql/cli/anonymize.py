@@ -216,7 +216,7 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
             talk.note(f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen, as kanon init would.")
         for note in hierarchy.notes:
             talk.note(f"{hierarchy.column.name}: {note}.")
-    note_repeated_columns(release.prepared, talk)
+    note_repeated_columns(release.prepared.repeated, talk)
     if release.rows_in == 0:
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
     if release.result.stopped is not None:

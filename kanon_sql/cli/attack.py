@@ -12,6 +12,7 @@ from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import (
     ORIGINAL,
+    CountOption,
     DialectOption,
     EntityOption,
     FormatOption,
@@ -30,7 +31,7 @@ from kanon_sql.cli.options import (
     overridden,
 )
 from kanon_sql.cli.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
-from kanon_sql.cli.prepared import policy_in
+from kanon_sql.cli.prepared import note_repeated_columns, policy_in
 from kanon_sql.engine.sources import open_beside, open_original
 from kanon_sql.plan import logged_script
 from kanon_sql.policy_values import read_share
@@ -62,6 +63,7 @@ def attack_command(
         ),
     ] = None,
     entity: EntityOption = None,
+    count: CountOption = None,
     k: KOption = None,
     confidence: Annotated[
         float,
@@ -99,7 +101,7 @@ def attack_command(
             entity=entity,
             k=k,
             hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
-            settings={"hierarchy_directory": hierarchies and hierarchies.absolute()},
+            settings={"count": count, "hierarchy_directory": hierarchies and hierarchies.absolute()},
         )
         release = open_beside(opened, source, table, as_text=True)
         beside = [open_other(opened, source, release, other) for other in others or []]
@@ -108,6 +110,7 @@ def attack_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
+        note_repeated_columns(result.repeated, talk)
     if output_format == "json":
         print_json(result.summary())
     else:

@@ -11,6 +11,7 @@ from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.model_options import AskedModels
 from kanon_sql.cli.options import (
+    CountOption,
     DialectOption,
     EntityOption,
     FormatOption,
@@ -42,7 +43,7 @@ from kanon_sql.cli.output import (
     threshold,
     visible,
 )
-from kanon_sql.cli.prepared import policy_in
+from kanon_sql.cli.prepared import note_repeated_columns, policy_in
 from kanon_sql.engine.sources import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.plan import logged_script
@@ -61,6 +62,7 @@ def check_command(
     quasi_identifiers: QiOption = None,
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
+    count: CountOption = None,
     k: KOption = None,
     hierarchy: HierarchyOption = None,
     hierarchies: HierarchiesOption = None,
@@ -95,12 +97,17 @@ def check_command(
             k=k,
             models=models,
             hierarchies=assignments(hierarchy, "--hierarchy", release.columns),
-            settings={"population": population, "hierarchy_directory": hierarchies and hierarchies.absolute()},
+            settings={
+                "count": count,
+                "population": population,
+                "hierarchy_directory": hierarchies and hierarchies.absolute(),
+            },
         )
         if sql and original is None:
             print_sql(check_sql(release, policy, dialect))
             return
         result = check_source(release, policy, None if original is None else opened)
+        note_repeated_columns(result.repeated, talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -114,7 +121,7 @@ def check_command(
 
 def _print_result(result: CheckResult) -> None:
     pairs = [("rows", f"{result.rows:,} in {counted(result.classes, 'class', 'classes')}")]
-    if result.entity is not None and result.smallest_class is not None:
+    if (result.entity is not None or result.people_repeat is not None) and result.smallest_class is not None:
         pairs.append(("smallest class", _smallest(result)))
     for model in result.models:
         verdict = "holds" if model.holds else "DOES NOT HOLD" if model.verified else "IS NOT VERIFIED"
@@ -125,6 +132,9 @@ def _print_result(result: CheckResult) -> None:
     for tied in result.pseudonyms:
         alike = "has none" if tied.fewest is None else f"ties what {tied.fewest:,} or more have alike"
         pairs.append(("pseudonyms", f"{tied.column} {alike}" + (": TOO FEW" if tied.failing else "")))
+    if (people := result.people_repeat) is not None:
+        several = f"{visible(result.table)} has several rows of one person: {visible(people.found())}"
+        pairs.append(("people", f"{several}. {visible(people.ways_on())}"))
     if result.hidden_rows:
         came_later = f"{counted(result.hidden_rows, 'row')} of the table behind the view, with values that came later"
         pairs.append(("left out", f"{came_later}: make the view again (--replace) to show them"))
@@ -168,6 +178,8 @@ def _measured(model: ModelResult, result: CheckResult) -> str:
     if model.measured is None:
         if model.verified:
             return f"smallest class has {counted(result.smallest_class, 'row')}, and no more people than rows"
+        if result.people_repeat is not None:
+            return f"a class of {counted(result.smallest_class, 'row')} or more may be of one person"
         column = visible(result.entity or "")
         return (
             f"it counts people, and the table has no column {column} to tell them apart; name the table that it was "

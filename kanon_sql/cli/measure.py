@@ -10,6 +10,7 @@ from kanon_sql.assessor import open_population, require_entity
 from kanon_sql.cli.conflicts import check_options
 from kanon_sql.cli.diagnostics import Talk
 from kanon_sql.cli.options import (
+    CountOption,
     DialectOption,
     FormatOption,
     HierarchiesOption,
@@ -26,7 +27,7 @@ from kanon_sql.cli.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output import counted, figure, print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.cli.prepared import generalizing_policy, policy_in
+from kanon_sql.cli.prepared import generalizing_policy, note_repeated_columns, policy_in
 from kanon_sql.cli.risks import print_risks
 from kanon_sql.engine.sources import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
@@ -56,6 +57,7 @@ def measure_command(
             help="Names the person: the risk is that of people, not of rows. A release is counted by its original.",
         ),
     ] = None,
+    count: CountOption = None,
     threshold: Annotated[
         str,
         typer.Option(
@@ -121,6 +123,7 @@ def measure_command(
             hierarchies=hierarchies,
             entity=entity,
             k=k,
+            settings={"count": count},
         )
         release = opened if original is None else open_beside(opened, source, table, as_text=True)
         require_entity(entity, *([opened] if original is None else [opened, release]))
@@ -132,6 +135,7 @@ def measure_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
+        note_repeated_columns(result.repeated, talk)
     if output_format == "json":
         print_json(result.summary())
     else:
@@ -156,6 +160,12 @@ def _print_measured(result: Measured) -> None:
     print_risks(result.risk, result.risk_before)
     if result.people is not None and (said := _uncounted(result.people)):
         print_prose(said)
+    if (people := result.people_repeat) is not None:
+        of = visible(result.original or result.table)
+        print_prose(
+            f"Rows were counted, not people, and {of} has several rows of one person: {visible(people.found())}. A "
+            f"class of many rows may be one person, and no threshold is known to be met. {visible(people.ways_on())}"
+        )
 
 
 def _smallest(result: Measured) -> str:

@@ -11,12 +11,12 @@ from kanon_sql.prepared_table import PreparedTable
 from kanon_sql.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from kanon_sql.cli.diagnostics import Talk
     from kanon_sql.engine.sources import Source
-    from kanon_sql.preparation import Prepared
+    from kanon_sql.profiling.people import RepeatedColumn
 
 
 def policy_in(policy_file: Path | None) -> Policy:
@@ -94,14 +94,15 @@ def prepared_table(
     prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
     if policy.count == "rows":
         talk.note(COUNTS_ROWS)
-    note_repeated_columns(prepared, talk)
+    note_repeated_columns(prepared.repeated, talk)
     return PreparedTable(prepared, policy)
 
 
-def note_repeated_columns(prepared: Prepared, talk: Talk) -> None:
+def note_repeated_columns(repeated: Sequence[RepeatedColumn], talk: Talk) -> None:
     """Say which columns may name people who have several rows."""
-    for repeated in prepared.repeated:
-        talk.note(
-            f"{repeated.found()}. They are taken for different people; if rows of one person repeat, name the column "
-            "that names the person with --entity."
-        )
+    for one in repeated:
+        if not one.names_people:
+            talk.note(
+                f"{one.found()}. They are taken for different people; if rows of one person repeat, name the column "
+                "that names the person with --entity."
+            )

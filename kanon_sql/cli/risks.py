@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.uniqueness import Uniqueness
 
 _SHOWN = 12  # subsets; as many of each number of columns
+_MET = {True: "yes", False: "no", None: "not verified"}
 _ESTIMATORS = ("pitman", "zayatz", "snb")
 
 
@@ -82,9 +83,7 @@ def _print_thresholds(risks: Sequence[Risk], names: Sequence[str]) -> None:
         for place, result in enumerate(risks[0].thresholds)
     ]
     met = [f"{name} meets it" for name in names]
-    print_table(
-        ["threshold", "risk", "k", *met], [[*row[:3], *("yes" if yes else "no" for yes in row[3:])] for row in rows]
-    )
+    print_table(["threshold", "risk", "k", *met], [[*row[:3], *(_MET[met] for met in row[3:])] for row in rows])
 
 
 def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:

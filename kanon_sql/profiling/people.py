@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
     from kanon_sql.profiling.proposals import Proposal
 
 _KINDS = ("record_id", "national_id", "passport")
-Naming = Literal["person", "something else", "unknown"]
-"""What a column names, as far as its name and type say."""
+Naming = Literal["person", "something else", "attribute", "unknown"]
+"""What a column names, as far as its name and type say. An attribute, such as a date of birth, names nothing: rows that
+share it agree in other attributes without being of one person."""
 
 _NUMBERS_OF_PERSONS = frozenset(_KINDS)
 _ALSO_IF_IDENTIFYING = frozenset({"username", "credit_card"})
+_WORDS_IF_IDENTIFYING = frozenset({"cid"})  # of a citizen, a client or a customer; but also the ICD in Portuguese
 _NAMES = frozenset({"person_name", "first_name", "last_name"})
+_OFTEN_OF_PERSONS = frozenset({"person_name", "email", "phone", "username", "device", "account", "iban", "credit_card"})
+"""Kinds that name a person also where the column was not called identifying, if repeated rows agree."""
 _EVENTS = frozenset({"visit", "encounter", "admission", "stay", "hadm", "household", "record", "application", "row"})
 _STAFF = frozenset(
     {
@@ -54,10 +59,10 @@ _TRAITS: tuple[tuple[frozenset[str], float], ...] = (
 """Kinds of columns that belong to a person, those that say most first, each with the share of repeats that must agree
 beyond chance. The place where a person lives is none: rows of one hospital agree in it too."""
 _TOLD_BY_NAMES = frozenset({"sex", "nationality", "ethnicity", "language"})  # of people of one name, by their name
+_TOLD_BY_HOUSEHOLD = frozenset({"nationality", "ethnicity", "language", "marital_status"})  # of who share a telephone
 _UNKNOWN_TRAIT = 0.5
 _LN_OF_CHANCE = math.log(100)  # once in a hundred tables
 _MOST_TRAITS = 8
-_NAMING_FAMILIES = frozenset({"integer", "decimal", "text", "other"})
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,15 @@ class RepeatedColumn:
         share, chance = percent(self.agreeing), percent(self.by_chance)
         return f"{text}, and {share} of the rows that share one agree in {self.trait} ({chance} of other rows do)"
 
+    def ways_on(self) -> str:
+        """Return how to say what is to be counted, where it names people."""
+        entity = self.columns[0] if self.reason == "name" and len(self.columns) == 1 else "COLUMN"
+        which = "" if entity != "COLUMN" else ", where COLUMN names the person"
+        return (
+            f"Count people with {shlex.join(['--entity', entity])} (entity = ...){which}; or, where rows are meant, "
+            'with --count rows (count = "rows").'
+        )
+
     def summary(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {**asdict(self), "columns": list(self.columns)}
@@ -136,6 +150,7 @@ class _Candidate:
 
     columns: tuple[Column, ...]
     says: Naming
+    identifying: bool
 
     @property
     def value(self) -> exp.Expr:
@@ -167,14 +182,15 @@ def repeated_columns(
 ) -> tuple[RepeatedColumn, ...]:
     """Return the columns that may name people and have repeated values, those first that do name people.
 
-    1. A column that was called identifying, unless its name says that it is something else (a town, a department, the
-       date of an event); and any column whose name says that it is the number of a person. Nothing is read where there
-       is none. A first name and a last name are looked at together.
+    1. A column that was called identifying, whatever its name and its type; any column whose name says that it is the
+       number of a person; and any column whose name says that it is what a person is reached or known by (a name, an
+       e-mail address, a telephone number, a user name, a device, an account). Nothing is read where there is none. A
+       first name and a last name are looked at together.
     2. One scan counts their values. A column without repeated values is of no interest.
-    3. A repeated column names people if its name or its type says so.
+    3. A repeated column names people if its name, as that of a number of a person, or its type says so.
     4. Else its repeated rows are compared in columns that belong to a person: the date of birth; else year of birth and
-       age; else sex, height, occupation and the like; else quasi-identifiers whose names say nothing. One scan for each
-       of these.
+       age; else sex, height, occupation and the like; else, if it was called identifying, quasi-identifiers whose names
+       say nothing. One scan for each of these. A column that is an attribute of a person itself is not compared.
 
     Args:
         ask: returns the rows of a query.
@@ -183,7 +199,7 @@ def repeated_columns(
         identifying: those that are called identifying.
         quasi_identifiers: those that are generalized.
     """
-    candidates = _candidates(columns, identifying)
+    candidates = _candidates(columns, identifying, quasi_identifiers)
     if not candidates:
         return ()
     ((rows, *counts),) = ask(
@@ -203,9 +219,7 @@ def repeated_columns(
         candidate.says == "person" and is_of_person(candidate.columns[0].name) and distinct == rows
         for candidate, distinct in zip(candidates, counts[1::2], strict=True)
     )
-    worth_saying = [
-        found for candidate, found in compared if found.names_people or (candidate.says == "unknown" and not numbered)
-    ]
+    worth_saying = [found for _, found in compared if found.names_people or not numbered]
     return tuple(sorted(worth_saying, key=lambda found: not found.names_people))
 
 
@@ -215,26 +229,41 @@ def repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
     return exp.select(sql.count_rows(), *counts).from_(sql.aliased(table, "source"))
 
 
-def _candidates(columns: Sequence[Column], identifying: Sequence[Column]) -> list[_Candidate]:
-    parts = [column for column in identifying if _kind(column) in {"first_name", "last_name"}]
-    together = [_Candidate(tuple(parts), "unknown")] if len({_kind(column) for column in parts}) > 1 else []
+def _candidates(
+    columns: Sequence[Column], identifying: Sequence[Column], quasi_identifiers: Sequence[Column]
+) -> list[_Candidate]:
+    parts = [column for column in columns if _kind(column) in {"first_name", "last_name"} and not _is_staff(column)]
+    parts = [column for column in parts if column not in quasi_identifiers]
+    both = len({_kind(column) for column in parts}) > 1
+    together = [_Candidate(tuple(parts), "unknown", all(one in identifying for one in parts))] if both else []
     apart = [column for column in columns if not together or column not in parts]
-    found = [(column, _naming(column, identifying=column in identifying)) for column in apart]
-    return [*(_Candidate((column,), says) for column, says in found if says is not None), *together]
+    found = [
+        _Candidate((column,), _naming(column, identifying=column in identifying), column in identifying)
+        for column in apart
+        if column in identifying or _names_by_itself(column, generalized=column in quasi_identifiers)
+    ]
+    return [*(one for one in found if one.columns[0].family != "boolean"), *together]
 
 
-def _naming(column: Column, *, identifying: bool) -> Naming | None:
-    """Return what a column names; None where it is no candidate."""
-    if column.family not in _NAMING_FAMILIES:
-        return None
+def _names_by_itself(column: Column, *, generalized: bool) -> bool:
+    """Tell whether a column may name people though it was not called identifying."""
+    if _says(column, identifying=False) == "person":
+        return True
+    often = _kind(column) in _OFTEN_OF_PERSONS and not _is_staff(column) and not generalized
+    return often and not column.type.upper().startswith("JSON")
+
+
+def _naming(column: Column, *, identifying: bool) -> Naming:
     says = _says(column, identifying=identifying)
-    if not identifying:
-        return says if says == "person" else None
-    return "person" if says == "unknown" and column.type == "UUID" else says
+    return "person" if says == "unknown" and identifying and column.type == "UUID" else says
 
 
-def _says(column: Column, *, identifying: bool) -> Naming | None:
-    """Return what the name of a column says that it names; None where it is something that is told of a person."""
+def _is_staff(column: Column) -> bool:
+    return not _STAFF.isdisjoint(words_of(column.name))
+
+
+def _says(column: Column, *, identifying: bool) -> Naming:
+    """Return what the name of a column says that it names."""
     words, kinds = set(words_of(column.name)), kinds_of_name(column.name)
     first = _kind(column)
     if words & _STAFF:
@@ -242,12 +271,13 @@ def _says(column: Column, *, identifying: bool) -> Naming | None:
     if first in _NUMBERS_OF_PERSONS or (identifying and first in _ALSO_IF_IDENTIFYING):
         also = [kind for kind in kinds[1:] if kind != "reference" and role_of_kind(kind) != "identifying"]
         return "something else" if first == "record_id" and (also or words & _EVENTS) else "person"
+    if identifying and words & _WORDS_IF_IDENTIFYING:
+        return "person"
     if first is None:
         return "unknown"
-    role = role_of_kind(first)
-    if role == "identifying":
-        return "unknown"
-    return "something else" if role == "insensitive" else None
+    # Who calls a column identifying whose name is that of something sensitive means something else by the name.
+    by_role: dict[str, Naming] = {"insensitive": "something else", "quasi-identifying": "attribute"}
+    return by_role.get(role_of_kind(first), "unknown")
 
 
 def numbers_people(column: Column) -> bool:
@@ -304,7 +334,7 @@ class _Traits:
 
     def compared(self, found: RepeatedColumn, candidate: _Candidate) -> RepeatedColumn:
         """Return a repeated column with what its repeated rows have in common."""
-        for traits, needed, fewest in self._by_weight(candidate):
+        for traits, needed, fewest in () if candidate.says == "attribute" else self._by_weight(candidate):
             agreements = [agreement for trait in traits if (agreement := self._agreement(candidate, trait)) is not None]
             if not agreements:
                 continue
@@ -324,13 +354,14 @@ class _Traits:
     def _by_weight(self, candidate: _Candidate) -> Iterator[tuple[list[Column], float, float]]:
         """Yield traits that say equally much, with the share of repeats and the share of traits that must agree."""
         named = any(_kind(column) in _NAMES for column in candidate.columns)
+        shared = not named and any(_kind(column) in _OFTEN_OF_PERSONS for column in candidate.columns)
+        told = _TOLD_BY_NAMES if named else _TOLD_BY_HOUSEHOLD if shared else frozenset()
         usable = [column for column in self._columns if column not in candidate.columns]
         for kinds, needed in _TRAITS:
-            told = _TOLD_BY_NAMES if named else frozenset()
             traits = [column for column in usable if _kind(column) in kinds - told]
             if traits:
                 yield traits[:_MOST_TRAITS], needed, 0.0
-        if candidate.says == "unknown":
+        if candidate.says == "unknown" and candidate.identifying:
             unnamed = [column for column in self._quasi_identifiers if _kind(column) is None and column in usable]
             yield unnamed[:_MOST_TRAITS], _UNKNOWN_TRAIT, 0.5
 

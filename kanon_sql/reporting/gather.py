@@ -78,9 +78,11 @@ def _gathered(
     policy, original, publication = release.policy, release.prepared.source, release.publication
     verification = of_release.verification
     k = policy.k if policy.k > 1 else _FEW
-    measured, unmeasured = _measured(original, handed_out, policy, progress)
-    risks = _risks(release, of_release, handed_out, measured)
-    attacks = _attacks(original, handed_out, policy, progress)
+    # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
+    settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
+    measured, unmeasured = _measured(original, handed_out, settled, progress)
+    risks = _risks(release, settled, of_release, handed_out, measured)
+    attacks = _attacks(original, handed_out, settled, progress)
     progress(Progress("Attributes one by one"))
     attributes = attributes_of(release, released, handed_out, measured, k)
     if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
@@ -144,9 +146,11 @@ def _measured(
         return None, f"How much of the original the output keeps could not be measured: {error}"
 
 
-def _risks(release: Release, of_release: Made, handed_out: Source, measured: Measured | None) -> tuple[Risk, Risk]:
+def _risks(
+    release: Release, policy: Policy, of_release: Made, handed_out: Source, measured: Measured | None
+) -> tuple[Risk, Risk]:
     """Return the risk of the original and of the release; both of people where people are counted."""
-    original, policy, asked = release.prepared.source, release.policy, RiskSettings()
+    original, asked = release.prepared.source, RiskSettings()
     before = None if measured is None else measured.risk_before
     if before is None:
         before = risk_of(original, policy, asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.errors import UsageError
@@ -74,6 +74,9 @@ class Risk:
         histogram: its classes by size.
         subsets: classes by some of its quasi-identifiers.
         uniqueness: how many are unique in the population; None where its size is not known.
+        people_repeat: the column that names people with several rows each (or several columns that do together), though
+            rows were counted: then every risk of a person may be higher. Empty where none was found, and where rows are
+            meant.
     """
 
     counted: Literal["rows", "people"]
@@ -89,6 +92,7 @@ class Risk:
     histogram: tuple[Bin, ...]
     subsets: Subsets
     uniqueness: Uniqueness | None
+    people_repeat: tuple[str, ...] = ()
 
     @property
     def everybody(self) -> int:
@@ -99,9 +103,17 @@ class Risk:
         """Return the figures as plain values: what ``--format json`` prints."""
         plain = asdict(self)
         plain["threshold"]["k"] = self.threshold.k
+        plain["people_repeat"] = list(self.people_repeat)
         for subset in plain["subsets"]["found"]:
             subset["columns"] = list(subset["columns"])
         return plain
+
+    def of_rows(self, people_repeat: Sequence[str]) -> Risk:
+        """Return the same, of rows of which several are of one person: no threshold is known to be met."""
+        if not people_repeat:
+            return self
+        thresholds = tuple(replace(result, met=None) if result.met else result for result in self.thresholds)
+        return replace(self, people_repeat=tuple(people_repeat), thresholds=thresholds)
 
 
 def assess(

@@ -48,14 +48,14 @@ class ThresholdResult:
     Attributes:
         name, risk, source: as of the threshold.
         k: the smallest class that meets it.
-        met: whether every class of the table does.
+        met: whether every class of the table does; None where rows were counted, and a class may have fewer people.
     """
 
     name: str
     risk: float
     source: str | None
     k: int
-    met: bool
+    met: bool | None
 
 
 _EL_EMAM = 'K. El Emam, "Guide to the De-Identification of Personal Health Information", CRC Press 2013, cell size'
