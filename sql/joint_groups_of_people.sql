@@ -1,4 +1,4 @@
-/* Groups of rows that are alike in two releases, and how many people they are about; a row without a person is none. */
+/* Groups of rows that are alike in two releases, and how many people they are about; rows without a person are about none. */
 SELECT
   alike.first,
   alike.second,
@@ -9,8 +9,6 @@ INNER JOIN people
   ON people.tuple = alike.tuple
 INNER JOIN original
   ON original.rowid = people.position
-WHERE
-  NOT $person IS NULL
 GROUP BY
   alike.first,
   alike.second

@@ -148,6 +148,23 @@ def test_people_are_counted_once_each() -> None:
     assert (joint["rows_below_k"], joint["people_below_k"], joint["alone"]) == (4, 2, 2)
 
 
+def test_rows_without_a_person_are_among_no_people() -> None:
+    """Two rows whose person is not known, left out by one release, are all that remains of the other.
+
+    Fails on 0.1.0, and before rows without a person were counted: the value of both is the difference of the releases.
+    """
+    towns = ["A"] * 6 + ["B"] * 6 + ["Z"] * 2
+    original = pd.DataFrame(
+        {"town": towns, "d": ["x", "y"] * 6 + ["hiv"] * 2, "who": [*map(str, range(12)), None, None]}
+    )
+    fine, coarse = original[["town", "d"]][:12], original[["d"]].assign(town="*")[["town", "d"]]
+    asked: dict[str, Any] = {"quasi_identifiers": ["town"], "sensitive": ["d"], "hierarchies": {"town": "flat"}}
+    (joint,) = joint_of(kanon.attack(fine, original=original, others=[coarse], entity="who", k=5, **asked))
+    assert (joint["smallest"], joint["groups_below_k"], joint["rows_below_k"], joint["people_below_k"]) == (0, 1, 2, 0)
+    (known,) = joint["columns"]
+    assert (known["rows_certain_together"], known["rows_certain_right"]) == (2, 2)
+
+
 def test_people_in_several_classes_count_for_certain_only() -> None:
     """Of 200 overlapping ranges nobody knows who is in which: a person is alike with those who fit the same ranges."""
     original = pd.DataFrame({"a": range(200)})

@@ -407,3 +407,22 @@ def test_refused_is_what_loops_over_the_rows_of_both_find(
         assert not below
         assert re.search(r"the value of .* certain|one value of", why)
     assert not below or f"leaves {len(below):,} rows" in why
+
+
+def test_a_table_that_changed_since_is_said(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0: not a word, and EXCEPT ALL of the two releases is the diagnosis of the one who came."""
+    asked = ("--qi", "town", "--hierarchy", "town=flat", "--sensitive", "d", "--rest", "drop", "-k", 5)
+    with duckdb.connect("grows.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT ['A', 'B'][1 + i % 2] AS town, 'flu' AS d FROM range(12) AS r(i)")
+    first = kanon("anonymize", "grows.duckdb", "t", *asked, "--into", "r1", "--format", "json")
+    assert first.json["ledger"]["warnings"] == []
+    assert kanon("anonymize", "grows.duckdb", "t", *asked, "-q", "--out", "same.csv").err == ""
+    with duckdb.connect("grows.duckdb") as connection:
+        connection.execute("INSERT INTO t VALUES ('A', 'hiv')")
+    second = kanon("anonymize", "grows.duckdb", "t", *asked, "--into", "r2", "-q", "--format", "json")
+    with duckdb.connect("grows.duckdb") as connection:
+        assert connection.execute("SELECT d FROM r2 EXCEPT ALL SELECT d FROM r1").fetchall() == [("hiv",)]
+    (warning,) = second.json["ledger"]["warnings"]
+    assert "had 12 rows when" in warning
+    assert "has 13 rows now" in warning
+    assert warning in second.err

@@ -76,6 +76,7 @@ class Ledger:
     beside_replaced: list[dict[str, object]] = field(default_factory=list)
     _seen: list[Entry] = field(default_factory=list)
     _source_print: str | None = None
+    _prints: dict[tuple[str, ...], str] = field(default_factory=dict)
     _held: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -158,10 +159,36 @@ class Ledger:
         if not earlier:
             return
         with timed(seconds, "ledger"):
+            self._warn_of_changes(earlier)
             own = self._hierarchies()
             if doubtful := [entry for entry in earlier if not self._nested(entry, own)]:
                 self._require_tuples(doubtful[-1])
                 self._check(output, doubtful, self._replaced(target))
+
+    def _warn_of_changes(self, earlier: list[Entry]) -> None:
+        """Warn that rows came, went or changed since earlier releases: the check is on the rows of today."""
+        rows = self.prepared.frequency.rows
+        if changed := [
+            entry
+            for entry in earlier
+            if entry.rows_in != rows or len({self._print_of(entry), entry.source_fingerprint} - {_NOT_TAKEN}) > 1
+        ]:
+            last = changed[-1]
+            others = f", and {len(changed) - 1:,} before it," if len(changed) > 1 else ""
+            self.warnings.append(
+                f"{self.prepared.source.name} had {last.rows_in:,} rows when {last.name} was made "
+                f"({last.made_at:%Y-%m-%d}){others} and has {rows:,} rows now, or other ones: the releases were checked "
+                "together on the rows of now. Who has both sees what changed between them, and a few rows that came or "
+                "went may show by the difference."
+            )
+
+    def _print_of(self, entry: Entry) -> str:
+        """Return the fingerprint that the table has now of the quasi-identifiers of an earlier release."""
+        names = tuple(entry.quasi_identifiers)
+        if names not in self._prints:
+            relation = self.prepared.source.relation
+            self._prints[names] = source_fingerprint(self._engine, relation, entry.quasi_identifiers)
+        return self._prints[names]
 
     def remember(
         self, kind: ReleaseKind, target: exp.Table | Path, rows_out: int, *, written: Path | None = None
@@ -336,9 +363,7 @@ class Ledger:
         leave_out = self.suppressed > 0 or entry.rows_out < entry.rows_in
         if min(steps) < 0 < max(steps) or (any(steps) and leave_out):
             return False
-        return source_fingerprint(self._engine, self.prepared.source.relation, entry.quasi_identifiers) == (
-            entry.source_fingerprint
-        )
+        return self._print_of(entry) == entry.source_fingerprint
 
     def _as_table(self, output: exp.Expr) -> exp.Table:
         """Return a release as a table that can be read often; a file is copied."""
