@@ -409,7 +409,8 @@ def test_refused_is_what_loops_over_the_rows_of_both_find(
     assert not below or f"leaves {len(below):,} rows" in why
 
 
-def test_a_table_that_changed_since_is_said(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+@pytest.mark.usefixtures("in_tmp")
+def test_a_table_that_changed_since_is_said(kanon: Callable[..., Ended]) -> None:
     """Fails on 0.1.0: not a word, and EXCEPT ALL of the two releases is the diagnosis of the one who came."""
     asked = ("--qi", "town", "--hierarchy", "town=flat", "--sensitive", "d", "--rest", "drop", "-k", 5)
     with duckdb.connect("grows.duckdb") as connection:

@@ -177,9 +177,9 @@ class Ledger:
             others = f", and {len(changed) - 1:,} before it," if len(changed) > 1 else ""
             self.warnings.append(
                 f"{self.prepared.source.name} had {last.rows_in:,} rows when {last.name} was made "
-                f"({last.made_at:%Y-%m-%d}){others} and has {rows:,} rows now, or other ones: the releases were checked "
-                "together on the rows of now. Who has both sees what changed between them, and a few rows that came or "
-                "went may show by the difference."
+                f"({last.made_at:%Y-%m-%d}){others} and has {rows:,} rows now, or other ones: the releases were "
+                "checked together on the rows of now. Who has both sees what changed between them, and a few rows that "
+                "came or went may show by the difference."
             )
 
     def _print_of(self, entry: Entry) -> str:
