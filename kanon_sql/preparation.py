@@ -26,7 +26,7 @@ from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.names import folded
 from kanon_sql.population import open_population, population_frequency
 from kanon_sql.preparation_there import frequency_there, require_there, values_there
-from kanon_sql.profiling.people import RepeatedColumn, repeated_columns
+from kanon_sql.profiling.people import RepeatedColumn, entity_of_rows, repeated_columns
 from kanon_sql.progress import Tell, silent
 from kanon_sql.roles import Roles, assign_roles, find_column
 from kanon_sql.timing import timed
@@ -131,7 +131,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     require_identity(source.engine, source.relation, roles.quasi_identifiers)
     seconds: dict[str, float] = {}
     repeated: tuple[RepeatedColumn, ...] = ()
-    if roles.entity is None and policy.count == "people":
+    if policy.count == "people":
         tell("Looking for people with several rows")
         with timed(seconds, "people"):
             repeated = _require_one_row_each(source, policy)
@@ -174,17 +174,26 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
 def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
     """Return the columns of a table that may name people and have repeated values, those first that do name people.
 
-    None where a policy says who the people are, or that rows are to be counted; then nothing is read. Columns that the
-    policy names and the table does not have are of no interest.
+    None where a policy says who the people are, or that rows are to be counted. Columns that the policy names and the
+    table does not have are of no interest.
+
+    Raises:
+        UsageError: the column that is to name people is another one in each row, and one that names people is not.
     """
     named = policy.columns
+    asked = source.engine if source.warehouse is None else source.warehouse
+    if named.entity is not None:
+        entity = find_column(named.entity, source.columns)
+        if entity is not None and (people := entity_of_rows(asked.rows, source.relation, source.columns, entity)):
+            raise UsageError(
+                f"{entity.name} names rows of {source.name}, not people: {people.found()}. {people.ways_on()}"
+            )
     if named.entity is not None or policy.count == "rows":
         return ()
 
     def there(names: Sequence[str]) -> list[Column]:
         return [column for name in names if (column := find_column(name, source.columns)) is not None]
 
-    asked = source.engine if source.warehouse is None else source.warehouse
     return repeated_columns(
         asked.rows,
         source.relation,

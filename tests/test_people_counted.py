@@ -241,16 +241,16 @@ def test_namesakes_with_several_rows_each_are_recognized() -> None:
     [
         (["name"], [], ["name"]),
         (["first_name", "last_name"], [], ["first_name", "last_name"]),
-        (["hospital_id"], ["lab_id", "doctor_id"], []),
-        (["doctor_id"], [], []),
-        (["lab_id"], [], []),
-        (["hospital"], [], []),
+        (["hospital_id"], ["lab_id", "doctor_id"], ["hospital_id"]),
+        (["doctor_id"], [], ["doctor_id"]),
+        (["lab_id"], [], ["lab_id"]),
+        (["hospital"], [], ["hospital"]),
         (["stamp_q"], [], ["stamp_q"]),
         (["patient_id"], [], []),
         (["name"], ["person_no"], []),
         (["patient_id"], ["visit_id"], []),
-        (["birth_year"], [], []),
-        (["born"], [], []),
+        (["birth_year"], [], ["birth_year"]),
+        (["born"], [], ["born"]),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, list) else str(value),
 )
@@ -460,7 +460,7 @@ def test_the_first_release_that_anybody_sees_counts_people(in_tmp: Path, kanon: 
     steps = {
         "birth_date": ["birth_date", None, None, None, "year(birth_date) // 10", ALL, ALL],
         "sex": ["sex", ALL],
-        "zip": ["zip", "zip[:4]", "zip[:3]", "zip[:2]", "zip[:1]", ALL],
+        "zip": ["zip", "zip[:4]", "zip[:3]", "zip[:1]", ALL],
         "admission_date": [
             None,
             None,
@@ -494,3 +494,154 @@ def test_the_first_release_that_anybody_sees_counts_people(in_tmp: Path, kanon: 
     assert found["smallest_class_people"] == min(number for _, number in classes)
     assert found["smallest_class"] == min(rows for rows, _ in classes)
     assert any(rows > number for rows, number in classes)
+
+
+@pytest.mark.parametrize(
+    ("number", "type_"),
+    [
+        ("patient_id", "DOUBLE"),
+        ("patient_id", "TIMESTAMP"),
+        ("key_of_stay", "DOUBLE"),
+        ("key_of_stay", "DATE"),
+        ("cid", "INTEGER"),
+        ("health_card", "VARCHAR"),
+        ("health_no", "INTEGER"),
+        ("pregnancy_file", "INTEGER"),
+        *((name, "VARCHAR") for name in ("bene_id", "chart_no", "inpatient_no", "outpatient_no", "nhs_no")),
+    ],
+)
+def test_a_column_called_identifying_is_looked_at_whatever_its_name_and_type(
+    ward: Path, number: str, type_: str
+) -> None:
+    """Fails on 0.1.0: each class is one patient, and k = 5 holds."""
+    value = {"TIMESTAMP": "epoch_ms(patient_id * 1000)", "DATE": "(DATE '2000-01-01' + patient_id::INTEGER)"}
+    with duckdb.connect(str(ward)) as connection:
+        connection.execute(
+            f"CREATE TABLE t AS SELECT {value.get(type_, 'patient_id')}::{type_} AS {number}, birth_date, sex, town "  # noqa: S608
+            "FROM visits"
+        )
+    with pytest.raises(UsageError, match=rf"{number} has repeated values \(60 in 480 rows\)"):
+        kanon_of.anonymize(ward, "t", identifying=[number], quasi_identifiers=QI, k=5)
+
+
+@pytest.mark.parametrize("number", ["file_no", "staff_id", "code", "hospital_no", "geheim", "health_no"])
+def test_a_repeated_column_called_identifying_is_noted_where_nothing_can_be_compared(
+    ward: Path, kanon: Callable[..., Ended], number: str
+) -> None:
+    """Fails on 0.1.0: nothing is said."""
+    with duckdb.connect(str(ward)) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT patient_id AS {number}, town FROM visits")  # noqa: S608
+    ended = kanon("anonymize", ward, "t", "--id", number, "--qi", "town", "-k", 5, "--out", "out.csv")
+    assert ended.code == 0, ended.err
+    assert f"{number} has repeated values (60 in 480 rows)" in ended.err
+
+
+@pytest.mark.parametrize("named", ["email", "phone", "name", "patient", "username", "device_id", "account_no"])
+def test_what_a_person_is_known_by_is_looked_at_without_a_role(named: str) -> None:
+    """Fails on 0.1.0: published with k counted in rows. Namesakes stop nothing."""
+    several = visits(patients(80), 2)
+    table = several[["name", *QI]].rename(columns={"name": named})
+    with pytest.raises(UsageError, match=rf"{named} has repeated values .* agree in birth_date"):
+        anonymized(table, [])
+    namesakes = visits(patients(300, namesakes=3), 1)[["name", *QI]].rename(columns={"name": named})
+    with anonymized(namesakes, []) as release:
+        (repeated,) = release.summary()["repeated_columns"]
+    assert (repeated["columns"], repeated["names_people"]) == ([named], False)
+
+
+def test_a_telephone_of_a_household_is_not_one_person() -> None:
+    """Four people share one, and a language; they are not of one age."""
+    frame = visits(patients(200), 1)
+    table = frame.assign(phone=frame["name"].map(hash), language=frame.index // 4 % 5)[["phone", "language", "town"]]
+    table["phone"] = table.index // 4
+    with anonymized(table, [], quasi_identifiers=["language", "town"]) as release:
+        (repeated,) = release.summary()["repeated_columns"]
+    assert not repeated["names_people"]
+
+
+def test_an_entity_that_is_another_one_in_each_row_names_no_people(ward: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0: 'smallest class has 5 people (visit_id)', and classes are one patient."""
+    asked = ("visits", "--qi", "sex,town", "-k", 5, "--entity", "visit_id")
+    for command in (
+        ("anonymize", ward, *asked, "--rest", "drop", "--out", "released.csv"),
+        ("check", ward, *asked),
+        ("measure", ward, *asked),
+    ):
+        ended = kanon(*command)
+        assert ended.code == 2
+        assert "visit_id names rows of visits, not people: patient_id has repeated values (60 in 480 rows)" in ended.err
+        assert "--entity patient_id" in ended.err
+        assert "--count rows" in ended.err
+    assert not (ward.parent / "released.csv").exists()
+
+
+def test_check_does_not_verify_rows_of_people_who_repeat(ward: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0: 'visits satisfies the policy', where each class is one patient."""
+    asked = ("check", ward, "visits", "--qi", "birth_date,sex,town", "-k", 5)
+    ended = kanon(*asked)
+    assert ended.code == 1
+    assert "visits IS NOT VERIFIED to satisfy the policy" in ended.out
+    assert "k = 5 IS NOT VERIFIED" in ended.out
+    assert "patient_id has repeated values (60 in 480 rows)" in ended.out
+    assert "--entity patient_id" in ended.out
+    assert "--count rows" in ended.out
+    found = kanon(*asked, "--format", "json")
+    assert (found.code, found.json["holds"], found.json["verified"], found.json["k"]) == (1, False, False, None)
+    assert [one["columns"] for one in found.json["repeated_columns"]] == [["patient_id"]]
+    assert "DOES NOT SATISFY" in kanon(*asked[:-1], 9).out  # eight rows are no nine people
+    assert kanon(*asked, "--count", "rows").code == 0
+    assert "smallest class has 1 person" in kanon(*asked, "--entity", "patient_id").out
+    (ward.parent / "rows.toml").write_text(
+        '[columns]\nquasi_identifiers = ["birth_date", "sex", "town"]\n[privacy]\nk = 5\ncount = "rows"\n'
+    )
+    assert kanon("check", ward, "visits", "--policy", "rows.toml").code == 0
+    settings: dict[str, Any] = {"quasi_identifiers": QI, "k": 5}
+    assert not kanon_of.check(ward, "visits", **settings).verified
+    assert kanon_of.check(ward, "visits", **settings, count="rows").holds
+
+
+def test_measure_says_that_people_repeat(ward: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0: thresholds are met by rows, and nothing is said."""
+    released = ("--rest", "drop", "--count", "rows", "--max-suppressed", 0, "--into", "released")
+    assert kanon("anonymize", ward, "visits", "--qi", "birth_date,sex,town", "-k", 5, *released).code == 0
+    of_table = ("measure", ward, "visits", "--qi", "birth_date,sex,town")
+    of_release = ("measure", ward, "released", "--original", "visits", "--qi", "birth_date,sex,town")
+    for asked in (of_table, of_release):
+        ended = kanon(*asked)
+        assert ended.code == 0, ended.err
+        text = " ".join(ended.out.split())
+        assert "Rows were counted, not people, and visits has several rows of one person: patient_id" in text
+        assert "--entity patient_id" in text
+        found = kanon(*asked, "--format", "json").json
+        risk = found["risk"].get("after", found["risk"])
+        assert risk["people_repeat"] == ["patient_id"]
+        assert {one["name"]: one["met"] for one in risk["thresholds"]}["pdpc-external"] is None
+        assert not [one for one in risk["thresholds"] if one["met"]]
+        for settled in (["--count", "rows"], ["--entity", "patient_id"]):
+            assert "several rows of one person" not in kanon(*asked, *settled).out
+        assert "not verified" not in kanon(*asked, "--count", "rows").out
+    assert kanon_of.risk(ward, "visits", quasi_identifiers=QI).people_repeat == ("patient_id",)
+    assert kanon_of.risk(ward, "visits", quasi_identifiers=QI, count="rows").people_repeat == ()
+    assert kanon_of.measure(ward, "visits", quasi_identifiers=QI).people_repeat is not None
+    alone = kanon("measure", ward, "released", "--qi", "birth_date,sex,town", "--format", "json").json
+    assert alone["risk"]["people_repeat"] == []  # nothing there tells
+
+
+def test_attack_does_not_exclude_linkage_where_people_repeat(ward: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0: 'none of 4 attacks succeeds', exit code 0, where each class is one patient."""
+    released = ("--sensitive", "diagnosis", "--rest", "drop", "--count", "rows", "--into", "released")
+    assert kanon("anonymize", ward, "visits", "--qi", "birth_date,sex,town", "-k", 5, *released).code == 0
+    asked = ("attack", ward, "released", "--original", "visits", "--qi", "birth_date,sex,town")
+    ended = kanon(*asked)
+    assert ended.code == 1
+    assert "NOT EXCLUDED" in ended.out
+    assert "rows were counted, not people" in ended.out
+    assert "--entity patient_id" in ended.out
+    linkage = kanon(*asked, "--format", "json").json["attacks"][0]
+    assert (linkage["attack"], linkage["outcome"], linkage["succeeded"]) == ("linkage", "not excluded", None)
+    assert kanon(*asked, "--count", "rows").code == 0
+    by_people = kanon(*asked, "--entity", "patient_id", "--format", "json").json["attacks"][0]
+    assert (by_people["outcome"], by_people["people"]["smallest"]) == ("succeeds", 1)
+    of_python: dict[str, Any] = {"original": "visits", "quasi_identifiers": QI}
+    assert kanon_of.attack(ward, "released", **of_python).endangered
+    assert not kanon_of.attack(ward, "released", **of_python, count="rows").endangered

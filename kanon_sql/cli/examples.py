@@ -26,10 +26,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "kanon check kanon_demo.duckdb released --policy kanon.toml --format json",
     ),
     "measure": (
-        f"kanon measure {_RELEASED} {_QI} --original admissions",
-        f"kanon measure {_DEMO} --qi birth_date,sex,zip",
+        f"kanon measure {_RELEASED} {_QI} --original admissions --entity patient_id",
+        f"kanon measure {_DEMO} --qi birth_date,sex,zip --entity patient_id",
     ),
-    "attack": (f"kanon attack {_RELEASED} {_QI} --original admissions --sensitive diagnosis",),
+    "attack": (f"kanon attack {_RELEASED} {_QI} --original admissions --sensitive diagnosis --entity patient_id",),
     "report": (
         f"kanon report {_DEMO} --policy kanon.toml --out report.html",
         f"kanon report {_DEMO} --qi birth_date,sex --rest drop -k 10 --format json",

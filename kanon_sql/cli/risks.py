@@ -79,11 +79,10 @@ def _counted(risk: Risk) -> str:
 
 def _print_thresholds(risks: Sequence[Risk], names: Sequence[str]) -> None:
     rows = [
-        [result.name, result.risk, result.k, *(risk.thresholds[place].met for risk in risks)]
+        [result.name, result.risk, result.k, *(_MET[risk.thresholds[place].met] for risk in risks)]
         for place, result in enumerate(risks[0].thresholds)
     ]
-    met = [f"{name} meets it" for name in names]
-    print_table(["threshold", "risk", "k", *met], [[*row[:3], *(_MET[met] for met in row[3:])] for row in rows])
+    print_table(["threshold", "risk", "k", *(f"{name} meets it" for name in names)], rows)
 
 
 def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:

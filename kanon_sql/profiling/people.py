@@ -223,6 +223,32 @@ def repeated_columns(
     return tuple(sorted(worth_saying, key=lambda found: not found.names_people))
 
 
+def entity_of_rows(
+    ask: Callable[[exp.Expr, str], Sequence[Sequence[Any]]], table: exp.Table, columns: Sequence[Column], entity: Column
+) -> RepeatedColumn | None:
+    """Return a column whose name says that it names people, with several rows each, where the entity has one each.
+
+    None where there is none, and where the entity has several rows too: then people are what it says. A number of a
+    visit or a record is taken to be one for each row as soon as it has more values than the other column. Nothing is
+    read where no other column has such a name.
+    """
+    others = [column for column in columns if column != entity and column.family != "boolean"]
+    candidates = [
+        _Candidate((one,), "person", identifying=False) for one in others if _says(one, identifying=False) == "person"
+    ]
+    if not candidates:
+        return None
+    values = [written(sql.column(entity.name, "source"), entity), *(one.value for one in candidates)]
+    ((_, rows, people, *counts),) = ask(repeats_query(table, values), "do columns that name people repeat?")
+    is_event = _kind(entity) == "visit_id" or not _EVENTS.isdisjoint(words_of(entity.name))
+    found = [
+        candidate.repeated(int(values), int(distinct))
+        for candidate, values, distinct in zip(candidates, counts[::2], counts[1::2], strict=True)
+        if int(distinct) < int(values) and (int(people) == int(rows) or (is_event and int(distinct) < int(people)))
+    ]
+    return min(found, key=lambda one: (not is_of_person(one.columns[0]), one.values), default=None)
+
+
 def repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
     """Return the query for the rows, and for how many values there are of each kind and how many different ones."""
     counts = [count for value in values for count in (exp.Count(this=value), sql.count_distinct(value.copy()))]
