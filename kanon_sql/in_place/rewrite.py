@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.bookkeeping.store import RELEASES
+from kanon_sql.engine.tables import RELEASES
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.in_place.changes import Changes, changes_of
 from kanon_sql.names import folded
