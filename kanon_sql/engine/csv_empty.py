@@ -1,7 +1,7 @@
 """Empty texts of a CSV file: ``""`` is a text, and nothing between two separators is NULL.
 
-By default DuckDB reads both as NULL. It can keep ``""`` as a text, but then a column of numbers in which a missing one is
-written so is a column of texts. So a file is read by default first. If a column of texts has ``""``, it is read once
+By default DuckDB reads both as NULL. It can keep ``""`` as a text, but then a column of numbers in which a missing one
+is written so is a column of texts. So a file is read by default first. If a column of texts has ``""``, it is read once
 more, and in columns of numbers, dates or times ``""`` is made NULL.
 """
 
