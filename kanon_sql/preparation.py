@@ -184,11 +184,15 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
     asked = source.engine if source.warehouse is None else source.warehouse
     if named.entity is not None:
         entity = find_column(named.entity, source.columns)
-        if entity is not None and (people := entity_of_rows(asked.rows, source.relation, source.columns, entity)):
+        if entity is None:
+            return ()
+        found = entity_of_rows(asked.rows, source.relation, source.columns, entity)
+        if found is not None and found.names_people:
             raise UsageError(
-                f"{entity.name} names rows of {source.name}, not people: {people.found()}. {people.ways_on()}"
+                f"{entity.name} names rows of {source.name}, not people: {found.found()}. {found.ways_on()}"
             )
-    if named.entity is not None or policy.count == "rows":
+        return () if found is None else (found,)
+    if policy.count == "rows":
         return ()
 
     def there(names: Sequence[str]) -> list[Column]:

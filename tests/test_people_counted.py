@@ -645,3 +645,18 @@ def test_attack_does_not_exclude_linkage_where_people_repeat(ward: Path, kanon: 
     of_python: dict[str, Any] = {"original": "visits", "quasi_identifiers": QI}
     assert kanon_of.attack(ward, "released", **of_python).endangered
     assert not kanon_of.attack(ward, "released", **of_python, count="rows").endangered
+
+
+def test_people_who_are_spelled_in_several_ways_are_noted(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0: one patient is five people, and nothing is said."""
+    spellings = ["u@x.org", "U@X.ORG", " u@x.org", "U@x.org", "u@x.org "]
+    table = pd.DataFrame({"email": [*spellings, *(f"{place}@x.org" for place in range(5))], "town": ["A", "B"] * 5})
+    table.to_parquet(in_tmp / "t.parquet")
+    asked = ("--qi", "town", "--entity", "email", "-k", 2)
+    for command in (("anonymize", "t.parquet", *asked, "--out", "out.csv"), ("check", "t.parquet", *asked)):
+        ended = kanon(*command)
+        assert ended.code == 0, ended.err
+        assert "email has values that differ in case or in spaces around them alone (10 for 6 values)" in ended.err
+        assert "write them in one way" in ended.err
+    table.assign(email=range(10)).astype({"email": str}).to_parquet(in_tmp / "t.parquet")
+    assert "in spaces" not in kanon("check", "t.parquet", *asked).err

@@ -17,13 +17,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "profile": (f"kanon profile {_DEMO}",),
     "init": (f"kanon init {_DEMO} --out first.toml",),
     "anonymize": (
-        f"kanon anonymize {_DEMO} --id name --qi birth_date,sex --rest keep --into released --save-policy kanon.toml",
+        f"kanon anonymize {_DEMO} --entity patient_id --id name --qi birth_date,sex --rest keep --into released "
+        "--save-policy kanon.toml",
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
-        f"kanon anonymize {_DEMO} --qi birth_date,sex,zip --rest drop -k 20 --algorithm local --sql --dialect postgres",
+        f"kanon anonymize {_DEMO} --entity patient_id --qi birth_date,sex,zip --rest drop -k 20 --algorithm local --sql "
+        "--dialect postgres",
     ),
     "check": (
         f"kanon check {_RELEASED} {_QI} -k 5",
-        "kanon check kanon_demo.duckdb released --policy kanon.toml --format json",
+        "kanon check kanon_demo.duckdb released --policy kanon.toml --original admissions --format json",
     ),
     "measure": (
         f"kanon measure {_RELEASED} {_QI} --original admissions --entity patient_id",
@@ -32,10 +34,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "attack": (f"kanon attack {_RELEASED} {_QI} --original admissions --sensitive diagnosis --entity patient_id",),
     "report": (
         f"kanon report {_DEMO} --policy kanon.toml --out report.html",
-        f"kanon report {_DEMO} --qi birth_date,sex --rest drop -k 10 --format json",
+        f"kanon report {_DEMO} --entity patient_id --qi birth_date,sex --rest drop -k 10 --format json",
     ),
-    "compare": (f"kanon compare {_DEMO} --qi birth_date,sex -k 5,20 --algorithm optimal,datafly",),
-    "lattice": (f"kanon lattice {_DEMO} --qi birth_date,sex -k 5 --max-suppressed 0",),
+    "compare": (f"kanon compare {_DEMO} --entity patient_id --qi birth_date,sex -k 5,20 --algorithm optimal,datafly",),
+    "lattice": (f"kanon lattice {_DEMO} --entity patient_id --qi birth_date,sex -k 5 --max-suppressed 0",),
     "ledger": ("kanon ledger kanon_demo.duckdb",),
     "clean": ("kanon clean kanon_demo.duckdb --drop released",),
     "dp budget": (f"kanon dp budget {_DEMO} --epsilon 10 --delta 1e-5", f"kanon dp budget {_DEMO}"),

@@ -102,7 +102,4 @@ def note_repeated_columns(repeated: Sequence[RepeatedColumn], talk: Talk) -> Non
     """Say which columns may name people who have several rows."""
     for one in repeated:
         if not one.names_people:
-            talk.note(
-                f"{one.found()}. They are taken for different people; if rows of one person repeat, name the column "
-                "that names the person with --entity."
-            )
+            talk.note(one.note())

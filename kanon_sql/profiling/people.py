@@ -74,7 +74,8 @@ class RepeatedColumn:
         values: different values.
         rows: rows that have a value.
         names_people: whether the repeated rows are taken to be of one person.
-        reason: why: its ``name``, its ``type``, or ``traits`` in which they agree; None where nothing says so.
+        reason: why: its ``name``, its ``type``, or ``traits`` in which they agree; None where nothing says so. Or
+            ``spelling``: values of the entity, of which ``rows`` differ, and ``values`` without case and spaces around.
         trait: the column in which repeated rows agree most beyond chance; None where none was looked at.
         agreeing: the share of repeated rows that agree in it.
         by_chance: the share of other rows that do.
@@ -84,7 +85,7 @@ class RepeatedColumn:
     values: int
     rows: int
     names_people: bool
-    reason: Literal["name", "type", "traits"] | None = None
+    reason: Literal["name", "type", "traits", "spelling"] | None = None
     trait: str | None = None
     agreeing: float | None = None
     by_chance: float | None = None
@@ -97,6 +98,9 @@ class RepeatedColumn:
     def found(self) -> str:
         """Return what was found, as a part of a sentence."""
         has = "has" if len(self.columns) == 1 else "together have"
+        if self.reason == "spelling":
+            spellings = f"{self.rows:,} for {self.values:,} values"
+            return f"{self.listed} {has} values that differ in case or in spaces around them alone ({spellings})"
         text = f"{self.listed} {has} repeated values ({self.values:,} in {self.rows:,} rows)"
         if self.reason == "name":
             return f"{text}, and its name says that it names people"
@@ -106,6 +110,13 @@ class RepeatedColumn:
             return text
         share, chance = percent(self.agreeing), percent(self.by_chance)
         return f"{text}, and {share} of the rows that share one agree in {self.trait} ({chance} of other rows do)"
+
+    def note(self) -> str:
+        """Return what is said of values that are taken for different people."""
+        way = "if rows of one person repeat, name the column that names the person with --entity"
+        if self.reason == "spelling":
+            way = "if they are the same people, write them in one way"
+        return f"{self.found()}. They are taken for different people; {way}."
 
     def ways_on(self) -> str:
         """Return how to say what is to be counted, where it names people."""
@@ -226,27 +237,34 @@ def repeated_columns(
 def entity_of_rows(
     ask: Callable[[exp.Expr, str], Sequence[Sequence[Any]]], table: exp.Table, columns: Sequence[Column], entity: Column
 ) -> RepeatedColumn | None:
-    """Return a column whose name says that it names people, with several rows each, where the entity has one each.
+    """Return what is to be said of the column that is to name people; None where that is nothing.
 
-    None where there is none, and where the entity has several rows too: then people are what it says. A number of a
-    visit or a record is taken to be one for each row as soon as it has more values than the other column. Nothing is
-    read where no other column has such a name.
+    1. Another column whose name says that it names people, with several rows each, where the entity has one row each.
+       A number of a visit or a record has so as soon as it has more values than the other column.
+    2. The entity itself, where texts differ in case or in spaces around them alone.
+
+    One scan; none where no other column has such a name, and the entity is no text.
     """
     others = [column for column in columns if column != entity and column.family != "boolean"]
-    candidates = [
-        _Candidate((one,), "person", identifying=False) for one in others if _says(one, identifying=False) == "person"
-    ]
-    if not candidates:
+    persons = [one for one in others if _says(one, identifying=False) == "person"]
+    candidates = [_Candidate((one,), "person", identifying=False) for one in persons]
+    if not candidates and entity.family != "text":
         return None
-    values = [written(sql.column(entity.name, "source"), entity), *(one.value for one in candidates)]
-    ((_, rows, people, *counts),) = ask(repeats_query(table, values), "do columns that name people repeat?")
+    named = written(sql.column(entity.name, "source"), entity)
+    spelled = exp.Lower(this=exp.Trim(this=named.copy())) if entity.family == "text" else named.copy()
+    query = repeats_query(table, [named, spelled, *(one.value for one in candidates)])
+    ((_, rows, people, _, spelled_alike, *counts),) = ask(query, "do columns that name people repeat?")
     is_event = _kind(entity) == "visit_id" or not _EVENTS.isdisjoint(words_of(entity.name))
     found = [
         candidate.repeated(int(values), int(distinct))
         for candidate, values, distinct in zip(candidates, counts[::2], counts[1::2], strict=True)
         if int(distinct) < int(values) and (int(people) == int(rows) or (is_event and int(distinct) < int(people)))
     ]
-    return min(found, key=lambda one: (not is_of_person(one.columns[0]), one.values), default=None)
+    if found:
+        return min(found, key=lambda one: (not is_of_person(one.columns[0]), one.values))
+    if int(spelled_alike) == int(people):
+        return None
+    return RepeatedColumn((entity.name,), int(spelled_alike), int(people), names_people=False, reason="spelling")
 
 
 def repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
