@@ -6,9 +6,8 @@ intersection of two classes, or what remains of a class when the published class
 from it. Each row of a group could be that of each other person in it: to exchange two of them changes no release. So a
 group of k people hides each of them among k, whatever else is computed from both releases; one of fewer may not.
 
-1. The class of each tuple in each release. Where several classes cover it, those are ruled out that are full, or that
-   have a row for everyone whom they cover (``joint_narrowed``). What is left is certain for full-domain and local
-   recoding; where labels of Mondrian still leave several, only people whose classes are certain count as alike.
+1. The class of each tuple in each release (see ``candidates``). Where several are possible, only people whose classes
+   are certain count as alike.
 2. The groups, and how many people are in each (``joint_groups``, ``joint_sizes``).
 3. The values of a sensitive column that each group can have: bounds for how often it has each value, from the values of
    its classes less those of the other groups in them, until nothing changes (``joint_bounds_next``).
@@ -235,7 +234,7 @@ class _Joined:
         self._made: list[exp.Table] = []
         # 1. What each tuple finds in each release.
         for name, side in self._named_sides():
-            pairs = self._narrowed(side.candidates)
+            pairs = side.candidates.pairs
             self._make(f"{name}_found", "joint_found", "what tuples find in one release", pairs=pairs)
             found = self._tables[f"{name}_found"]
             self._make(f"{name}_choices", "joint_choices", "the classes behind it", pairs=pairs, found=found)
@@ -326,22 +325,6 @@ class _Joined:
 
     def _sizes(self, groups: exp.Table, *, apart: bool) -> exp.Table:
         return self._create("joint_sizes", "what groups have for certain", {"apart": apart}, groups=groups, sure=groups)
-
-    def _narrowed(self, candidates: Candidates) -> exp.Table:
-        """Return the classes that each tuple can be in, without those that others fill."""
-        pairs, title = candidates.pairs, "classes that tuples can still be in"
-        if candidates.full_domain:
-            return pairs
-        left = self._count(pairs)
-        while True:
-            pairs = self._create("joint_narrowed", title, pairs=pairs, classes=candidates.classes)
-            before, left = left, self._count(pairs)
-            if left == before:
-                return pairs
-
-    def _count(self, table: exp.Table) -> int:
-        (rows,) = self._engine.row(sql.select_count(table), "how many are left")
-        return int(rows)
 
     def _named_sides(self) -> Iterator[tuple[str, Side]]:
         return zip(("first", "second"), self._sides, strict=True)
