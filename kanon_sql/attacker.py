@@ -271,7 +271,7 @@ def attack_release(
         found_people = (
             persons,
             (
-                people_by_original(engine, people, candidates, persons, entity)
+                people_by_original(engine, candidates, persons, entity)
                 if published is None
                 else people_by_release(engine, candidates, release.relation, columns, published)
             ),

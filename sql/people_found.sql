@@ -1,10 +1,12 @@
 /* How many people the rows are of that each tuple can be. Where it is settled who is in which class, people are counted
    over all classes of a tuple: only where the largest class alone does not say that they are many. Else they are at least
-   as many as in one of these classes, and at most as many as in all of them: as many, if every person has one row. */
+   as many as in one of these classes, and at most as many as in all of them: as many, if every person has one row. Where
+   some of the classes may still be ruled out, they are at least as many as in the class with the fewest. */
 WITH one_by_one AS (
   SELECT
     sets.found AS found,
     MAX(in_classes.at_least) AS largest,
+    MIN(in_classes.at_least) AS smallest,
     SUM(in_classes.at_most) AS added_up
   FROM sets
   INNER JOIN in_classes
@@ -31,7 +33,13 @@ WITH one_by_one AS (
 ), bounds AS (
   SELECT
     one_by_one.found AS found,
-    COALESCE(united.people, CASE WHEN $one_row_each THEN one_by_one.added_up ELSE one_by_one.largest END) AS at_least,
+    COALESCE(united.people, CASE
+      WHEN NOT $exact
+      THEN one_by_one.smallest
+      WHEN $one_row_each
+      THEN one_by_one.added_up
+      ELSE one_by_one.largest
+    END) AS at_least,
     COALESCE(united.people, one_by_one.added_up) AS at_most
   FROM one_by_one
   LEFT JOIN united

@@ -76,19 +76,24 @@ def _members(text: str) -> list[str]:
 
 
 def candidates(original: list[Row], release: Release, upwards: list[Callable[[Any], list[Any]]]) -> list[list[int]]:
-    """Return for each row of the original the numbers of the rows of the release that it can be."""
+    """Return for each row of the original the numbers of the rows of the release that it can be.
+
+    That is the rows whose labels cover it, of those classes that it can be in beside all other rows.
+    """
     covers = [
         covered([row[place] for row in original], [row[place] for row in release.labels], own)
         for place, own in enumerate(upwards)
     ]
-    return [
-        [
-            number
-            for number, labels in enumerate(release.labels)
+    classes = [
+        {
+            labels
+            for labels in set(release.labels)
             if all(value in cover[label] for value, cover, label in zip(row, covers, labels, strict=True))
-        ]
+        }
         for row in original
     ]
+    left = settled(original, classes, Counter(release.labels))
+    return [[number for number, labels in enumerate(release.labels) if labels in own] for own in left]
 
 
 def linkage(found: list[list[int]], release: Release, k: int) -> dict[str, Any]:
@@ -132,33 +137,44 @@ def background(found: list[list[int]], release: Release, m: int) -> int:
 
 
 def settled(original: list[Row], classes: list[set[Row]], sizes: Counter[Row]) -> list[frozenset[Row]]:
-    """Return the classes that each row can be in, when those that are full, or have everyone, are taken into account.
+    """Return the classes that each row can be in, if every published row is another row of the original.
+
+    Each row is put into each class that fits it; what is left of the release must then still fit other rows, which is
+    tried by matching them one by one. Where that is impossible for all, the release is not one of this table: then
+    nothing is ruled out.
 
     Args:
         original: the rows.
         classes: the classes whose labels cover each row.
         sizes: rows of each class.
     """
-    left = {row: set(own) for row, own in zip(original, classes, strict=True)}
-    weight = Counter(original)
-    while True:
-        fits = {one: [row for row, own in left.items() if one in own] for one in sizes}
-        whole = {one for one, rows in fits.items() if sum(weight[row] for row in rows) <= sizes[one]}
-        full = {
-            one for one, rows in fits.items() if sum(weight[row] for row in rows if len(left[row]) == 1) >= sizes[one]
-        }
-        narrowed = {}
-        for row, own in left.items():
-            if len(own) > 1 and own & whole:
-                # Of several that have everyone (another table than that of the release) the package takes any one.
-                narrowed[row] = {min(own & whole, key=repr)}
-            elif len(own) > 1:
-                narrowed[row] = own - full
-            else:
-                narrowed[row] = own
-        if narrowed == left:
-            return [frozenset(left[row]) for row in original]
-        left = narrowed
+    known: dict[tuple[Row, Row], bool] = {}
+
+    def possible(row: int, one: Row) -> bool:
+        if (original[row], one) not in known:
+            slots = list((sizes - Counter([one])).elements())
+            others = [number for number in range(len(original)) if number != row]
+            known[original[row], one] = _all_matched(slots, others, classes)
+        return known[original[row], one]
+
+    found = [frozenset(one for one in own if possible(row, one)) for row, own in enumerate(classes)]
+    return found if any(found) else [frozenset(own) for own in classes]
+
+
+def _all_matched(slots: list[Row], rows: list[int], classes: list[set[Row]]) -> bool:
+    """Tell whether each published row can be another row of the original (Kuhn's algorithm)."""
+    taken: dict[int, int] = {}
+
+    def place(slot: int, tried: set[int]) -> bool:
+        for row in rows:
+            if row not in tried and slots[slot] in classes[row]:
+                tried.add(row)
+                if row not in taken or place(taken[row], tried):
+                    taken[row] = slot
+                    return True
+        return False
+
+    return all(place(slot, set()) for slot in range(len(slots)))
 
 
 def joint(
@@ -168,13 +184,13 @@ def joint(
 
     Args:
         original: the rows.
-        first: for each row, the classes of the first release whose labels cover it.
+        first: for each row, the classes of the first release that it can be in.
         second: ... of the second.
         releases: the two.
         k: the smallest group that is allowed.
     """
     sizes = [Counter(release.labels) for release in releases]
-    sides = [settled(original, own, size) for own, size in zip((first, second), sizes, strict=True)]
+    sides = [[frozenset(own) for own in side] for side in (first, second)]
     nothing = frozenset[Row]()
     alike = Counter(both for both in zip(*sides, strict=True) if any(both))
     same = Counter(map(frozenset, first)) == Counter(map(frozenset, second)) and _covers(original, first, sizes[0]) == (

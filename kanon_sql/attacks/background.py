@@ -23,18 +23,25 @@ class Background:
         values: its different values in the original.
         rows: rows of the original.
         rows_certain: for each number of values that are ruled out, rows whose value is certain then.
+        rows_open: ... rows for which that is possible, and not certain: some of their classes may still be ruled out.
     """
 
     column: str
     values: int
     rows: int
     rows_certain: dict[int, int]
+    rows_open: dict[int, int]
     name: str = "background knowledge"
 
     @property
     def succeeded(self) -> bool:
         """Whether some row is certain after ruling out values that do not leave one for everybody."""
-        return any(rows for ruled_out, rows in self.rows_certain.items() if ruled_out + 1 < self.values)
+        return self._says_something(self.rows_certain)
+
+    @property
+    def open(self) -> bool:
+        """Whether it did not succeed for certain, and the labels leave open whether it did."""
+        return not self.succeeded and self._says_something(self.rows_open)
 
     @property
     def meaningless(self) -> bool:
@@ -55,13 +62,19 @@ class Background:
             "values": self.values,
             "rows": self.rows,
             "rows_certain": {str(ruled_out): rows for ruled_out, rows in self.rows_certain.items()},
+            "rows_open": {str(ruled_out): rows for ruled_out, rows in self.rows_open.items()},
         }
+
+    def _says_something(self, found: dict[int, int]) -> bool:
+        return any(rows for ruled_out, rows in found.items() if ruled_out + 1 < self.values)
 
 
 def background(guesses: Guesses, rows: int, ruled_out: int) -> Background:
     """Return what is known of a column after ruling out 1, 2, ... values."""
-    certain = {
-        m: sum(n for different, n in guesses.by_different.items() if different <= m + 1)
-        for m in range(1, ruled_out + 1)
-    }
-    return Background(guesses.column, guesses.values, rows, certain)
+    numbers = range(1, ruled_out + 1)
+    certain, possible = (
+        {m: sum(n for different, n in by.items() if different <= m + 1) for m in numbers}
+        for by in (guesses.by_different, guesses.by_fewest)
+    )
+    still_open = {m: possible[m] - certain[m] for m in numbers}
+    return Background(guesses.column, guesses.values, rows, certain, still_open)

@@ -1,8 +1,8 @@
-"""In which classes of a release a person can be: all whose every label covers the person's value.
+"""In which classes of a release a person can be: those whose every label covers her values, and that have room for her.
 
     kanon_classes(class, label_1, ..., n)               classes of the release; label i is its number (see ``covers``)
     kanon_candidates(tuple, class)                      the classes that each tuple of the original finds
-    kanon_found(tuple, n, classes, size, found)         how many these are, and how many rows they have together
+    kanon_found(tuple, n, classes, size, fewest, found) how many these are, and how many rows they have together
     kanon_found_classes(found, class)                   the same, once for all tuples that find the same single class
 
 Tuples are matched with classes, not rows with rows. In a column where no value has two labels, to look a value up is an
@@ -23,6 +23,7 @@ from sqlglot import exp
 from kanon_sql import sql
 from kanon_sql.attacks.covers import NUMBER, PLACE, Covers, make_covers
 from kanon_sql.attacks.people import TUPLE
+from kanon_sql.attacks.settled import Settled, settle
 from kanon_sql.frequency import N
 from kanon_sql.label_text import text_of
 from kanon_sql.measures.labels import LABEL
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 CLASS = "class"
 FOUND = "found"
 SIZE = "size"
+FEWEST = "fewest"
 CLASSES = "classes"
 _WORD, _BIT, _BITS = "word", "bit", "bits"
 _BITS_IN_WORD = 62
@@ -53,7 +55,9 @@ class Candidates:
         found: for each tuple, how much it finds.
         sets: the classes of each different thing that is found.
         labels: for each quasi-identifier, by its number, the numbers of its labels.
-        full_domain: whether no person finds two classes, because no value has two labels.
+        full_domain: whether no person finds two classes.
+        exact: whether everyone can be in each class that she finds. Else some of them may still be ruled out, and
+            ``fewest`` in ``found`` is smaller than ``size``: the rows of the smallest class alone.
         number: how many classes there are.
         rows: rows of the release.
     """
@@ -64,6 +68,7 @@ class Candidates:
     sets: exp.Table
     labels: dict[int, exp.Table]
     full_domain: bool
+    exact: bool
     number: int
     rows: int
 
@@ -96,9 +101,11 @@ def find_candidates(
     query = _classes_query(written, covers, [*exact, *wide])
     engine.run(sql.create_table(classes, query, temporary=True), "classes of the release, numbered")
     engine.run(sql.drop(written), "drop the classes as they are written")
-    pairs = _find(engine, people, classes, exact, wide)
+    covered = _find(engine, people, classes, exact, wide)
+    settled = settle(engine, people, classes, covered) if wide else Settled(covered, exact=True, certain=True)
+    pairs = settled.pairs
     found = engine.temporary_name("kanon_found")
-    query = _found_query(people, pairs, classes)
+    query = _found_query(people, pairs, classes, exact=settled.exact)
     engine.run(sql.create_table(found, query, temporary=True), "what each tuple finds")
     sets = engine.temporary_name("kanon_found_classes")
     same = exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "found"))
@@ -110,7 +117,7 @@ def find_candidates(
     labels = {own.number: own.labels for own in covers}
     counts = exp.select(sql.count_rows(), sql.sum_of(sql.column(N))).from_(classes.copy())
     number, rows = engine.row(counts, "size of the release")
-    return Candidates(classes, pairs, found, sets, labels, not wide, number, rows or 0)
+    return Candidates(classes, pairs, found, sets, labels, settled.certain, settled.exact, number, rows or 0)
 
 
 def label_name(number: int) -> str:
@@ -259,18 +266,20 @@ def _pairs_query(words: exp.Table, classes: exp.Table) -> exp.Select:
     return query.join(sql.aliased(classes, "classes"), on=exp.and_(same_word, has_bit))
 
 
-def _found_query(people: People, pairs: exp.Table, classes: exp.Table) -> exp.Select:
+def _found_query(people: People, pairs: exp.Table, classes: exp.Table, *, exact: bool) -> exp.Select:
     """Return the query of what each tuple finds: a single class by its own number, several by that of the tuple."""
     counted = exp.Count(this=sql.column(CLASS, "pairs"))
     one, none = (exp.EQ(this=counted.copy(), expression=sql.literal(number)) for number in (1, 0))
     several = exp.Neg(this=sql.column(TUPLE, "tuples"))
     found = exp.Case().when(none, exp.null()).when(one, exp.Min(this=sql.column(CLASS, "pairs"))).else_(several)
     size = exp.Coalesce(this=sql.sum_of(sql.column(N, "classes")), expressions=[sql.literal(0)])
+    smallest = exp.Coalesce(this=exp.Min(this=sql.column(N, "classes")), expressions=[sql.literal(0)])
     query = exp.select(
         sql.column(TUPLE, "tuples"),
         sql.column(N, "tuples"),
         sql.named(counted, CLASSES),
         sql.named(size, SIZE),
+        sql.named(size.copy() if exact else smallest, FEWEST),
         sql.named(found, FOUND),
     ).from_(sql.aliased(people.tuples, "tuples"))
     for alias, relation, key, other in (("pairs", pairs, TUPLE, "tuples"), ("classes", classes, CLASS, "pairs")):

@@ -6,8 +6,8 @@
 
 A release does not name people. Its rows are matched with those of the original by their labels, as by an attacker (see
 ``candidates``). Where the rows that can be in a class are as many as it has, they are the rows of the class, and its
-people are known; these rows are in no other class then, which may settle others. What is left has rows to choose from:
-suppressed rows that look like those of a class, or classes with overlapping labels. There the people are counted on the
+people are known. What is left has rows to choose from: suppressed rows that look like those of a class, or classes with
+overlapping labels. There the people are counted on the
 safe side, as if those with most rows had been published (``at_least``), and the other way round (``at_most``).
 
 A release that has the column itself (as pseudonyms, for example) is counted by it.
@@ -82,16 +82,13 @@ def persons_of(engine: Engine, people: People, entity: Column) -> exp.Table:
     return persons
 
 
-def people_by_original(
-    engine: Engine, people: People, candidates: Candidates, persons: exp.Table, entity: Column
-) -> ClassPeople:
+def people_by_original(engine: Engine, candidates: Candidates, persons: exp.Table, entity: Column) -> ClassPeople:
     """Return the people of each class of a release, as far as the original tells.
 
     Raises:
         UsageError: a class has more rows than the original has under its labels.
     """
-    pairs = candidates.pairs if candidates.full_domain else _settled_pairs(engine, people, candidates)
-    query = sql.query("people_members", tables={"pairs": pairs, "persons": persons})
+    query = sql.query("people_members", tables={"pairs": candidates.pairs, "persons": persons})
     counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
     rows, named = engine.row(counts, "rows and people of the original")
     return _counted(engine, candidates, query, entity, one_row_each=rows == named)
@@ -190,24 +187,8 @@ def name_people(
     people = make_people(engine, original, [*known, entity], places)
     candidates = find_candidates(engine, people, places, release, columns)
     persons = persons_of(engine, people, entity)
-    found = people_by_original(engine, people, candidates, persons, entity)
+    found = people_by_original(engine, candidates, persons, entity)
     return with_people(engine, release, columns, kept, candidates, found), found
-
-
-def _settled_pairs(engine: Engine, people: People, candidates: Candidates) -> exp.Table:
-    """Return the pairs of a tuple and a class that are left when full classes have taken their rows."""
-    pairs, left = candidates.pairs, None
-    while True:
-        (number,) = engine.row(exp.select(sql.count_rows()).from_(pairs.copy()), "tuples and their classes")
-        if number == left:
-            return pairs
-        left, settled = number, engine.temporary_name("kanon_settled")
-        tables = {"pairs": pairs, "tuples": people.tuples, "classes": candidates.classes}
-        query = sql.query("people_settled", tables=tables)
-        engine.run(sql.create_table(settled, query, temporary=True), "full classes take their rows")
-        if pairs is not candidates.pairs:
-            engine.run(sql.drop(pairs), "drop the pairs before")
-        pairs = settled
 
 
 def _counted(

@@ -6,8 +6,9 @@ kanon_guesses(found, different, size, most, guess)  how many they are; the most 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 TOLD = "value"
 _DIFFERENT, _MOST, _GUESS = "different", "most", "guess"
+_FEWEST, _COULD_BE = "fewest", "could_be"
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ class Guesses:
         certain_right: those for which it is the true one. (A suppressed row may be taken for others.)
         confident: rows for which the share of the most frequent value reaches the confidence.
         confident_right: those for which it is the true one.
+        confident_open: rows for which it may reach it: some of their classes may still be ruled out.
         by_different: for numbers of different values among the candidates, how many rows find so many.
+        by_fewest: the same, if of classes that may still be ruled out only the one with the fewest values is left.
         relation: ``kanon_values`` of the column.
     """
 
@@ -50,7 +54,9 @@ class Guesses:
     certain_right: int
     confident: int
     confident_right: int
+    confident_open: int
     by_different: dict[int, int]
+    by_fewest: dict[int, int]
     relation: exp.Table
 
 
@@ -84,19 +90,24 @@ def make_guesses(
     (found_values,) = engine.row(
         exp.select(sql.count_distinct(sql.column(TOLD))).from_(true.subquery("true")), f"different {column.name}"
     )
-    rows = engine.rows(_counts_query(truths, guesses, confidence), f"how often {column.name} is known")
+    counts = _counts_query(truths, guesses, confidence, _open(candidates, released, number, confidence))
+    rows = engine.rows(counts, f"how often {column.name} is known")
     engine.run(sql.drop(guesses), f"drop {title}")
-    by_different: dict[int, int] = {}
-    for different, *_, n in rows:
-        by_different[different] = by_different.get(different, 0) + n
+    by_different: Counter[int] = Counter()
+    by_fewest: Counter[int] = Counter()
+    for different, _, _, fewest, _, n in rows:
+        by_different[different] += n
+        by_fewest[fewest] += n
     return Guesses(
         column=column.name,
         values=found_values,
         certain=by_different.get(1, 0),
-        certain_right=sum(n for different, _, right, n in rows if different == 1 and right),
-        confident=sum(n for _, confident, _, n in rows if confident),
-        confident_right=sum(n for _, confident, right, n in rows if confident and right),
+        certain_right=sum(n for different, _, right, *_, n in rows if different == 1 and right),
+        confident=sum(n for _, confident, *_, n in rows if confident),
+        confident_right=sum(n for _, confident, right, *_, n in rows if confident and right),
+        confident_open=sum(n for _, confident, _, _, could_be, n in rows if could_be and not confident),
         by_different=dict(sorted(by_different.items())),
+        by_fewest=dict(sorted(by_fewest.items())),
         relation=values,
     )
 
@@ -135,8 +146,22 @@ def _guesses_query(values: exp.Table) -> exp.Select:
     return exp.select(FOUND, _DIFFERENT, SIZE, _MOST, _GUESS).from_(ranked.subquery("ranked")).where(first)
 
 
-def _counts_query(truths: exp.Select, guesses: exp.Table, confidence: Fraction) -> exp.Select:
-    """Return the query ``(different, confident, right, n)`` over the rows of the original that find something."""
+def _open(candidates: Candidates, released: Released, number: int, confidence: Fraction) -> exp.Query | None:
+    """Return the query of what is known if classes are ruled out; None where none is."""
+    if candidates.exact:
+        return None
+    values: dict[str, Any] = {
+        "told": sql.column(told_name(number)),
+        "numerator": confidence.numerator,
+        "denominator": confidence.denominator,
+    }
+    return sql.query("guesses_open", values=values, tables={"released": released.relation, "sets": candidates.sets})
+
+
+def _counts_query(
+    truths: exp.Select, guesses: exp.Table, confidence: Fraction, still_open: exp.Query | None
+) -> exp.Select:
+    """Return the query ``(different, confident, right, fewest, could_be, n)`` over the rows that find something."""
     most = exp.Mul(this=sql.column(_MOST, "guesses"), expression=sql.literal(confidence.denominator))
     needed = exp.Mul(this=sql.column(SIZE, "guesses"), expression=sql.literal(confidence.numerator))
     confident = exp.GTE(this=most, expression=needed)
@@ -147,5 +172,13 @@ def _counts_query(truths: exp.Select, guesses: exp.Table, confidence: Fraction) 
     )
     each = each.select(sql.column(N, "truths")).from_(truths.subquery("truths"))
     each = each.join(sql.aliased(guesses, "guesses"), on=same)
-    names = (_DIFFERENT, "confident", "is_right")
+    if still_open is None:
+        each = each.select(
+            sql.named(sql.column(_DIFFERENT, "guesses"), _FEWEST), sql.named(confident.copy(), _COULD_BE)
+        )
+    else:
+        here = exp.EQ(this=sql.column(FOUND, "guesses"), expression=sql.column(FOUND, "still_open"))
+        each = each.select(sql.column(_FEWEST, "still_open"), sql.column(_COULD_BE, "still_open"))
+        each = each.join(still_open.subquery("still_open"), on=here)
+    names = (_DIFFERENT, "confident", "is_right", _FEWEST, _COULD_BE)
     return exp.select(*names, sql.sum_of(sql.column(N))).from_(each.subquery("each_row")).group_by(*names)

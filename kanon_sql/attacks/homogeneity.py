@@ -24,6 +24,7 @@ class Homogeneity:
         rows_certain_right: those for which it is the true one.
         rows_confident: rows for which one value has at least that share.
         rows_confident_right: those for which the guess is right.
+        rows_open: rows for which that is possible, and not certain: some of their classes may still be ruled out.
     """
 
     column: str
@@ -33,12 +34,18 @@ class Homogeneity:
     rows_certain_right: int
     rows_confident: int
     rows_confident_right: int
+    rows_open: int = 0
     name: str = "homogeneity"
 
     @property
     def succeeded(self) -> bool:
         """Whether a value is certain, or as sure as the confidence that was asked about."""
         return self.rows_confident > 0
+
+    @property
+    def open(self) -> bool:
+        """Whether it did not succeed for certain, and the labels leave open whether it did."""
+        return not self.succeeded and self.rows_open > 0
 
     @property
     def stopped_by(self) -> str:
@@ -56,6 +63,7 @@ class Homogeneity:
             "rows_certain_right": self.rows_certain_right,
             "rows_confident": self.rows_confident,
             "rows_confident_right": self.rows_confident_right,
+            "rows_open": self.rows_open,
         }
 
 
@@ -69,4 +77,5 @@ def homogeneity(guesses: Guesses, rows: int, confidence: float) -> Homogeneity:
         guesses.certain_right,
         guesses.confident,
         guesses.confident_right,
+        guesses.confident_open,
     )

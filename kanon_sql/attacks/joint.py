@@ -6,9 +6,8 @@ intersection of two classes, or what remains of a class when the published class
 from it. Each row of a group could be that of each other person in it: to exchange two of them changes no release. So a
 group of k people hides each of them among k, whatever else is computed from both releases; one of fewer may not.
 
-1. The class of each tuple in each release. Where several classes cover it, those are ruled out that are full, or that
-   have a row for everyone whom they cover (``joint_narrowed``). What is left is certain for full-domain and local
-   recoding; where labels of Mondrian still leave several, only people whose classes are certain count as alike.
+1. The class of each tuple in each release (see ``candidates``). Where several are possible, only people whose classes
+   are certain count as alike.
 2. The groups, and how many people are in each (``joint_groups``, ``joint_sizes``).
 3. The values of a sensitive column that each group can have: bounds for how often it has each value, from the values of
    its classes less those of the other groups in them, until nothing changes (``joint_bounds_next``).
@@ -201,7 +200,7 @@ class _Tables:
         """Drop tables; without any, all that were made."""
         for table in reversed(tables or self._made):
             self._engine.run(sql.drop(table), "drop what two releases have in common")
-        self._made = [] if not tables else [table for table in self._made if table not in tables]
+        self._made = [table for table in self._made if tables and table not in tables]
 
 
 class Side:
@@ -226,12 +225,10 @@ class Side:
     @cached_property
     def found(self) -> exp.Table:
         """What each tuple finds: the number of a class, or one below 0 that stands for several."""
-        pairs = self._narrowed()
+        pairs = self.candidates.pairs
         found = self._tables.create("joint_found", "what tuples find in one release", pairs=pairs)
         title = "the classes behind it"
         self._tables["choices"] = self._tables.create("joint_choices", title, pairs=pairs, found=found)
-        if pairs is not self.candidates.pairs:
-            self._tables.drop(pairs)
         return found
 
     @property
@@ -267,20 +264,6 @@ class Side:
     def drop(self) -> None:
         """Drop what was made; nothing of it is used any more."""
         self._tables.drop()
-
-    def _narrowed(self) -> exp.Table:
-        """Return the classes that each tuple can be in, without those that others fill."""
-        pairs = self.candidates.pairs
-        if self.candidates.full_domain:
-            return pairs
-        left = self._count(pairs)
-        while True:
-            fewer = self._tables.create("joint_narrowed", "classes that tuples can still be in", pairs=pairs)
-            if pairs is not self.candidates.pairs:
-                self._tables.drop(pairs)
-            before, left, pairs = left, self._count(fewer), fewer
-            if left == before:
-                return pairs
 
     def _count(self, table: exp.Table, condition: exp.Expr | None = None) -> int:
         (rows,) = self._engine.row(sql.select_count(table).where(condition), "how many are left")

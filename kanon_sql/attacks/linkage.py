@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql import sql
-from kanon_sql.attacks.candidates import CLASSES, SIZE
+from kanon_sql.attacks.candidates import CLASSES, FEWEST, SIZE
 from kanon_sql.frequency import N
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Linkage:
         smallest_single_class: rows of the smallest class that is found alone.
         smallest: the fewest candidate rows that a row of the original finds; None if none finds any.
         rows_below_k: rows that find fewer than k candidates, and some.
+        rows_open: rows of which that is possible, and not certain: some of their classes may still be ruled out.
         sizes: for ranges of sizes, such as ``5-9``, how many rows find so many candidates.
         people: the same in people; None where the original does not say who its rows are about.
     """
@@ -74,6 +75,7 @@ class Linkage:
     smallest_single_class: int | None
     smallest: int | None
     rows_below_k: int
+    rows_open: int
     sizes: dict[str, int]
     people: LinkedPeople | None = None
     name: str = "linkage"
@@ -86,7 +88,8 @@ class Linkage:
     @property
     def open(self) -> bool:
         """Whether it did not succeed for certain, and the labels leave open whether it did."""
-        return not self.succeeded and self.people is not None and self.people.rows_open > 0
+        people_open = 0 if self.people is None else self.people.rows_open
+        return not self.succeeded and (self.rows_open > 0 or people_open > 0)
 
     @property
     def stopped_by(self) -> str:
@@ -110,6 +113,7 @@ class Linkage:
             "smallest_single_class": self.smallest_single_class,
             "smallest": self.smallest,
             "rows_below_k": self.rows_below_k,
+            "rows_open": self.rows_open,
             "sizes": self.sizes,
             "people": None if self.people is None else vars(self.people),
         }
@@ -126,20 +130,22 @@ def link(
         k: fewer candidates than this, and a person is found.
         found_people: the rows that each person has with each tuple, and the people of each class; None counts rows.
     """
-    query = exp.select(SIZE, CLASSES, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(SIZE, CLASSES)
-    found = engine.rows(query.order_by(SIZE, CLASSES), "how many candidates people have")
+    by = (SIZE, CLASSES, FEWEST)
+    query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)
+    found = engine.rows(query.order_by(*by), "how many candidates people have")
     sizes: dict[str, int] = {}
-    for size, _, rows in found:
+    for size, _, _, rows in found:
         if size:
             sizes[_range(size)] = sizes.get(_range(size), 0) + rows
     return Linkage(
         k=k,
-        rows=sum(rows for _, _, rows in found),
-        rows_without_class=sum(rows for size, _, rows in found if not size),
-        rows_with_one_class=sum(rows for _, classes, rows in found if classes == 1),
-        smallest_single_class=min((size for size, classes, _ in found if classes == 1), default=None),
-        smallest=min((size for size, _, _ in found if size), default=None),
-        rows_below_k=sum(rows for size, _, rows in found if 0 < size < k),
+        rows=sum(rows for *_, rows in found),
+        rows_without_class=sum(rows for size, *_, rows in found if not size),
+        rows_with_one_class=sum(rows for _, classes, _, rows in found if classes == 1),
+        smallest_single_class=min((size for size, classes, *_ in found if classes == 1), default=None),
+        smallest=min((size for size, *_ in found if size), default=None),
+        rows_below_k=sum(rows for size, *_, rows in found if 0 < size < k),
+        rows_open=sum(rows for size, _, fewest, rows in found if 0 < fewest < k <= size),
         sizes=sizes,
         people=None if found_people is None else _link_people(engine, candidates, k, *found_people),
     )
@@ -150,7 +156,12 @@ def _link_people(
 ) -> LinkedPeople:
     query = sql.query(
         "people_found",
-        values={"k": k, "settled": people.settled, "one_row_each": people.one_row_each},
+        values={
+            "k": k,
+            "exact": candidates.exact,
+            "settled": people.settled,
+            "one_row_each": people.one_row_each,
+        },
         tables={
             "sets": candidates.sets,
             "found": candidates.found,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Outcome = Literal["succeeds", "not excluded", "fails", "not meaningful", "not tested"]
 _LEAST_SHARE = 0.0001
+_CLASSES = "in which of several classes they were published cannot be told"
 _LABELS = "which rows were published cannot be told from the labels"
 
 
@@ -122,7 +123,6 @@ def _verdict(attack: Attack, only_sensitive: bool, with_original: bool) -> Verdi
     match attack:
         case Linkage():
             found = _linkage(attack)
-            outcome = "not excluded" if attack.open else outcome
         case Homogeneity():
             found, about = _homogeneity(attack), attack.column
         case Background():
@@ -139,12 +139,16 @@ def _verdict(attack: Attack, only_sensitive: bool, with_original: bool) -> Verdi
             found, about = _joint(attack), attack.other
         case _:
             raise TypeError(attack)
+    if isinstance(attack, Linkage | Homogeneity | Background) and outcome == "fails" and attack.open:
+        outcome = "not excluded"
     return Verdict(attack.name, about, outcome, found, remedy(attack, only_sensitive=only_sensitive))
 
 
 def _linkage(found: Linkage) -> str:
     parts = [] if found.people is None else _linked_people(found, found.people)
     parts.append(f"{share(found.rows_below_k, found.rows)} have fewer than {found.k} candidate rows")
+    if found.rows_open:
+        parts.append(f"{share(found.rows_open, found.rows)} may have: {_CLASSES}")
     if found.smallest is not None:
         parts.append(f"the fewest are {found.smallest:,}")
     single = f"{share(found.rows_with_one_class, found.rows)} find exactly one class"
@@ -178,6 +182,8 @@ def _homogeneity(found: Homogeneity) -> str:
     if found.confidence < 1:
         said += f"; of {share(found.rows_confident, found.rows)} it is known with a confidence of {found.confidence:g}"
         said += f", and of {found.rows_confident_right:,} it is right" if found.rows_confident else ""
+    if found.rows_open:
+        said += f"; of {share(found.rows_open, found.rows)} it may be: {_CLASSES}"
     return said
 
 
@@ -191,7 +197,13 @@ def _background(found: Background, *, with_original: bool) -> str:
         for ruled_out, rows in found.rows_certain.items()
     ]
     of = f", of {counted(found.values, 'value')}" if with_original else ""
-    return f"certain are {', '.join(certain)}{of}"
+    said = f"certain are {', '.join(certain)}{of}"
+    may_be = [
+        f"{share(rows, found.rows)} after ruling out {counted(ruled_out, 'value')}"
+        for ruled_out, rows in found.rows_open.items()
+        if rows and ruled_out + 1 < found.values
+    ]
+    return said + (f"; {', '.join(may_be)} may be: {_CLASSES}" if may_be else "")
 
 
 def _minimality(found: Minimality) -> str:

@@ -17,11 +17,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "profile": (f"kanon profile {_DEMO}",),
     "init": (f"kanon init {_DEMO} --out first.toml",),
     "anonymize": (
-        f"kanon anonymize {_DEMO} --entity patient_id --id name --qi birth_date,sex --rest keep --into released "
-        "--save-policy kanon.toml",
+        (
+            f"kanon anonymize {_DEMO} --entity patient_id --id name --qi birth_date,sex --rest keep --into released "
+            "--save-policy kanon.toml"
+        ),
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
-        f"kanon anonymize {_DEMO} --entity patient_id --qi birth_date,sex,zip --rest drop -k 20 --algorithm local --sql "
-        "--dialect postgres",
+        (
+            f"kanon anonymize {_DEMO} --entity patient_id --qi birth_date,sex,zip --rest drop -k 20 --algorithm local "
+            "--sql --dialect postgres"
+        ),
     ),
     "check": (
         f"kanon check {_RELEASED} {_QI} -k 5",

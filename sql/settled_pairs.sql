@@ -1,5 +1,6 @@
 /* The classes that tuples can be in, after one more round: a class with a row for everyone who fits it has them all, and
-   one that is filled by those who fit no other class has no room for others. */
+   one that is filled by those who fit no other class has no room for others. $spare of those who fit some class were
+   left out, whoever they are. */
 WITH sized AS (
   SELECT
     pairs.tuple,
@@ -12,8 +13,8 @@ WITH sized AS (
 ), filled AS (
   SELECT
     sized.class,
-    SUM(sized.n) <= MIN(classes.n) AS has_all,
-    SUM(CASE WHEN sized.choices = 1 THEN sized.n ELSE 0 END) >= MIN(classes.n) AS is_full
+    SUM(sized.n) = MIN(classes.n) AS has_all,
+    SUM(CASE WHEN sized.choices = 1 THEN sized.n ELSE 0 END) - $spare >= MIN(classes.n) AS is_full
   FROM sized
   INNER JOIN classes
     ON classes.class = sized.class
