@@ -52,7 +52,7 @@ def spent_in(path: Path, table: str = "patients", **where: Any) -> Decimal:
 
 
 def test_without_a_budget_nothing_is_asked(clinic: Path) -> None:
-    with pytest.raises(BudgetError, match=r"has no budget.*kanon dp budget"):
+    with pytest.raises(BudgetError, match=r"(?s)has no budget.*kanon dp budget"):
         dp.ask(clinic, "patients", dp.Count(epsilon=1))
     with pytest.raises(BudgetError, match="no budget"):
         dp.read_budget(clinic, "patients")
