@@ -44,7 +44,7 @@ into = "released"
 seed = 1
 """
 RELEASES: dict[str, dict[str, Any]] = {
-    "rows": {"entity": "", "diverse": "", "algorithm": "optimal", "k": 4},
+    "rows": {"entity": "", "diverse": 'count = "rows"', "algorithm": "optimal", "k": 4},
     "people": {"entity": 'entity = "patient"', "diverse": "", "algorithm": "optimal", "k": 4},
     "people, local": {"entity": 'entity = "patient"', "diverse": "", "algorithm": "local", "k": 4},
     "diverse": {"entity": 'entity = "patient"', "diverse": "l = {{ illness = 3 }}", "algorithm": "optimal", "k": 3},
