@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 _DEMO = "kanon_demo.duckdb admissions"
 _RELEASED = "kanon_demo.duckdb admissions_k5"
+_BY_ID = f"{_DEMO} --entity patient_id"
 _QI = "--qi birth_date,sex,zip,admission_date"
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
@@ -17,15 +18,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "profile": (f"kanon profile {_DEMO}",),
     "init": (f"kanon init {_DEMO} --out first.toml",),
     "anonymize": (
-        (
-            f"kanon anonymize {_DEMO} --entity patient_id --id name --qi birth_date,sex --rest keep --into released "
-            "--save-policy kanon.toml"
-        ),
+        f"kanon anonymize {_BY_ID} --id name --qi birth_date,sex --rest keep --into released --save-policy kanon.toml",
         f"kanon anonymize {_DEMO} --policy kanon.toml --sql",
-        (
-            f"kanon anonymize {_DEMO} --entity patient_id --qi birth_date,sex,zip --rest drop -k 20 --algorithm local "
-            "--sql --dialect postgres"
-        ),
+        f"kanon anonymize {_BY_ID} --qi birth_date,sex --rest drop -k 20 --algorithm local --sql --dialect postgres",
     ),
     "check": (
         f"kanon check {_RELEASED} {_QI} -k 5",
