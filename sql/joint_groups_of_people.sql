@@ -1,4 +1,5 @@
-/* Groups of rows that are alike in two releases, and how many people they are about; a row without a person is none. */
+/* Groups of rows that are alike in two releases, and how many people they are about. A row that names nobody is about
+   none: a group of such rows alone hides none of them. */
 SELECT
   alike.first,
   alike.second,
@@ -9,8 +10,6 @@ INNER JOIN people
   ON people.tuple = alike.tuple
 INNER JOIN original
   ON original.rowid = people.position
-WHERE
-  NOT $person IS NULL
 GROUP BY
   alike.first,
   alike.second
