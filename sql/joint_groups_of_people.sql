@@ -1,4 +1,5 @@
-/* Groups of rows that are alike in two releases, and how many people they are about; rows without a person are about none. */
+/* Groups of rows that are alike in two releases, and how many people they are about. A row that names nobody is about
+   none: a group of such rows alone hides none of them. */
 SELECT
   alike.first,
   alike.second,

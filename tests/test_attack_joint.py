@@ -203,3 +203,20 @@ def test_releases_in_a_database_and_in_files(in_tmp: Path, kanon: Callable[..., 
     screen = kanon("attack", "square.duckdb", "by_a", "--original", "original", "--other", "by_b", *asked)
     assert "joint release with by_b  SUCCEEDS: 4 rows (100.00%) are left with fewer than 2 rows, 4 alone" in screen.out
     assert "two releases that leave out no row" in screen.out
+
+
+def test_rows_that_name_nobody_do_not_hide_each_other() -> None:
+    """Two rows without a person are all that the second release adds: subtraction shows their values.
+
+    Fails on 0.1.0: rows are counted there, and a person cannot be named.
+    """
+    rows = [(f"p{number}", "ab"[number % 2], ["flu", "cold", "gout"][number % 3]) for number in range(12)]
+    original = pd.DataFrame([*rows, (None, "z", "flu"), (None, "z", "cold")], columns=["who", "a", "s"])
+    first, second = original[original["a"] != "z"][["a", "s"]], original[["a", "s"]]
+    found = kanon.attack(
+        first, original=original, others=[second], entity="who", quasi_identifiers=["a"], sensitive=["s"],
+        hierarchies={"a": "flat"}, models=[kanon.KAnonymity(2)],
+    )  # fmt: skip
+    (joint,) = joint_of(found)
+    assert (joint["rows"], joint["groups"], joint["smallest"]) == (14, 3, 0)
+    assert (joint["rows_below_k"], joint["people_below_k"], joint["outcome"]) == (2, 0, "succeeds")

@@ -8,13 +8,12 @@ import attack_oracle as oracle
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from possible_worlds import OUT, places
 from possible_worlds import Published as World
 
 import kanon_sql as kanon
-from kanon_sql.attacks import assignments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,29 +96,35 @@ def _hierarchy(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield
 
 
+@example(
+    (
+        [*[(("a", "x"), "hiv")] * 3, (("b", "x"), "flu"), (("c", "x"), "hiv"), (("d", "x"), "flu")],
+        [*[(0, 0)] * 3, *[(2, 0)] * 3],
+    )
+)
 @given(table=worlds())
-@settings(max_examples=30)
+@settings(max_examples=25)
 def test_what_is_certain_in_all_possible_worlds_is_found(table: tuple[Rows, Steps]) -> None:
     """Fails on 0.1.0: the rows of all classes whose labels cover a person are her candidates, full or not."""
     found, can_be = attacked(table)
     certain, below_k = truth_of(table, can_be)
     linkage, homogeneity = (attack.figures() for attack in found.attacks[:2])
-    assert (linkage["rows_below_k"], linkage["rows_open"]) == (below_k, 0)
-    assert (homogeneity["rows_certain"], homogeneity["rows_open"]) == (certain, 0)
+    assert (linkage["rows_below_k"], homogeneity["rows_certain"]) == (below_k, certain)
+    assert (linkage["rows_open"], homogeneity["rows_open"]) == (0, 0)
     assert [verdict.outcome for verdict in found.verdicts[:2]] == [
         "succeeds" if number else "fails" for number in (below_k, certain)
     ]
 
 
 @given(table=worlds())
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_what_cannot_be_settled_is_not_excluded(table: tuple[Rows, Steps]) -> None:
-    """Fails on 0.1.0: an attack "fails" where it was not found out in which class people are.
+    """Fails on 0.1.0: homogeneity "fails" where it was not found out in which class people are.
 
     A search that gives up at once stands for a release that is too large for it.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assignments, "_MOST_STEPS", 0)
+        patch.setattr("kanon_sql.attacks.assignments._MOST_STEPS", 0)
         found, can_be = attacked(table)
     certain, below_k = truth_of(table, can_be)
     linkage, homogeneity = (attack.figures() for attack in found.attacks[:2])

@@ -58,8 +58,8 @@ class JointClasses:
 
     @property
     def below_k(self) -> int:
-        """People in groups of fewer than k; rows where no column names people."""
-        return self.rows_below_k if self.people_below_k is None else self.people_below_k
+        """People in groups of fewer than k; rows where no column names people, or they name nobody."""
+        return self.people_below_k or self.rows_below_k
 
 
 @dataclass(frozen=True)

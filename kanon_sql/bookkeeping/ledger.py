@@ -392,7 +392,7 @@ class Ledger:
         """Return what two releases leave, as what the new one does."""
         classes, said = joint.classes, []
         if classes.below_k:
-            who = "rows" if classes.people_below_k is None else "people"
+            who = "people" if classes.people_below_k else "rows"
             least = f"{classes.alone:,} of them alone" if classes.alone else f"the fewest are {classes.smallest}"
             said.append(f"leaves {classes.below_k:,} {who} of {self._table} among fewer than {joint.k} ({least})")
         said += [text for known in joint.known for text in _values_left(known)]
