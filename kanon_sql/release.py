@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kanon_sql.bookkeeping.ledger import Ledger
 from kanon_sql.destination import Destination
 from kanon_sql.destinations import check_file
-from kanon_sql.dialect import require_views
+from kanon_sql.dialect import require_materialized_views, require_views
 from kanon_sql.errors import UsageError
 from kanon_sql.in_place.publish import HowInPlace, check_in_place, publish_in_place
 from kanon_sql.keys import require_apart
@@ -412,6 +412,8 @@ class Release:
             )
         if dialect != own and destination is not None and destination.kind != "table":
             require_views(dialect)
+        if destination is not None and destination.kind == "materialized-view":
+            require_materialized_views(dialect)
         plan = self.plan(destination, stands_alone=dialect != own, dialect=dialect)
         return script_of(plan, dialect, None if lookups is None else Path(lookups), replace_files=replace)
 

@@ -6,7 +6,13 @@ sqlglot writes it as text, and one statement may become several.
 
 from __future__ import annotations
 
-from kanon_sql.dialect.capabilities import CAPABILITIES, Capabilities, capabilities_of, require_views
+from kanon_sql.dialect.capabilities import (
+    CAPABILITIES,
+    Capabilities,
+    capabilities_of,
+    require_materialized_views,
+    require_views,
+)
 from kanon_sql.dialect.largest import is_aggregate, sum_of_largest
 from kanon_sql.dialect.order import shuffled
 from kanon_sql.dialect.rendering import NATIVE, begin, clean_up, render, rendered, script
@@ -22,6 +28,7 @@ __all__ = [
     "is_aggregate",
     "render",
     "rendered",
+    "require_materialized_views",
     "require_views",
     "script",
     "shuffled",

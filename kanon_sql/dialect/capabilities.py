@@ -193,6 +193,20 @@ def require_views(dialect: str) -> None:
         )
 
 
+def require_materialized_views(dialect: str) -> None:
+    """Raise unless a dialect has materialized views: a plain view in their place would read rows that it leaves out.
+
+    Raises:
+        UsageError: it has none, or none that a release can be.
+    """
+    capabilities = capabilities_of(dialect)
+    if capabilities.name != "postgres":
+        raise UsageError(
+            f"A script for {capabilities.title} can make no materialized view: leave --as out, or take --dialect "
+            "postgres."
+        )
+
+
 def capabilities_of(dialect: str) -> Capabilities:
     """Return what a dialect can say.
 
