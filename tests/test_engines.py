@@ -167,6 +167,7 @@ def comparable(said: Any) -> Any:
             if key == "attacks"
             else comparable(value)
             for key, value in said.items()
+            if not (key == "said" and "attacks" in said)  # it counts the attack by order
         }
     if isinstance(said, list):
         return [comparable(each) for each in said]

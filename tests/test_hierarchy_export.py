@@ -101,7 +101,7 @@ def test_any_hierarchy_is_exported(clinic: Path, in_tmp: Path, kanon: Callable[.
     assert ("25", "20-29", "*") in back(in_tmp / "age.csv")
     ended = kanon("hierarchy", "export", clinic, "sex", "--out", "sex.csv")
     assert "sex: no hierarchy was given, and this one was chosen, as kanon init would." in ended.out
-    assert back(in_tmp / "sex.csv") == [(None, "*"), ("F", "*"), ("M", "*")]
+    assert {(None, "*"), ("F", "*"), ("M", "*")} <= set(back(in_tmp / "sex.csv"))
     # A file of another format, and one that comes with kanon
     (in_tmp / "sex.json").write_text('{"cat": "all", "subcats": [{"cat": "F"}, {"cat": "M"}]}', encoding="utf-8")
     assert kanon("hierarchy", "export", "sex.json", "--out", "sex.csv", "--replace").code == 0

@@ -126,7 +126,7 @@ def test_lookups_of_a_view_that_is_gone(ward: Path, kanon: Callable[..., Ended])
     dropped.write_bytes(ward.read_bytes())
     ended = kanon("anonymize", ward, "patients", *options, "--in-place", "--ignore-ledger", "--format", "json")
     assert ended.code == 0, ended.err
-    assert "shown.town" in ended.json["in_place"]["hierarchies"]
+    assert any(name.startswith("shown.") for name in ended.json["in_place"]["hierarchies"])
     assert kanon("clean", dropped, "--drop", "patients").code == 0
     assert not is_left(ward, "TOWN7")
 
