@@ -75,7 +75,7 @@ def test_null_may_have_a_row_of_its_own(groups: Path) -> None:
 
 
 def test_values_without_a_known_prefix_are_counted(groups: Path, kanon: Callable[..., Ended]) -> None:
-    (groups / "t.csv").write_text('code,n\nE11.9,1\nX99,2\nX99,3\n,4\nE1,5\nI21.4,6\n', encoding="utf-8")
+    (groups / "t.csv").write_text("code,n\nE11.9,1\nX99,2\nX99,3\n,4\nE1,5\nI21.4,6\n", encoding="utf-8")
     ended = kanon("hierarchy", "check", groups / "t.csv", "--hierarchy", f"code=prefix:3:{groups / 'groups.csv'}")
     assert ended.code == 1
     assert "has no row for 2 values of the column (3 rows of the table)" in " ".join(ended.out.split())
