@@ -40,7 +40,7 @@ def release_of(source: Any, table: str | None = None, **settings: Any) -> kanon.
 
 def test_an_open_transaction_of_the_caller_is_left_as_it_is(connection: duckdb.DuckDBPyConnection) -> None:
     connection.begin()
-    connection.execute("INSERT INTO t VALUES (1, 1, 1)")
+    connection.execute("INSERT INTO t VALUES (1, 1, 60)")
     with release_of(connection, "t") as release, pytest.raises(kanon.UsageError, match="transaction open"):
         release.to_table("released")
     connection.commit()

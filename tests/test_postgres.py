@@ -116,13 +116,13 @@ def test_no_name_of_a_person_leaves_the_warehouse(database: str) -> None:
 
 SCANNED_ONCE: dict[str, Callable[[str], object]] = {
     "check": lambda url: kanon_of.check(url, "people", quasi_identifiers=["age", "sex"], sensitive=["disease"],
-        models=[kanon_of.DistinctLDiversity(2)]),
-    "measure": lambda url: kanon_of.measure(url, "people", quasi_identifiers=["age", "sex"], entity="name"),
+        models=[kanon_of.DistinctLDiversity(2)], count="rows"),
+    "measure": lambda url: kanon_of.measure(url, "people", quasi_identifiers=["age", "sex"], count="rows"),
     "measure against itself": lambda url: kanon_of.measure(url, "people", original="people",
-        quasi_identifiers=["age", "sex"]),
+        quasi_identifiers=["age", "sex"], count="rows"),
     "attack": lambda url: kanon_of.attack(url, "people", original="people", quasi_identifiers=["age", "sex"],
-        sensitive=["disease"]),
-    "search": lambda url: kanon_of.anonymize(url, "people", **ROLES).close(),
+        sensitive=["disease"], count="rows"),
+    "search": lambda url: kanon_of.anonymize(url, "people", **ROLES, count="rows").close(),
 }  # fmt: skip
 
 
@@ -254,11 +254,16 @@ def test_the_script_is_in_the_dialect_of_the_warehouse(database: str, kanon: Cal
     assert "(workbench)" in everything
 
 
-def test_a_run_scans_the_source_twice(postgres: str) -> None:
-    """Once to fetch the tuples, once to publish; each process of a parallel scan would be counted for itself."""
+@pytest.mark.parametrize(("count", "times"), [("rows", 2), ("people", 3)])
+def test_a_run_scans_the_source_twice(postgres: str, count: Any, times: int) -> None:
+    """Once to fetch the tuples, once to publish; and once for whether a column called identifying repeats.
+
+    Each process of a parallel scan would be counted for itself.
+    """
     import psycopg
 
     with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS scanned, scanned_k")
         connection.execute(
             "CREATE TABLE scanned AS SELECT i % 40 AS age, i % 2 AS sex, i AS id FROM generate_series(1, 500) AS i"
         )
@@ -278,10 +283,11 @@ def test_a_run_scans_the_source_twice(postgres: str) -> None:
             identifying=["id"],
             models=[kanon_of.KAnonymity(13)],
             max_suppressed=0.5,
+            count=count,
             seed=1,
         ) as release:
             release.to_table("scanned_k")
             assert release.rows_suppressed or release.levels
-        assert scans() - before == 2
+        assert scans() - before == times
         ((analyzed,),) = connection.execute("SELECT sum(analyze_count) FROM pg_stat_user_tables").fetchall()
         assert not analyzed, "a table that nobody asked about was analyzed"

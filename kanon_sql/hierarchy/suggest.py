@@ -28,7 +28,7 @@ from kanon_sql.roles import resolve_columns
 from kanon_sql.vocabulary import kinds_of_name, role_of_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlglot import exp
 
@@ -123,7 +123,8 @@ def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tupl
     Costs one scan for the extremes of all columns, and one for the values of each that could have a ready-made one.
     """
     source.bring(columns)
-    return _suggestions_in(source, columns)
+    facts = column_facts(source.engine, source.relation, [(column, None) for column in columns])
+    return _suggestions_in(source, columns, facts)
 
 
 def best_fitting(found: Sequence[Suggestion]) -> Suggestion:
@@ -133,13 +134,22 @@ def best_fitting(found: Sequence[Suggestion]) -> Suggestion:
 
 def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
     """Return by name the rules of columns that nobody gave one, whose values are here already."""
-    found = _suggestions_in(source, columns) if columns else {}
-    return {name: parse_rule(best_fitting(suggested).rule) for name, suggested in found.items()}
+    if not columns:
+        return {}
+    facts = column_facts(source.engine, source.relation, [(column, None) for column in columns])
+    found = _suggestions_in(source, columns, facts)
+    chosen: dict[str, Rule] = {}
+    for column in columns:
+        best = best_fitting(found[column.name])
+        # The rule of a type is taken as it is: its numbers may have more digits than a rule is written with.
+        chosen[column.name] = parse_rule(best.rule) if best.score else chosen_rule(column, facts[column.name])
+    return chosen
 
 
-def _suggestions_in(source: Source, columns: Sequence[Column]) -> dict[str, tuple[Suggestion, ...]]:
+def _suggestions_in(
+    source: Source, columns: Sequence[Column], facts: Mapping[str, Facts]
+) -> dict[str, tuple[Suggestion, ...]]:
     engine = source.engine
-    facts = column_facts(engine, source.relation, [(column, None) for column in columns])
     asked = _asked(columns)
     known = load_known(engine, chain.from_iterable(asked.values()))
     found = {}
