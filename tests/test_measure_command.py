@@ -213,7 +213,10 @@ def test_sql_is_what_was_run(database: Path, kanon: Callable[..., Ended]) -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("patients_k20", "--original", "patients", "--qi", "age,sex"), "neither values of the original nor labels"),
+        (
+            ("patients_k20", "--original", "patients", "--qi", "age,sex", "--hierarchy", "age=flat"),
+            "neither values of the original nor labels",
+        ),
         (("patients", "--original", "patients_k20", *ASKED), "HierarchyError|type|values"),
         (("patients_k20", "--original", "nowhere", *ASKED), "nowhere"),
         (("patients_k20", "--original", "nowhere.csv", *ASKED), "nowhere.csv"),

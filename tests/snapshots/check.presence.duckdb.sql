@@ -51,7 +51,25 @@ SELECT
     measure_0 < 3
     OR NOT (
       measure_1 >= 0.009999999e0 AND measure_1 <= 0.900000001e0
-    )) AS classes_failing,
+    )) + (
+    SELECT
+      COUNT(*)
+    FROM (
+      SELECT
+        age AS age,
+        sex AS sex
+      FROM (
+        SELECT
+          *
+        FROM everybody
+      ) AS everybody
+      EXCEPT
+      SELECT
+        age AS age,
+        sex AS sex
+      FROM ward
+    ) AS absent
+  ) AS classes_failing,
   SUM(n) FILTER(WHERE
     measure_0 < 3
     OR NOT (
@@ -62,11 +80,51 @@ SELECT
     measure_0 < 3) AS failing_0,
   SUM(n) FILTER(WHERE
     measure_0 < 3) AS rows_failing_0,
-  MAX(measure_1) AS worst_1,
+  CASE
+    WHEN (
+      SELECT
+        COUNT(*)
+      FROM (
+        SELECT
+          age AS age,
+          sex AS sex
+        FROM (
+          SELECT
+            *
+          FROM everybody
+        ) AS everybody
+        EXCEPT
+        SELECT
+          age AS age,
+          sex AS sex
+        FROM ward
+      ) AS absent
+    ) > 0
+    THEN 0.0
+    ELSE MAX(measure_1)
+  END AS worst_1,
   COUNT(*) FILTER(WHERE
     NOT (
       measure_1 >= 0.009999999e0 AND measure_1 <= 0.900000001e0
-    )) AS failing_1,
+    )) + (
+    SELECT
+      COUNT(*)
+    FROM (
+      SELECT
+        age AS age,
+        sex AS sex
+      FROM (
+        SELECT
+          *
+        FROM everybody
+      ) AS everybody
+      EXCEPT
+      SELECT
+        age AS age,
+        sex AS sex
+      FROM ward
+    ) AS absent
+  ) AS failing_1,
   SUM(n) FILTER(WHERE
     NOT (
       measure_1 >= 0.009999999e0 AND measure_1 <= 0.900000001e0

@@ -1,8 +1,8 @@
 CREATE TEMPORARY TABLE kanon_hierarchy_disease AS
 SELECT
-  CAST(value AS TEXT) AS value,
-  level_1,
-  level_2
+  CAST(lines.value AS TEXT) AS value,
+  CAST(lines.level_1 AS TEXT) AS level_1,
+  CAST(lines.level_2 AS TEXT) AS level_2
 FROM (VALUES
   ('cold', 'head', '*'),
   ('cough', 'lung', '*'),
