@@ -293,6 +293,8 @@ def without_unread(engine: Engine, publication: Publication) -> Publication:
     names = BoxColumns(publication.hierarchies)
     cut = exp.select(sql.column(names.cut_column)).distinct().from_(recoding.cuts_table.copy())
     read = {name for (name,) in engine.rows(cut, "columns that are cut")}
+    if not read:  # one box for all rows: the walk to it needs a column
+        return publication
     orders = zip(publication.hierarchies, recoding.orders, strict=True)
     unread = frozenset(n for n, (own, order) in enumerate(orders) if order is not None and own.column.name not in read)
     kept = tuple(None if number in unread else order for number, order in enumerate(recoding.orders))

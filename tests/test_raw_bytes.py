@@ -28,6 +28,7 @@ MARKERS = 1_000
 ROWS = 2_000  # four of each town: no town can be published under k = 5
 ASKED: dict[str, Any] = {
     "identifying": ["name"],
+    "count": "rows",  # 500 names for 2,000 rows
     "quasi_identifiers": ["town", "age"],
     "sensitive": ["diagnosis"],
     "rest": "keep",
@@ -35,7 +36,8 @@ ASKED: dict[str, Any] = {
     "hierarchies": {"town": "flat", "age": "intervals:10,20,40"},
 }
 OPTIONS = [
-    "--id", "name", "--qi", "town,age", "--sensitive", "diagnosis", "--rest", "keep",
+    "--count", "rows", "--id", "name", "--qi", "town,age", "--sensitive", "diagnosis",
+    "--rest", "keep",
     "--hierarchy", "town=flat", "--hierarchy", "age=intervals:10,20,40",
 ]  # fmt: skip
 
