@@ -86,6 +86,24 @@ CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
 CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
 CREATE TABLE released AS FROM (VALUES (0, '=ann'), (0, ''), (1, '=bob')) released(class, told_1);
+-- What two releases have in common: two groups, one of rows that the second release left out.
+CREATE TABLE first_found AS FROM (VALUES (1, 2, 1), (2, 2, 2)) f(tuple, n, found);
+CREATE TABLE second_found AS FROM (VALUES (1, 2, 1), (2, 2, 0)) f(tuple, n, found);
+CREATE TABLE alike AS FROM (VALUES (1, 2, 1, 1), (2, 2, 2, 0)) a(tuple, n, first, second);
+CREATE TABLE groups AS FROM (VALUES (1, 1, 2, 1), (2, 0, 2, 1)) g(first, second, n, size);
+CREATE TABLE sure AS FROM groups;
+CREATE TABLE sizes AS FROM (VALUES (1, 1, 1), (2, 0, 1)) s(first, second, size);
+CREATE TABLE choices AS FROM (VALUES (1, 1), (2, 2), (0, 0)) c(found, class);
+CREATE TABLE first_choices AS FROM choices;
+CREATE TABLE second_choices AS FROM choices;
+CREATE TABLE class_values AS FROM (VALUES (1, '=a', 2), (2, '=b', 2)) c(class, value, n);
+CREATE TABLE first_values AS FROM class_values;
+CREATE TABLE second_values AS FROM class_values;
+CREATE TABLE first_possible AS FROM (VALUES (1, '=a', 2), (2, '=b', 2)) p(found, value, n);
+CREATE TABLE second_possible AS FROM first_possible;
+CREATE TABLE own_values AS FROM (VALUES (1, 1, '=a', 2), (2, 0, '=b', 2)) o(first, second, value, n);
+CREATE TABLE different AS FROM (VALUES (1, 1, 1), (2, 0, 1)) d(first, second, size);
+CREATE TABLE bounds AS FROM (VALUES (1, 1, 2, '=a', 0, 2), (2, 0, 2, '=b', 0, 2)) b(first, second, n, value, low, high);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
 
@@ -108,8 +126,9 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "prefix": "t.",
         "k": 2,
         "trait": 1,
-        **dict.fromkeys(["settled", "one_row_each"], True),
-        **dict.fromkeys(["person", "published"], "x"),
+        **dict.fromkeys(["settled", "one_row_each", "apart"], True),
+        **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),
+        **dict.fromkeys(["person", "published", "told", "value"], "x"),
         "next": 4,
         "id": 1,
         "made_at": "2026-11-21 10:00:00",
