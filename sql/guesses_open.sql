@@ -7,8 +7,8 @@ WITH counted AS (
     COUNT(*) AS n
   FROM released
   GROUP BY
-    class,
-    $told
+    1,
+    2
 ), in_classes AS (
   SELECT
     class,

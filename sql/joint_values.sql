@@ -10,6 +10,6 @@ INNER JOIN people
 INNER JOIN original
   ON original.rowid = people.position
 GROUP BY
-  alike.first,
-  alike.second,
-  $value
+  1,
+  2,
+  3

@@ -126,7 +126,7 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "prefix": "t.",
         "k": 2,
         "trait": 1,
-        **dict.fromkeys(["settled", "one_row_each", "apart"], True),
+        **dict.fromkeys(["settled", "one_row_each", "apart", "exact"], True),
         **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),
         **dict.fromkeys(["person", "published", "told", "value"], "x"),
         "next": 4,

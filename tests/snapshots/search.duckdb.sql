@@ -1,3 +1,15 @@
+-- macros of the database
+SELECT
+  own.function_name
+FROM system.main.DUCKDB_FUNCTIONS() AS own
+WHERE
+  NOT own.internal
+  AND system.main.list_contains(system.main.current_schemas(TRUE), own.schema_name)
+  AND (
+    own.database_name IN (system.main.current_database(), 'temp')
+    OR system.main.contains(system.main.current_setting('search_path'), own.database_name)
+  );
+
 -- find the table
 SELECT
   database_name,
@@ -627,9 +639,11 @@ SELECT
         ELSE CASE
           WHEN lower IS NULL
           THEN 0
-          ELSE CAST(ROUND((
-            LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
-          ) / 38.5 * 1000000000) AS BIGINT)
+          ELSE CAST(ROUND(
+            GREATEST((
+              LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
+            ) / 38.5, 0) * 1000000000
+          ) AS BIGINT)
         END
       END
     )
@@ -641,9 +655,11 @@ SELECT
       ELSE CASE
         WHEN lower IS NULL
         THEN 0
-        ELSE CAST(ROUND((
-          LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
-        ) / 38.5 * 1000000000) AS BIGINT)
+        ELSE CAST(ROUND(
+          GREATEST((
+            LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
+          ) / 38.5, 0) * 1000000000
+        ) AS BIGINT)
       END
     END
   ) FILTER(WHERE
