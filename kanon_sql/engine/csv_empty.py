@@ -85,9 +85,9 @@ def _has_nulls(engine: Engine, relation: exp.Table, texts: Sequence[Column]) -> 
 
 
 def _has_twice(path: Path, quote: str) -> bool:
-    """Tell whether a file may have a quote right behind another one; what is packed may."""
+    """Tell whether a file may have a quote right behind another one; what is packed is not looked into."""
     if path.suffix.lower() in PACKED:
-        return bool(quote)
+        return False
     wanted, rest = quote.encode() * 2, b""
     if not wanted:
         return False
