@@ -53,7 +53,7 @@ def release_plan_of(
     """
     # The view that has pseudonyms is made after the hierarchies.
     own = None if publication.pseudonyms is not None else publication.source
-    keeps_lookups = destination.into is not None and destination.kind == "view"
+    keeps_lookups = destination.into is not None and destination.kind != "table"
     levels = {} if keeps_lookups else levels_joined(publication)
     if not keeps_lookups:
         publication = without_unread(prepared.source.engine, publication)
