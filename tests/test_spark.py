@@ -329,7 +329,7 @@ def test_no_server_is_told_in_one_line() -> None:
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_run_scans_the_source_twice(spark: Any, patients: str, algorithm: str) -> None:
     """Once for the tuples, once for the release: by the plans of Spark, in which a scan is of a relation of files."""
-    with kanon.anonymize(spark, patients, algorithm=algorithm, **ASK) as release:
+    with kanon.anonymize(spark, patients, algorithm=algorithm, count="rows", **ASK) as release:
         statements = release.prepared.source.engine.statements
         in_spark: list[str] = []
         sql_of_session = spark.sql

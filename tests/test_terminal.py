@@ -302,7 +302,7 @@ def test_a_profile_is_whole_in_a_window_of_80_columns(demo: Path) -> None:
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in text.splitlines()]
     assert all(len(line) <= 80 for line in lines)
     assert "…" not in text
-    assert any(line.split() == ["known", "rows", "unique", "share", "smallest", "class"] for line in lines)
+    assert any(line.split() == ["known", "people", "unique", "share", "smallest", "class"] for line in lines)
     (triple,) = [place for place, line in enumerate(lines) if line.startswith(" birth_date + admission_date + ")]
     assert lines[triple + 1].strip() == "department"
 
