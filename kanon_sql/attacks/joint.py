@@ -82,6 +82,11 @@ class Known:
     rows_certain_together: int
     rows_alike: int
 
+    @property
+    def too_few(self) -> str:
+        """How many values groups with fewer than ``least`` have, in words."""
+        return f"fewer than {self.least} values" if self.least > 2 else "one value"  # noqa: PLR2004 - of two
+
 
 @dataclass(frozen=True)
 class Joint:
@@ -196,11 +201,10 @@ class _Tables:
         self._made.append(table)
         return table
 
-    def drop(self, *tables: exp.Table) -> None:
-        """Drop tables; without any, all that were made."""
-        for table in reversed(tables or self._made):
-            self._engine.run(sql.drop(table), "drop what two releases have in common")
-        self._made = [table for table in self._made if tables and table not in tables]
+    def drop(self) -> None:
+        """Drop all tables that were made."""
+        while self._made:
+            self._engine.run(sql.drop(self._made.pop()), "drop what two releases have in common")
 
 
 class Side:

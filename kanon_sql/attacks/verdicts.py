@@ -248,6 +248,7 @@ def _joint(found: Joint) -> str:
             said += f" and right for {known.rows_certain_right:,}, from both together for "
             said += f"{known.rows_certain_together:,}"
         if known.rows_alike:
-            few = "one value" if known.least == 2 else f"fewer than {known.least} values"  # noqa: PLR2004 - the next
-            said += f"; {counted(known.rows_alike, 'row')} are left in groups of enough people with {few} of it"
+            said += (
+                f"; {counted(known.rows_alike, 'row')} are left in groups of enough people with {known.too_few} of it"
+            )
     return said

@@ -461,6 +461,7 @@ def _values_left(known: Known) -> list[str]:
     if known.rows_certain_together:
         said.append(f"makes the value of {known.column} certain for {known.rows_certain_together:,} rows")
     if known.rows_alike:
-        few = "one value" if known.least == 2 else f"fewer than {known.least} values"  # noqa: PLR2004 - the next to one
-        said.append(f"leaves {known.rows_alike:,} rows in groups of enough people with {few} of {known.column}")
+        said.append(
+            f"leaves {known.rows_alike:,} rows in groups of enough people with {known.too_few} of {known.column}"
+        )
     return said
