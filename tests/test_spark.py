@@ -191,6 +191,30 @@ def test_the_ledger_refuses_what_says_too_much_together(spark: Any) -> None:
         assert "joint_two" in left_in(spark)
 
 
+def test_a_release_that_was_made_meanwhile_stays_remembered(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark has no locks: the second run sees the first when it remembers, under the same number, and gives way."""
+    from dataclasses import replace
+
+    from kanon_sql.bookkeeping import ledger
+
+    remember = ledger.remember
+
+    def after_another(engine: Any, entry: Any) -> None:
+        remember(engine, replace(entry, target=("default", "of_another_run")))
+        remember(engine, entry)
+
+    monkeypatch.setattr(ledger, "remember", after_another)
+    spark.sql("CREATE TABLE meanwhile AS SELECT id % 2 AS one FROM range(12)")
+    asked: dict[str, Any] = {"quasi_identifiers": ["one"], "rest": "drop", "models": [kanon.KAnonymity(6)], "seed": 1}
+    with kanon.anonymize(spark, "meanwhile", **asked) as release:
+        with pytest.raises(kanon.JointReleaseError, match="of_another_run, was made while"):
+            release.to_table("meanwhile_own")
+        assert "meanwhile_own" not in left_in(spark)
+        remembered = [each.entry for each in kanon.ledger(spark) if each.entry.source_name.endswith("meanwhile")]
+        assert [each.target[1] for each in remembered] == ["of_another_run"]
+        kanon.forget(spark, remembered[0].number)
+
+
 def test_names_and_values_are_what_they_are(spark: Any) -> None:
     from pyspark.sql import types
 

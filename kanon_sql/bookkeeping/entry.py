@@ -127,6 +127,15 @@ class Entry:
         models = tuple((model["model"], model["required"], model["sensitive"]) for model in self.models)
         return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive))
 
+    def is_record_of(self, other: Entry) -> bool:
+        """Tell whether both are one record of the ledger, as it was written and as it was read."""
+        return (self.number, self.made_at, self.target, self.fingerprint) == (
+            other.number,
+            other.made_at,
+            other.target,
+            other.fingerprint,
+        )
+
     def says_the_same(self, other: Entry) -> bool:
         """Tell whether another entry of the same table is of the same release under the same name, made again."""
         return self.target == other.target and self.policy == other.policy and self.alike() == other.alike()

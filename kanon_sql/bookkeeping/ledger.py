@@ -21,7 +21,7 @@ from kanon_sql.bookkeeping import fingerprint
 from kanon_sql.bookkeeping.earlier import CannotBeCheckedError
 from kanon_sql.bookkeeping.entry import Entry, KeptHierarchy, remembered_policy
 from kanon_sql.bookkeeping.joint import Joiner
-from kanon_sql.bookkeeping.store import alone, entries_of, forget_entries, remember
+from kanon_sql.bookkeeping.store import alone, entries_of, remember, take_back
 from kanon_sql.engine.workbench import Workbench
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
@@ -218,7 +218,7 @@ class Ledger:
             own = fingerprint.of_file(written or target)
         entry = Entry(
             max((each.number for each in self._seen), default=0) + 1,
-            datetime.now(UTC).replace(tzinfo=None),
+            datetime.now(UTC).replace(tzinfo=None, microsecond=0),  # as it is written
             self._source(),
             kind,
             self._place(target),
@@ -246,9 +246,9 @@ class Ledger:
         if not isinstance(engine, Workbench) or engine.warehouse.all_or_nothing:
             return
         with alone(engine):
-            others = [each for each in entries_of(engine) if each not in self._seen and each.made_at != entry.made_at]
+            others = [each for each in entries_of(engine) if each not in self._seen and not each.is_record_of(entry)]
         if others and not self.ignore:
-            forget_entries(engine, [entry])
+            take_back(engine, entry)
             raise JointReleaseError(
                 f"Another release, {others[-1].name}, was made while this one was checked; this one was not published. "
                 "Run it again: then it is checked beside that one."

@@ -81,6 +81,14 @@ def remember(engine: Engine, entry: Entry) -> None:
         place.run(sql.statement("ledger_record", values=entry.values()), "remember the release")
 
 
+def take_back(engine: Engine, entry: Entry) -> None:
+    """Take an entry out of the ledger that was written a moment ago; one of another run with its number stays."""
+    written = entry.values()
+    values = {name: written[name] for name in ("id", "made_at", "target_name", "fingerprint")}
+    for place in _both(engine):
+        place.run(sql.statement("ledger_take_back", values=values), "forget the release")
+
+
 def forget_statements(entries: list[Entry]) -> list[exp.Expr]:
     """Return the statements that forget releases."""
     return [sql.statement("ledger_forget", values={"id": entry.number}) for entry in entries]
