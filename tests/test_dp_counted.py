@@ -206,3 +206,20 @@ def test_intervals_hold_what_is_counted_as_often_as_they_say() -> None:
         figures = [question.answer(found, asked).figures[0] for _ in range(500)]
         held = sum(float(figure.low) <= exact[name] <= float(figure.high) for figure in figures)
         assert held >= 450, name  # fewer of 500 at 0.95 have a probability of 1e-6
+
+
+def test_a_budget_of_rows_is_refused_where_people_have_several(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0: the budget was set, and its answers hid single rows of a person only."""
+    path = tmp_path / "visits.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT i % 10 AS patient_id, i AS cost FROM range(20) n(i)")
+    ended = kanon("dp", "budget", path, "visits", "--epsilon", 1)
+    assert ended.code == 2
+    assert "patient_id has repeated values (10 in 20 rows)" in ended.err
+    assert "--entity patient_id" in ended.err
+    assert "--count rows" in ended.err
+    assert kanon("dp", "budget", path, "visits").code == 1, "no budget was set"
+    ended = kanon("dp", "budget", path, "visits", "--epsilon", 1, "--count", "rows", "--entity", "patient_id")
+    assert ended.code == 2
+    assert kanon("dp", "budget", path, "visits", "--epsilon", 1, "--count", "rows").code == 0
+    assert dp.set_budget(path, "visits", epsilon=2, count="rows").entity is None

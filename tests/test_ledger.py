@@ -125,7 +125,7 @@ def test_who_was_left_out_is_what_remains(tmp_path: Path) -> None:
     for _ in range(2):
         publish(path, "one", replace=True, **BY_A, max_suppressed=0.5)
         with pytest.raises(
-            kanon.JointReleaseError, match=r"leaves 1 rows of corners among fewer than 2 \(1 of them alo"
+            kanon.JointReleaseError, match=r"leaves 1 row of corners among fewer than 2 \(1 of them alo"
         ):
             publish(path, "two", quasi_identifiers=["b"], hierarchies={"b": "flat"})
         with pytest.raises(kanon.JointReleaseError, match="makes the value of s certain for 1 rows"):
@@ -406,7 +406,7 @@ def test_refused_is_what_loops_over_the_rows_of_both_find(
     else:
         assert not below
         assert re.search(r"the value of .* certain|one value of", why)
-    assert not below or f"leaves {len(below):,} rows" in why
+    assert not below or f"leaves {len(below):,} row" in why
 
 
 @pytest.mark.usefixtures("in_tmp")

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from kanon_sql import sql
 from kanon_sql.attacks.joint import least_values
+from kanon_sql.attacks.verdicts import counted
 from kanon_sql.bookkeeping import fingerprint
 from kanon_sql.bookkeeping.earlier import CannotBeCheckedError
 from kanon_sql.bookkeeping.entry import Entry, KeptHierarchy, remembered_policy
@@ -392,9 +393,11 @@ class Ledger:
         """Return what two releases leave, as what the new one does."""
         classes, said = joint.classes, []
         if classes.below_k:
-            who = "people" if classes.people_below_k else "rows"
+            one, many = ("person", "people") if classes.people_below_k else ("row", "rows")
             least = f"{classes.alone:,} of them alone" if classes.alone else f"the fewest are {classes.smallest}"
-            said.append(f"leaves {classes.below_k:,} {who} of {self._table} among fewer than {joint.k} ({least})")
+            said.append(
+                f"leaves {counted(classes.below_k, one, many)} of {self._table} among fewer than {joint.k} ({least})"
+            )
         said += [text for known in joint.known for text in _values_left(known)]
         return ", and ".join(said)
 
@@ -459,9 +462,8 @@ def _harm(joint: Joint) -> tuple[int, int]:
 def _values_left(known: Known) -> list[str]:
     said = []
     if known.rows_certain_together:
-        said.append(f"makes the value of {known.column} certain for {known.rows_certain_together:,} rows")
+        said.append(f"makes the value of {known.column} certain for {counted(known.rows_certain_together, 'row')}")
     if known.rows_alike:
-        said.append(
-            f"leaves {known.rows_alike:,} rows in groups of enough people with {known.too_few} of {known.column}"
-        )
+        alike = counted(known.rows_alike, "row")
+        said.append(f"leaves {alike} in groups of enough people with {known.too_few} of {known.column}")
     return said

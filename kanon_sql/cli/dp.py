@@ -22,13 +22,14 @@ from kanon_sql.cli.output import print_json, print_pairs, print_prose, print_sql
 from kanon_sql.dp.account import Budget
 from kanon_sql.dp.asking import budget_sql, limits_of, open_asked, read_in, set_in
 from kanon_sql.dp.numbers import plain, small
-from kanon_sql.dp.questions.count import Count
+from kanon_sql.dp.questions.count import Count as CountQuestion
 from kanon_sql.dp.questions.histogram import Histogram
 from kanon_sql.dp.questions.mean import Mean
 from kanon_sql.dp.questions.most_frequent import MostFrequent
 from kanon_sql.dp.questions.quantile import Quantile
 from kanon_sql.dp.questions.sum import Sum
 from kanon_sql.errors import UsageError
+from kanon_sql.policy import Count
 
 ColumnOption = Annotated[
     str,
@@ -67,7 +68,7 @@ def count_command(
     context: typer.Context, source: SourceArgument, table: TableArgument = None, *, asking: Asking
 ) -> None:
     """Say how many rows, or people, there are."""
-    asking.run(context, source, table, Count)
+    asking.run(context, source, table, CountQuestion)
 
 
 def sum_command(
@@ -174,6 +175,14 @@ def budget_command(
             help="Names the people whom all answers are to protect; without it, each row is a person.",
         ),
     ] = None,
+    count: Annotated[
+        Count | None,
+        typer.Option(
+            "--count",
+            help="What is protected: people (default), for which a table with several rows of one person needs "
+            "--entity; or rows, also where several are of one person.",
+        ),
+    ] = None,
     budget: BudgetOption = None,
     sql: SqlOption = False,
     dialect: DialectOption = "duckdb",
@@ -183,7 +192,7 @@ def budget_command(
 ) -> None:
     """Show what was spent on a table, or set what may be spent; what was spent stays spent."""
     check_options(context)
-    if epsilon is None and (delta is not None or entity is not None):
+    if epsilon is None and (delta is not None or entity is not None or count is not None):
         raise UsageError("A budget has an epsilon: --epsilon 1 --delta 1e-6 --entity patient_id")
     limits = None if epsilon is None else limits_of(epsilon, delta, entity)
     if sql:
@@ -192,7 +201,7 @@ def budget_command(
     opened = open_asked(source, table, budget)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
-        found = read_in(opened, budget) if limits is None else set_in(opened, limits, budget)
+        found = read_in(opened, budget) if limits is None else set_in(opened, limits, budget, count=count or "people")
     if output_format == "json":
         print_json(found.summary())
     else:

@@ -24,7 +24,8 @@ from kanon_sql.engine.opening import waited
 from kanon_sql.engine.sources import Source, is_database, open_source
 from kanon_sql.engine.warehouses import is_warehouse
 from kanon_sql.engine.workbench import Workbench
-from kanon_sql.errors import BudgetError
+from kanon_sql.errors import BudgetError, UsageError
+from kanon_sql.profiling.people import repeated_columns
 from kanon_sql.roles import resolve_columns
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from kanon_sql.dp.numbers import Number
     from kanon_sql.dp.questions.base import Question
     from kanon_sql.engine.resources import Resources
+    from kanon_sql.policy import Count
 
 _TITLE = "exact numbers, to which noise is added"
 
@@ -103,6 +105,7 @@ def set_budget(
     epsilon: Number,
     delta: Number | None = None,
     entity: str | None = None,
+    count: Count = "people",
     budget: str | os.PathLike[str] | None = None,
 ) -> Budget:
     """Set what all answers about a table may cost together; what was spent stays spent.
@@ -113,16 +116,18 @@ def set_budget(
         epsilon: what all answers may cost.
         delta: with which probability the bound may fail, for all answers together; if not given, what it was, or 0.
         entity: the column that names the people whom all answers protect; if not given, what it was, or each row.
+        count: what is protected: "people", for which a table with several rows of one person needs an entity; or
+            "rows", also where several are of one person.
         budget: as for ``ask``.
 
     Raises:
-        UsageError: they are no limits, or no budget can be kept.
+        UsageError: they are no limits, no budget can be kept, or several rows are of one person.
         SourceError: it cannot be written.
     """
     limits = limits_of(epsilon, delta, entity)
     opened = open_asked(source, table, budget)
     with opened.engine:
-        return set_in(opened, limits, _path(budget))
+        return set_in(opened, limits, _path(budget), count=count)
 
 
 def read_budget(
@@ -179,11 +184,31 @@ def limits_of(epsilon: Number, delta: Number | None, entity: str | None) -> Limi
     return Limits(epsilon_of(epsilon), None if delta is None else delta_of(delta), entity)
 
 
-def set_in(opened: Source, limits: Limits, kept_in: Path | None) -> Budget:
+def set_in(opened: Source, limits: Limits, kept_in: Path | None, *, count: Count = "people") -> Budget:
     """Set the budget of an open table (see ``set_budget``)."""
     limits = _resolved(opened, limits)
+    if count == "rows" and limits.entity is not None:
+        raise UsageError("An entity names people, and rows are to be counted: leave one of the two out.")
     with closing(open_budgets(opened, kept_in, make=True)) as budgets:
+        before = budgets.read()
+        if count == "people" and limits.entity is None and (before is None or before.entity is None):
+            _require_one_row_each(opened)
         return budgets.set(limits)
+
+
+def _require_one_row_each(opened: Source) -> None:
+    """Raise where a budget of rows would protect each row of a person, and not the person.
+
+    Raises:
+        UsageError: several rows are of one person.
+    """
+    engine = opened.engine if opened.warehouse is None else opened.warehouse
+    repeated = repeated_columns(engine.rows, opened.relation, opened.columns, (), ())
+    if people := next((one for one in repeated if one.names_people), None):
+        raise UsageError(
+            f"{opened.name} has several rows of one person: {people.found()}. A budget of rows hides whether one row "
+            f"is in the table, not whether a person is. {people.ways_on()}"
+        )
 
 
 def _resolved(opened: Source, limits: Limits) -> Limits:

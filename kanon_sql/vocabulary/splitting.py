@@ -16,6 +16,7 @@ _LETTERS = str.maketrans(
 )
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[\u3400-\u9fff]+|[^\W\d_]+")
+_POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b", re.IGNORECASE)  # patient's id
 _LINKS = ("", "s", "es", "n", "en", "e")  # letters between the parts of a German compound
 _SHORTEST_TAIL = 5  # letters of a known word at the end of a compound whose beginning is not known
 
@@ -24,7 +25,7 @@ def words_of(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a name in small letters, without accents."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text[:_LONGEST_NAME]).translate(_LETTERS))
     plain = "".join(character for character in plain if not unicodedata.combining(character))
-    return tuple(word.casefold() for word in _WORD.findall(plain)[:_MOST_WORDS])
+    return tuple(word.casefold() for word in _WORD.findall(_POSSESSIVE.sub("", plain))[:_MOST_WORDS])
 
 
 def spellings(phrase: str) -> set[tuple[str, ...]]:
