@@ -128,7 +128,7 @@ def test_who_was_left_out_is_what_remains(tmp_path: Path) -> None:
             kanon.JointReleaseError, match=r"leaves 1 row of corners among fewer than 2 \(1 of them alo"
         ):
             publish(path, "two", quasi_identifiers=["b"], hierarchies={"b": "flat"})
-        with pytest.raises(kanon.JointReleaseError, match="makes the value of s certain for 1 rows"):
+        with pytest.raises(kanon.JointReleaseError, match="makes the value of s certain for 1 row"):
             publish(path, "two", **BY_A)  # of all levels those that leave out nothing
         with duckdb.connect(str(path)) as connection:
             connection.execute("DROP TABLE one")
