@@ -30,11 +30,11 @@ import duckdb
 from sqlglot import exp
 
 import kanon_sql as kanon
-from kanon_sql import sql
-from kanon_sql.anonymizer import problem_of
-from kanon_sql.policy import Policy
-from kanon_sql.roles import NamedColumns
-from kanon_sql.search.evidence import Evidence
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.release.anonymize import problem_of
+from kanon_sql.search.full_domain.evidence import Evidence
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -32,20 +32,20 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.anonymizer import make_release
-from kanon_sql.demo import TABLE as DEMO_TABLE
-from kanon_sql.demo import demo_policy, make_demo_file
-from kanon_sql.engine.duckdb import DuckDBEngine
-from kanon_sql.engine.sources import open_source
+from kanon_sql.cli.demo_database import TABLE as DEMO_TABLE
+from kanon_sql.cli.demo_database import demo_policy, make_demo_file
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.engine.progress import silent
+from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy import Policy
-from kanon_sql.progress import silent
-from kanon_sql.roles import NamedColumns
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.release.anonymize import make_release
 from kanon_sql.search.run import NAMES
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.policy import Algorithm
+    from kanon_sql.policy.policy import Algorithm
 
 ADULT_TABLE = "people"
 ADULT_COLUMNS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")

@@ -28,6 +28,7 @@ from spark_stages import Stages
 import kanon_sql as kanon
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 from servers import postgres_programs, postgres_server, spark_session
 
 if TYPE_CHECKING:

@@ -20,14 +20,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from kanon_sql import dp
-    from kanon_sql.anonymizer import anonymize
-    from kanon_sql.assessor import risk
-    from kanon_sql.attacker import Attacked, attack
-    from kanon_sql.bookkeeping.listing import Remembered, forget, ledger
-    from kanon_sql.checker import CheckResult, check
-    from kanon_sql.comparison import Compared, Comparison
-    from kanon_sql.destination import Destination
-    from kanon_sql.engine.resources import Resources
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.progress import Progress
     from kanon_sql.errors import (
         BudgetError,
         HierarchyError,
@@ -45,11 +39,14 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
+    from kanon_sql.evidence.attack import Attacked, attack
+    from kanon_sql.evidence.check import CheckResult, check
+    from kanon_sql.evidence.measure import Measured, measure
+    from kanon_sql.evidence.report.figures import Report
+    from kanon_sql.evidence.report.reporter import report
+    from kanon_sql.evidence.risk import risk
+    from kanon_sql.hierarchy.export import export_hierarchy
     from kanon_sql.hierarchy.suggest import Suggestion, suggest_hierarchies
-    from kanon_sql.hierarchy_exporter import export_hierarchy
-    from kanon_sql.in_place.clean import Cleaned, clean
-    from kanon_sql.initializer import init_policy
-    from kanon_sql.measurer import Measured, measure
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
     from kanon_sql.models.beta_likeness import BasicBetaLikeness, EnhancedBetaLikeness
     from kanon_sql.models.delta_disclosure import DeltaDisclosure
@@ -60,39 +57,42 @@ if TYPE_CHECKING:
     from kanon_sql.models.k_map import KMap
     from kanon_sql.models.recursive_cl_diversity import RecursiveCLDiversity
     from kanon_sql.models.t_closeness import TCloseness
-    from kanon_sql.policy import Policy, read_policy, write_policy
-    from kanon_sql.prepared_table import PreparedTable, SatisfyingNode, prepare
-    from kanon_sql.profiler import profile
-    from kanon_sql.profiling.result import ColumnProfile, Profile
-    from kanon_sql.progress import Progress
-    from kanon_sql.published import InPlace, Published
-    from kanon_sql.release import Release
-    from kanon_sql.reporting.figures import Report
-    from kanon_sql.reporting.reporter import report
-    from kanon_sql.risks.assessment import Risk
-    from kanon_sql.roles import NamedColumns
+    from kanon_sql.policy.destination import Destination
+    from kanon_sql.policy.policy import Policy, read_policy, write_policy
+    from kanon_sql.policy.profile.init_policy import init_policy
+    from kanon_sql.policy.profile.profiler import profile
+    from kanon_sql.policy.profile.result import ColumnProfile, Profile
+    from kanon_sql.policy.roles import NamedColumns
+    from kanon_sql.release.anonymize import anonymize
+    from kanon_sql.release.compare import Compared, Comparison
+    from kanon_sql.release.in_place.clean import Cleaned, clean
+    from kanon_sql.release.ledger.listing import Remembered, forget, ledger
+    from kanon_sql.release.prepared_table import PreparedTable, SatisfyingNode, prepare
+    from kanon_sql.release.published import InPlace, Published
+    from kanon_sql.release.release import Release
+    from kanon_sql.risks.estimators.assessment import Risk
 
 _HOME = {
-    "anonymize": "anonymizer",
-    "attack": "attacker",
-    "Attacked": "attacker",
-    "check": "checker",
-    "CheckResult": "checker",
-    "Compared": "comparison",
-    "Comparison": "comparison",
-    "Published": "published",
+    "anonymize": "release.anonymize",
+    "attack": "evidence.attack",
+    "Attacked": "evidence.attack",
+    "check": "evidence.check",
+    "CheckResult": "evidence.check",
+    "Compared": "release.compare",
+    "Comparison": "release.compare",
+    "Published": "release.published",
     "BudgetError": "errors",
     "HierarchyError": "errors",
     "InUseError": "errors",
     "JointReleaseError": "errors",
     "KanonError": "errors",
-    "ledger": "bookkeeping.listing",
-    "Cleaned": "in_place.clean",
-    "clean": "in_place.clean",
-    "InPlace": "published",
-    "export_hierarchy": "hierarchy_exporter",
-    "forget": "bookkeeping.listing",
-    "Remembered": "bookkeeping.listing",
+    "ledger": "release.ledger.listing",
+    "Cleaned": "release.in_place.clean",
+    "clean": "release.in_place.clean",
+    "InPlace": "release.published",
+    "export_hierarchy": "hierarchy.export",
+    "forget": "release.ledger.listing",
+    "Remembered": "release.ledger.listing",
     "NoRightError": "errors",
     "NoRoomError": "errors",
     "NoSolutionError": "errors",
@@ -103,8 +103,8 @@ _HOME = {
     "UnsuitableError": "errors",
     "UsageError": "errors",
     "VerificationError": "errors",
-    "Measured": "measurer",
-    "measure": "measurer",
+    "Measured": "evidence.measure",
+    "measure": "evidence.measure",
     "KAnonymity": "models.k_anonymity",
     "AlphaKAnonymity": "models.alpha_k_anonymity",
     "BasicBetaLikeness": "models.beta_likeness",
@@ -116,25 +116,25 @@ _HOME = {
     "KMap": "models.k_map",
     "RecursiveCLDiversity": "models.recursive_cl_diversity",
     "TCloseness": "models.t_closeness",
-    "Destination": "destination",
-    "Policy": "policy",
-    "read_policy": "policy",
-    "write_policy": "policy",
-    "PreparedTable": "prepared_table",
-    "SatisfyingNode": "prepared_table",
-    "prepare": "prepared_table",
-    "Progress": "progress",
-    "Release": "release",
-    "Report": "reporting.figures",
-    "report": "reporting.reporter",
-    "Resources": "engine.resources",
-    "risk": "assessor",
-    "Risk": "risks.assessment",
-    "NamedColumns": "roles",
-    "init_policy": "initializer",
-    "profile": "profiler",
-    "ColumnProfile": "profiling.result",
-    "Profile": "profiling.result",
+    "Destination": "policy.destination",
+    "Policy": "policy.policy",
+    "read_policy": "policy.policy",
+    "write_policy": "policy.policy",
+    "PreparedTable": "release.prepared_table",
+    "SatisfyingNode": "release.prepared_table",
+    "prepare": "release.prepared_table",
+    "Progress": "engine.progress",
+    "Release": "release.release",
+    "Report": "evidence.report.figures",
+    "report": "evidence.report.reporter",
+    "Resources": "engine.duckdb.resources",
+    "risk": "evidence.risk",
+    "Risk": "risks.estimators.assessment",
+    "NamedColumns": "policy.roles",
+    "init_policy": "policy.profile.init_policy",
+    "profile": "policy.profile.profiler",
+    "ColumnProfile": "policy.profile.result",
+    "Profile": "policy.profile.result",
     "Suggestion": "hierarchy.suggest",
     "suggest_hierarchies": "hierarchy.suggest",
 }

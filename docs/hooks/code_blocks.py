@@ -1,4 +1,4 @@
-"""Blocks that tests/test_docs.py writes to a file show its name: ``csv file=ward.csv`` gets that title.
+"""Blocks that tests/docs/test_docs.py writes to a file show its name: ``csv file=ward.csv`` gets that title.
 
 And an option in a text is not broken after its hyphens: short pieces of code get a class that keeps them on one line.
 """

@@ -1,6 +1,6 @@
 """Notebooks as pages: their texts, their code and what it printed when they were last run.
 
-The outputs that are kept in the file are shown; tests/test_notebooks.py runs the notebook and holds it to them.
+The outputs that are kept in the file are shown; tests/docs/test_notebooks.py runs the notebook and holds it to them.
 """
 
 from __future__ import annotations

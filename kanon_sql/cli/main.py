@@ -13,14 +13,13 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from kanon_sql import __version__
-from kanon_sql.cli import diagnostics
-from kanon_sql.cli.anonymize import anonymize_command
-from kanon_sql.cli.attack import attack_command
-from kanon_sql.cli.check import check_command
-from kanon_sql.cli.clean import clean_command
-from kanon_sql.cli.compare import compare_command
-from kanon_sql.cli.demo import demo_command
-from kanon_sql.cli.dp import (
+from kanon_sql.cli.commands.anonymize import anonymize_command
+from kanon_sql.cli.commands.attack import attack_command
+from kanon_sql.cli.commands.check import check_command
+from kanon_sql.cli.commands.clean import clean_command
+from kanon_sql.cli.commands.compare import compare_command
+from kanon_sql.cli.commands.demo import demo_command
+from kanon_sql.cli.commands.dp import (
     budget_command,
     count_command,
     histogram_command,
@@ -29,23 +28,24 @@ from kanon_sql.cli.dp import (
     quantile_command,
     sum_command,
 )
-from kanon_sql.cli.dp_options import with_question
-from kanon_sql.cli.dp_release import release_command
-from kanon_sql.cli.examples import epilog
-from kanon_sql.cli.hierarchy import check_command as fit_command
-from kanon_sql.cli.hierarchy import list_command, show_command
-from kanon_sql.cli.hierarchy_export import export_command
-from kanon_sql.cli.hierarchy_store import build_command, load_command
-from kanon_sql.cli.hierarchy_suggest import suggest_command
-from kanon_sql.cli.lattice import lattice_command
-from kanon_sql.cli.ledger import ledger_command
-from kanon_sql.cli.measure import measure_command
-from kanon_sql.cli.model_options import with_models
-from kanon_sql.cli.output import visible
-from kanon_sql.cli.policy_options import with_policy
-from kanon_sql.cli.profile import init_command, profile_command
-from kanon_sql.cli.report import report_command
-from kanon_sql.cli.resources import with_resources
+from kanon_sql.cli.commands.dp_release import release_command
+from kanon_sql.cli.commands.hierarchy import check_command as fit_command
+from kanon_sql.cli.commands.hierarchy import list_command, show_command
+from kanon_sql.cli.commands.hierarchy_export import export_command
+from kanon_sql.cli.commands.hierarchy_store import build_command, load_command
+from kanon_sql.cli.commands.hierarchy_suggest import suggest_command
+from kanon_sql.cli.commands.lattice import lattice_command
+from kanon_sql.cli.commands.ledger import ledger_command
+from kanon_sql.cli.commands.measure import measure_command
+from kanon_sql.cli.commands.profile import init_command, profile_command
+from kanon_sql.cli.commands.report import report_command
+from kanon_sql.cli.options.dp_options import with_question
+from kanon_sql.cli.options.examples import epilog
+from kanon_sql.cli.options.model_options import with_models
+from kanon_sql.cli.options.policy_options import with_policy
+from kanon_sql.cli.options.resources import with_resources
+from kanon_sql.cli.output import diagnostics
+from kanon_sql.cli.output.output import visible
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
 from kanon_sql.option_names import on_command_line
 

@@ -41,8 +41,8 @@ def main() -> NoReturn:
         # nothing to clean up yet.
         signal.signal(number, _end_at_once)
     from kanon_sql.cli import main as command_line
-    from kanon_sql.cli.diagnostics import error
-    from kanon_sql.cli.streams import Streams
+    from kanon_sql.cli.output.diagnostics import error
+    from kanon_sql.cli.output.streams import Streams
 
     streams = Streams()
     try:

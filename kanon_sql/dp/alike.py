@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import UsageError
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

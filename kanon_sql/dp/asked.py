@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.dp.predicate import SOURCE, condition
+from kanon_sql.engine.equality import collated
 from kanon_sql.errors import UsageError
-from kanon_sql.identity import collated
-from kanon_sql.roles import resolve_columns
+from kanon_sql.policy.roles import resolve_columns
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.dp.questions.base import Question
     from kanon_sql.engine.base import Column
-    from kanon_sql.engine.sources import Source
+    from kanon_sql.engine.sources.open_source import Source
 
 _GROUPS = {"text", "integer", "boolean"}
 

@@ -13,20 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.dialect import script
 from kanon_sql.dp.account import Limits
 from kanon_sql.dp.asked import asked_of
 from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets
 from kanon_sql.dp.mechanisms import opendp
 from kanon_sql.dp.payable import require_table
 from kanon_sql.dp.spending import delta_of, epsilon_of
-from kanon_sql.engine.opening import waited
-from kanon_sql.engine.sources import Source, is_database, open_source
-from kanon_sql.engine.warehouses import is_warehouse
-from kanon_sql.engine.workbench import Workbench
+from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.engine.sources.open_source import Source, is_database, open_source
+from kanon_sql.engine.sources.open_warehouse import is_warehouse
+from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import BudgetError, UsageError
-from kanon_sql.profiling.people import repeated_columns
-from kanon_sql.roles import resolve_columns
+from kanon_sql.policy.profile.people import repeated_columns
+from kanon_sql.policy.roles import resolve_columns
+from kanon_sql.sql.dialects import script
 
 if TYPE_CHECKING:
     import os
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.numbers import Number
     from kanon_sql.dp.questions.base import Question
-    from kanon_sql.engine.resources import Resources
-    from kanon_sql.policy import Count
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.policy.policy import Count
 
 _TITLE = "exact numbers, to which noise is added"
 

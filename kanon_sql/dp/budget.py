@@ -19,29 +19,29 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.dp.account import Budget
 from kanon_sql.dp.numbers import plain
 from kanon_sql.dp.payable import require_table
 from kanon_sql.dp.spending import ZERO, Charge, Spent, composed
-from kanon_sql.engine.duckdb import DuckDBEngine
-from kanon_sql.engine.opening import waited
-from kanon_sql.engine.sources import is_database
-from kanon_sql.engine.workbench import Workbench
+from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.engine.sources.open_source import is_database
+from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import BudgetError, NoRightError, NoRoomError, SourceError, UsageError
 from kanon_sql.hierarchy.store import SCHEMA
-from kanon_sql.names import folded
 from kanon_sql.option_names import command_line
-from kanon_sql.profiling.people import numbers_people
-from kanon_sql.targets import kind_of
+from kanon_sql.policy.profile.people import numbers_people
+from kanon_sql.release.target import kind_of
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kanon_sql.dp.account import Limits
-    from kanon_sql.engine.sources import Source
-    from kanon_sql.engine.warehouse import Warehouse
-    from kanon_sql.sql import Value
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.warehouse.warehouse import Warehouse
+    from kanon_sql.sql.build import Value
 
 Result = TypeVar("Result")
 
@@ -88,13 +88,13 @@ class Budgets:
         try:
             found = [
                 (_finite(epsilon), _finite(delta), entity)
-                for *key, entity, epsilon, delta in self.keeper.rows(sql.statement("dp_budgets"), "budgets")
+                for *key, entity, epsilon, delta in self.keeper.rows(sql.statement("dp/budgets"), "budgets")
                 if tuple(key) == self.key
             ]
             if not found:
                 return None
             (limits,) = found
-            rows = self.keeper.rows(sql.statement("dp_spent", values=self._values()), "what was spent")
+            rows = self.keeper.rows(sql.statement("dp/spent", values=self._values()), "what was spent")
             return Budget(self.table, *limits, tuple(_spent_of(row) for row in rows))
         except NoRightError:
             raise
@@ -136,7 +136,7 @@ class Budgets:
 
         def write() -> None:
             self._require()
-            self.keeper.run(sql.statement("dp_budget_take", values=self._values()), "take hold of the budget")
+            self.keeper.run(sql.statement("dp/budget_take", values=self._values()), "take hold of the budget")
             budget = self._require()
             if budget.entity is not None and charge.entity != budget.entity:
                 raise UsageError(
@@ -156,7 +156,7 @@ class Budgets:
                 "group_column": column,
                 "group_value": value,
             }
-            self.keeper.run(sql.statement("dp_spend", values=values), "write down what is spent")
+            self.keeper.run(sql.statement("dp/spend", values=values), "write down what is spent")
 
         self._written(write)
         return self._require()
@@ -260,13 +260,13 @@ def budget_statements(key: tuple[str, str, str], limits: Limits | None, before: 
     place, schema, name = key
     values: dict[str, Value] = {"place": place, "source_schema": schema, "source_name": name}
     if limits is None:
-        return [sql.statement("dp_budgets"), sql.statement("dp_spent", values=values)]
+        return [sql.statement("dp/budgets"), sql.statement("dp/spent", values=values)]
     delta, entity = (ZERO, None) if before is None else (before.delta, before.entity)
     values["epsilon"] = f"{limits.epsilon:f}"
     values["delta"] = f"{delta if limits.delta is None else limits.delta:f}"
     values["entity"] = entity if limits.entity is None else limits.entity
-    names = ("ledger_schema", "dp_budgets_create", "dp_spent_create")
-    write = "dp_budget_insert" if before is None else "dp_budget_update"
+    names = ("ledger/schema", "dp/budgets_create", "dp/spent_create")
+    write = "dp/budget_insert" if before is None else "dp/budget_update"
     return [*(sql.statement(each) for each in names), sql.statement(write, values=values)]
 
 

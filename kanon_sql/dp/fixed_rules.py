@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
+from kanon_sql.engine.equality import published
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.build import VALUE, require_fit
 from kanon_sql.hierarchy.facts import Facts
@@ -29,17 +29,17 @@ from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule
 from kanon_sql.hierarchy.rules.steps import StepRule
 from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule
-from kanon_sql.identity import published
-from kanon_sql.preparation import given_rules
+from kanon_sql.search.prepare import given_rules
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.engine.sources import Source
+    from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
-    from kanon_sql.policy import Policy
+    from kanon_sql.policy.policy import Policy
 
 _MOST_DIGITS = 18  # of a number before the point: with as many after it, no step of a rule overflows
 _MOST = Decimal(10) ** _MOST_DIGITS

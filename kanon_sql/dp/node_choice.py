@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.classes import classes_query
+from kanon_sql.classes.frequency import N
+from kanon_sql.classes.of_node import classes_query
 from kanon_sql.errors import UsageError
-from kanon_sql.frequency import N
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.frequency import FrequencySet
-    from kanon_sql.lattice import Lattice, Node
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.classes.lattice import Lattice, Node
 
 SCALE = 100
 """The weight of the table as it is: by how much a score can change when one row comes or goes."""

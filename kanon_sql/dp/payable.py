@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.engine.addresses import ObjectAddress
+from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.errors import UsageError
-from kanon_sql.names import folded
-from kanon_sql.targets import kind_of
+from kanon_sql.release.target import kind_of
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.sources import Source
+    from kanon_sql.engine.sources.open_source import Source
 
 
 def require_table(source: Source) -> None:
@@ -78,7 +78,7 @@ def _require_lasting(source: Source) -> None:
     """
     if source.relation.db:
         return
-    listed = source.engine.rows(sql.statement("tables"), "find the table")
+    listed = source.engine.rows(sql.statement("catalog/tables"), "find the table")
     name = folded(source.relation.name)
     if any(catalog == "temp" and folded(str(listed_name)) == name for catalog, _, listed_name, _ in listed):
         raise UsageError(f"{source.name} is temporary, and its budget would not be: write it to a table first.")

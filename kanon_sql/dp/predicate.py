@@ -14,10 +14,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql import sql
 from kanon_sql.dp.alike import alike
 from kanon_sql.errors import UsageError
-from kanon_sql.roles import resolve_columns
+from kanon_sql.policy.roles import resolve_columns
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

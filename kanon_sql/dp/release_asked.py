@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kanon_sql.dp.safepub import SafePubParameters
-    from kanon_sql.policy import Policy
+    from kanon_sql.policy.policy import Policy
 
 _SEARCH_SHARE = 10  # of epsilon, one part in so many chooses the levels where nothing else is said
 _MOST_DIGITS = 18  # after the point: as budgets keep them, and their sums

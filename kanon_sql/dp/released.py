@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kanon_sql.destination import Destination
-from kanon_sql.destinations import check_file
 from kanon_sql.dp.fixed_rules import lists_values, unlisted_statement
 from kanon_sql.dp.sampling import TITLE
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.plan import Plan, Step, lookup_statement
-from kanon_sql.publishing import FETCHES, to_file, to_frame, to_relation
-from kanon_sql.release_sql import plan_of
-from kanon_sql.written_files import require_frame
+from kanon_sql.policy.destination import Destination
+from kanon_sql.release.publish.duckdb import check_file
+from kanon_sql.release.publish.file_formats import require_frame
+from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
+from kanon_sql.release.release_script import plan_of
+from kanon_sql.release.script import Plan, Step, lookup_statement
 
 if TYPE_CHECKING:
     import os
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.dp.safepub import SafePubParameters
-    from kanon_sql.engine.sources import Source
+    from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
-    from kanon_sql.publication import Publication
-    from kanon_sql.published import Published
-    from kanon_sql.verify import Expected
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.release.published import Published
+    from kanon_sql.release.verify.verify import Expected
 
 Result = TypeVar("Result")
 

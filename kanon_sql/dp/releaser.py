@@ -21,42 +21,42 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.anonymizer import make_policy
-from kanon_sql.classes import classes_query
+from kanon_sql.classes.frequency import N, build_frequency
+from kanon_sql.classes.lattice import Lattice
+from kanon_sql.classes.of_node import classes_query
+from kanon_sql.classes.recoding import FullDomain, by_name
 from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
 from kanon_sql.dp.node_choice import SCALE, candidates, scores
 from kanon_sql.dp.release_asked import AskedRelease
 from kanon_sql.dp.released import DPRelease, Drawn, script_of
 from kanon_sql.dp.sampling import copy_statement, draw_sample, sample_statement
-from kanon_sql.engine.sources import open_source
+from kanon_sql.engine.equality import require_identity
+from kanon_sql.engine.keys import draw_key
+from kanon_sql.engine.progress import Progress, silent
+from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import ComputationError, HierarchyError, NoSolutionError, UsageError
-from kanon_sql.frequency import N, build_frequency
-from kanon_sql.identity import require_identity
-from kanon_sql.keys import draw_key
-from kanon_sql.lattice import Lattice
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.progress import Progress, silent
-from kanon_sql.publication import Publication
-from kanon_sql.recoding import FullDomain, by_name
-from kanon_sql.roles import Roles, resolve_columns
-from kanon_sql.verify import Expected
+from kanon_sql.policy.roles import Roles, resolve_columns
+from kanon_sql.release.anonymize import make_policy
+from kanon_sql.release.publication import Publication
+from kanon_sql.release.verify.verify import Expected
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
     from decimal import Decimal
 
-    from kanon_sql.destination import Destination
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.classes.lattice import Node
     from kanon_sql.dp.numbers import Number
     from kanon_sql.engine.base import Column
-    from kanon_sql.engine.resources import Resources
-    from kanon_sql.engine.sources import Source
-    from kanon_sql.frequency import FrequencySet
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.progress import Listener
+    from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
-    from kanon_sql.lattice import Node
-    from kanon_sql.progress import Listener
+    from kanon_sql.policy.destination import Destination
 
 _IN_ORDER = 31  # bits of the seed of the order of rows
 

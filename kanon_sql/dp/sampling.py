@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.dp.safepub import SAMPLED_BITS
 from kanon_sql.errors import UsageError
-from kanon_sql.names import unused_name
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.keys import Key
+    from kanon_sql.engine.keys import Key
 
 INNER, OUTER = "kanon_inner_key", "kanon_outer_key"
 TITLE = (
@@ -73,7 +73,7 @@ def draw_sample(engine: Engine, statement: exp.Create, key: Key) -> None:
     Raises:
         UsageError: the owner of the connection has profiling on; the plan in a profile shows what is bound.
     """
-    if engine.row(sql.statement("profiling"), "are statements profiled?") != (None,):
+    if engine.row(sql.statement("catalog/profiling"), "are statements profiled?") != (None,):
         raise UsageError(
             "The connection profiles its statements, and a profile would show which rows were sampled: turn it off "
             "(PRAGMA disable_profiling)."

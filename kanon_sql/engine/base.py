@@ -110,7 +110,7 @@ class Engine(Protocol):
                 often, whose text is then kept. A ``Secret`` is bound and never logged.
 
         Raises:
-            DeadlineReachedError: a deadline of ``kanon_sql.timing`` passed; the statement was stopped.
+            DeadlineReachedError: a deadline of ``kanon_sql.engine.timing`` passed; the statement was stopped.
         """
 
     def row(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.numbers import NUMBERS, exact_number, exact_places
 from kanon_sql.hierarchy.pieces import (
@@ -33,14 +32,8 @@ from kanon_sql.hierarchy.rules.cut import CutRule
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule
 from kanon_sql.hierarchy.rules.steps import StepRule
-from kanon_sql.hierarchy.spec import (
-    BuiltRule,
-    DateRule,
-    DateUnit,
-    IntervalRule,
-    MaskRule,
-    RoundRule,
-)
+from kanon_sql.hierarchy.spec import BuiltRule, DateRule, DateUnit, IntervalRule, MaskRule, RoundRule
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.sql import build as sql
 
 WORD_BITS = 62
 """Bits of a word of codes."""

@@ -6,8 +6,8 @@ import re
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.hierarchy.pieces import value_text
+from kanon_sql.sql import build as sql
 
 _IGNORED = ".- "
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.hierarchy.build import DATES
 from kanon_sql.hierarchy.compared import compared, compared_value, matches
 from kanon_sql.hierarchy.numbers import NUMBERS
 from kanon_sql.hierarchy.read import read_levels
 from kanon_sql.hierarchy.ready import ReadyMade, catalogue
 from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

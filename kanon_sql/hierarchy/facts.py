@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.hierarchy.numbers import NUMBERS, exact_number
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
 from kanon_sql.hierarchy.rules.steps import StepRule
 from kanon_sql.hierarchy.spec import IntervalRule, MaskRule
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.numbers import NUMBERS, is_above, is_below, no_number
 from kanon_sql.hierarchy.pieces import ROOT, VALUE, distinct_values, with_levels
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column

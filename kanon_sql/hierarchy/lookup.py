@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import ComputationError, HierarchyError
 from kanon_sql.hierarchy.build import VALUE, built_query, level_name, require_fit
 from kanon_sql.hierarchy.by_data import settle
@@ -22,6 +21,7 @@ from kanon_sql.hierarchy.pieces import ROOT
 from kanon_sql.hierarchy.prefix import prefix_columns, prefix_values, prefixed_query, require_prefixes
 from kanon_sql.hierarchy.read import read_hierarchy, read_levels
 from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.hierarchy.pieces import VALUE, as_written, number_literal
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE, distinct_values, level_name
 from kanon_sql.hierarchy.compared import compared, compared_value, matches
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column

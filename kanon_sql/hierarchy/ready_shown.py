@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.engine.duckdb import DuckDBEngine
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.hierarchy.compared import compared
 from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.lookup import build_hierarchy
@@ -17,6 +16,7 @@ from kanon_sql.hierarchy.report import Shape, rows_query
 from kanon_sql.hierarchy.rules.cut import CutRule
 from kanon_sql.hierarchy.rules.steps import StepRule
 from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.hierarchy.spec import BuiltRule

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.check import count_missing
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
 from kanon_sql.hierarchy.read import read_hierarchy
 from kanon_sql.hierarchy.spec import FileRule
-from kanon_sql.names import unused_name
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

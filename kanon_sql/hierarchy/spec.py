@@ -28,7 +28,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from kanon_sql.data import data_directory
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.rules.base import RuleError as _RuleError
@@ -43,6 +42,7 @@ from kanon_sql.hierarchy.rules.prefix_file import PrefixRule, parse_prefix
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule, parse_prefixes
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule, parse_quantiles
 from kanon_sql.hierarchy.rules.steps import StepRule, parse_steps
+from kanon_sql.sql.data_files import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

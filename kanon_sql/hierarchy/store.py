@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.engine.sending import shape_of, written_rows
+from kanon_sql.engine.warehouse.sending import shape_of, written_rows
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import coded_query
 from kanon_sql.hierarchy.lookup import Hierarchy, StoredHierarchy
-from kanon_sql.names import folded
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
-    from kanon_sql.engine.workbench import Workbench
+    from kanon_sql.engine.warehouse.workbench import Workbench
 
 SCHEMA = "kanon"
 REMEMBERING = frozenset({"releases", "dp_budgets", "dp_spent"})
@@ -27,7 +27,7 @@ _PREFIX = "hierarchy_"
 def stored_hierarchies(engine: Engine) -> dict[str, StoredHierarchy]:
     """Return the hierarchies in the schema ``kanon``, by the folded name of their column."""
     found = {}
-    for name, origin, columns in engine.rows(sql.statement("stored_hierarchies"), "hierarchies in the database"):
+    for name, origin, columns in engine.rows(sql.statement("hierarchy/stored"), "hierarchies in the database"):
         column = str(name).removeprefix(_PREFIX)
         found[folded(column)] = StoredHierarchy(
             column, sql.relation(name, SCHEMA), _height(columns), origin or f"{SCHEMA}.{name}"

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql import sql
-from kanon_sql.engine.sources import Source, open_source
+from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.hierarchy.choose import chosen_rule
 from kanon_sql.hierarchy.covered import (
     Present,
@@ -24,8 +23,9 @@ from kanon_sql.hierarchy.covered import (
 from kanon_sql.hierarchy.facts import Facts, column_facts, facts_query
 from kanon_sql.hierarchy.ready import READY, ReadyMade
 from kanon_sql.hierarchy.spec import parse_rule
-from kanon_sql.roles import resolve_columns
-from kanon_sql.vocabulary import kinds_of_name, role_of_kind
+from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
+from kanon_sql.policy.roles import resolve_columns
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

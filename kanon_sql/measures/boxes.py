@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
+from kanon_sql.classes.frequency import N, key_name, mask_name
 from kanon_sql.errors import UsageError
-from kanon_sql.frequency import N, key_name, mask_name
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.measures.labels import labels_alias
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.frequency import FrequencySet, Placement
+    from kanon_sql.classes.frequency import FrequencySet, Placement
     from kanon_sql.measures.labels import Labels
 
 _VOLUME = "volume"

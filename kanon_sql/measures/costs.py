@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.classes import classes_query, is_published
-from kanon_sql.frequency import N
+from kanon_sql.classes.frequency import N
+from kanon_sql.classes.of_node import classes_query, is_published
+from kanon_sql.engine.timing import check_deadline
 from kanon_sql.measures.labels import label_of_class, labels_alias
-from kanon_sql.timing import check_deadline
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.classes.packing import Packing
     from kanon_sql.engine.base import Engine
-    from kanon_sql.frequency import FrequencySet
-    from kanon_sql.lattice import Node
     from kanon_sql.measures.base import CellMeasure, Cost
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.packing import Packing
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.frequency import FrequencySet, N, Placement, key_name
+from kanon_sql.classes.frequency import FrequencySet, N, Placement, key_name
+from kanon_sql.engine.equality import as_text
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
-from kanon_sql.identity import as_text
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

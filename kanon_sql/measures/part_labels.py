@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.frequency import N
+from kanon_sql.classes.frequency import N
+from kanon_sql.engine.equality import published
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.identity import published
-from kanon_sql.label_text import SEPARATOR, end_of_range, member, range_of, set_of, text_of, with_null
+from kanon_sql.measures.label_text import SEPARATOR, end_of_range, member, range_of, set_of, text_of, with_null
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import PART, same_label
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.cutting import Cutting
+    from kanon_sql.classes.cutting import Cutting
     from kanon_sql.measures.places import Places
 
 _LOW, _HIGH, _NULL = "low_end", "high_end", "null_end"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kanon_sql import sql
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from fractions import Fraction

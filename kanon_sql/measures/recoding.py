@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kanon_sql.classes.recoding import FullDomain, Local
 from kanon_sql.measures.local import measure_local
 from kanon_sql.measures.partition import PartTables, measure_partition
 from kanon_sql.measures.summary import measure_node
-from kanon_sql.recoding import FullDomain, Local
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlglot import exp
 
-    from kanon_sql.frequency import FrequencySet
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.classes.recoding import Recoding
     from kanon_sql.hierarchy.lookup import Hierarchy
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.recoding import Recoding
 
 
 def measure_recoding(

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.classes import classes_query, coded_columns, coded_members, is_published
-from kanon_sql.frequency import N, roll_up_query
-from kanon_sql.measured import measured_query
+from kanon_sql.classes.frequency import N, roll_up_query
+from kanon_sql.classes.measured import measured_query
+from kanon_sql.classes.of_node import classes_query, coded_columns, coded_members, is_published
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
 from kanon_sql.measures.boxes import box_measures
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.measures.discernibility import discernibility
 from kanon_sql.measures.labels import label_of_class, labels_alias
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.frequency import FrequencySet
-    from kanon_sql.lattice import Node
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.classes.lattice import Node
     from kanon_sql.measures.boxes import BoxMeasures
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels

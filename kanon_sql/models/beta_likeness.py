@@ -15,7 +15,6 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.models.sensitive import (
     TOLERANCE,
     SensitiveModel,
@@ -28,6 +27,7 @@ from kanon_sql.models.sensitive import (
     number,
     total_where,
 )
+from kanon_sql.sql import build as sql
 
 
 def most_under_caps(weighed: Weighed, cap: exp.Expr) -> exp.Expr:

@@ -15,17 +15,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.models.beta_likeness import most_under_caps
-from kanon_sql.models.sensitive import (
-    SensitiveModel,
-    Weighed,
-    as_double,
-    below,
-    checked_number,
-    infinity,
-    number,
-)
+from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double, below, checked_number, infinity, number
+from kanon_sql.sql import build as sql
 
 
 @dataclass(frozen=True)

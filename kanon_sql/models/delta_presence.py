@@ -4,7 +4,7 @@
 one without a row in the release has the ratio 0. So with ``delta_min`` above 0
 
 - every class of the population has rows in the table (``covers``), and no row is suppressed: the ratio of its class in
-  the release would be 0. A search then has a suppression limit of 0 (``anonymizer.problem_of``).
+  the release would be 0. A search then has a suppression limit of 0 (``prepare.problem_of``).
 - The ratio of a union of classes of the population is between their ratios. A class of a higher node is such a union:
   where every class of the population keeps to the bounds at a node, it does so at every node above. Where one fails at
   a node, some part of it fails at each node below. So unions keep to the model, and what fails prunes what is below.
@@ -20,10 +20,10 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import UsageError
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import as_double, at_least, at_most, checked_number, infinity
+from kanon_sql.sql import build as sql
 
 
 @dataclass(frozen=True)

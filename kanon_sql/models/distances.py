@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.names import folded
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column

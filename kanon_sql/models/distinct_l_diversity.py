@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.models.sensitive import SensitiveModel, Weighed, checked_count
+from kanon_sql.sql import build as sql
 
 
 @dataclass(frozen=True)

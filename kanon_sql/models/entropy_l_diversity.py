@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.models.sensitive import TOLERANCE, SensitiveModel, Weighed, as_double, at_least, checked_number, number
+from kanon_sql.sql import build as sql
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from kanon_sql import sql
+from kanon_sql.classes.frequency import ENTITY, PERSONS, N
 from kanon_sql.errors import UsageError
-from kanon_sql.frequency import ENTITY, PERSONS, N
+from kanon_sql.sql import build as sql
 
 LARGEST = 2**62
 """The largest k: no engine counts so far, and one that compares with it may be wrong."""

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import checked_count
+from kanon_sql.sql import build as sql
 
 
 @dataclass(frozen=True)

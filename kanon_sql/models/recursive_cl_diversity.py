@@ -15,8 +15,6 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
-from kanon_sql.dialect import sum_of_largest
 from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
@@ -28,6 +26,8 @@ from kanon_sql.models.sensitive import (
     number,
     total_where,
 )
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import sum_of_largest
 
 _FEW = 16  # values whose rows a search keeps for each class; more of them are ranked
 

@@ -22,9 +22,9 @@ from typing import ClassVar, Self
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.errors import UsageError
 from kanon_sql.models.k_anonymity import LARGEST
+from kanon_sql.sql import build as sql
 
 TOLERANCE = 1e-9
 """How much a measure may be off its threshold."""

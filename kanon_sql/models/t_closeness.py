@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
@@ -39,6 +38,7 @@ from kanon_sql.models.sensitive import (
     number,
     total_where,
 )
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel

@@ -1,1 +1,1 @@
-"""What a table lets strangers find out about who is in it, in figures."""
+"""Figures of risk about classes: attacks and estimators."""

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from kanon_sql.cutting import COMPARED, MONDRIAN
+from kanon_sql.classes.cutting import COMPARED, MONDRIAN
+from kanon_sql.classes.recoding import FullDomain, Local
+from kanon_sql.engine.timing import DeadlineReachedError, until
 from kanon_sql.errors import UnsuitableError
 from kanon_sql.measures.objective import CLASS_MEASURES
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.recoding import FullDomain, Local
-from kanon_sql.search.base import SearchResult, Stopped, require_cell_measure
-from kanon_sql.search.datafly import datafly
-from kanon_sql.search.evidence import Evidence
-from kanon_sql.search.incognito import incognito
-from kanon_sql.search.local import local
-from kanon_sql.search.mondrian import mondrian
-from kanon_sql.search.optimal import optimal
-from kanon_sql.search.partition import begin, recoding_of
-from kanon_sql.search.remaining import Remaining
-from kanon_sql.search.samarati import samarati, samarati_first
-from kanon_sql.search.spolg import spolg
-from kanon_sql.timing import DeadlineReachedError, until
+from kanon_sql.search.full_domain.datafly import datafly
+from kanon_sql.search.full_domain.evidence import Evidence
+from kanon_sql.search.full_domain.incognito import incognito
+from kanon_sql.search.full_domain.optimal import optimal
+from kanon_sql.search.full_domain.samarati import samarati, samarati_first
+from kanon_sql.search.local.local import local
+from kanon_sql.search.local.remaining import Remaining
+from kanon_sql.search.local.spolg import spolg
+from kanon_sql.search.mondrian.mondrian import mondrian
+from kanon_sql.search.mondrian.partition import begin, recoding_of
+from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure
 
 if TYPE_CHECKING:
-    from kanon_sql.cutting import Cutting
-    from kanon_sql.lattice import Node
-    from kanon_sql.search.base import Problem, SearchProgress
+    from kanon_sql.classes.cutting import Cutting
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.search.problem import Problem, SearchProgress
 
 
 class Algorithm(Protocol):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kanon_sql.dp.contributions import counts_of_keys
-from kanon_sql.dp.keys import Keys, bins_of, given_keys, level_keys, own_text
 from kanon_sql.dp.questions.base import Question, whole
+from kanon_sql.dp.questions.groups import Keys, bins_of, given_keys, level_keys, own_text
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.dp.answer import CONFIDENCE, Figure
 from kanon_sql.dp.contributions import Bounds, bounds_of, counts_of_keys, in_steps
 from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose
@@ -18,6 +17,7 @@ from kanon_sql.dp.numbers import Number, plain
 from kanon_sql.dp.questions.base import unit_of, whole
 from kanon_sql.dp.questions.bounded import BoundedQuestion, number
 from kanon_sql.errors import UsageError
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

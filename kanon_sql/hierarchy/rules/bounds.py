@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.hierarchy.numbers import is_below, no_number
 from kanon_sql.hierarchy.pieces import ROOT
 from kanon_sql.hierarchy.rules.base import plain
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

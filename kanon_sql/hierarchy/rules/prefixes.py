@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.hierarchy.pieces import ROOT, VALUE, distinct_values, root_if_null, text_of
 from kanon_sql.hierarchy.rules.base import listed, require, rises
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql import sql
 from kanon_sql.hierarchy.numbers import exact_number
 from kanon_sql.hierarchy.pieces import VALUE, as_written
 from kanon_sql.hierarchy.rules.base import listed, require
 from kanon_sql.hierarchy.rules.bounds import BoundsRule
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""Equivalence classes: the frequency set, the lattice over it, recodings, and measures of classes."""

@@ -1,0 +1,292 @@
+"""From the source table to its frequency set: distinct tuples of codes and their counts, in one scan.
+
+    kanon_frequency(key_0, [key_1, ...], n)                        members of a class are rows
+    kanon_frequency(key_0, [key_1, ...], n, persons, entity)       members of a class are people
+
+and further columns sensitive_0, ... where the privacy models are about sensitive columns (see
+``kanon_sql.classes.sensitive_codes``): then there is a row for each tuple and combination of sensitive values.
+
+Every quasi-identifier has its code in a bit field of its own, so that a lattice node is a mask on the keys: two
+rows are in the same class of the node exactly if their masked keys are equal.
+
+Where people are counted, a person all of whose rows have the same tuple is counted once, in ``persons`` of that
+tuple: people with one tuple add up in every class. Only a person with several tuples (who moved, or grew older)
+must be told apart; they have a row for each tuple, with a number for ``entity``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.sensitive_codes import SensitiveColumn, code_column, code_sensitive
+from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.hierarchy.check import missing_message
+from kanon_sql.hierarchy.code import WORD_BITS, CodeWord, code_name
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.lookup import Hierarchy
+
+N = "n"
+"""Column of the frequency set: rows of the table with this tuple of codes."""
+PERSONS = "persons"
+"""Column of the frequency set: entities all of whose rows have this tuple."""
+ENTITY = "entity"
+"""Column of the frequency set: an entity whose rows have several tuples, as a number; else NULL."""
+TUPLES = "tuples"
+"""What a frequency set is called where something is joined to it."""
+_WEIGHT = "weight"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a word of a column's codes stands in the keys of the frequency set.
+
+    Attributes:
+        column: number of the quasi-identifier.
+        number: number of the word among those of the column's codes.
+        word: the layout of that word.
+        key: number of the key that holds it.
+        shift: its place in the key.
+    """
+
+    column: int
+    number: int
+    word: CodeWord
+    key: int
+    shift: int
+
+    def mask(self, level: int) -> int:
+        """Return the bits of the key that remain of this column at a level."""
+        return self.word.mask(level) << self.shift
+
+
+@dataclass(frozen=True)
+class FrequencySet:
+    """The frequency set of a table, at the bottom of the lattice or rolled up to a node.
+
+    Attributes:
+        engine: holds the relation.
+        relation: the temporary table.
+        placements: where the codes of the columns are.
+        keys: number of keys.
+        rows: rows of the table.
+        tuples: rows of the frequency set.
+        counts_people: whether members of a class are people.
+        sensitive: the sensitive columns that it has codes of.
+    """
+
+    engine: Engine
+    relation: exp.Table
+    placements: tuple[Placement, ...]
+    keys: int
+    rows: int
+    tuples: int
+    counts_people: bool
+    sensitive: tuple[SensitiveColumn, ...] = ()
+
+    @property
+    def counted(self) -> list[str]:
+        """The names of its columns but for the keys."""
+        people = [PERSONS, ENTITY] if self.counts_people else []
+        return [N, *people, *(column.code for column in self.sensitive)]
+
+    def masks(self, node: Node) -> tuple[int, ...]:
+        """Return the mask of each key that generalizes to a node."""
+        masks = [0] * self.keys
+        for placement in self.placements:
+            masks[placement.key] |= placement.mask(node[placement.column])
+        return tuple(masks)
+
+
+def key_name(key: int) -> str:
+    """Return the name of a key column."""
+    return f"key_{key}"
+
+
+def mask_name(key: int) -> str:
+    """Return the name of a mask of a key: as a column, or as a placeholder."""
+    return f"mask_{key}"
+
+
+def place_codes(hierarchies: Sequence[Hierarchy]) -> tuple[Placement, ...]:
+    """Return where each word of codes goes: into the first key that has room for it."""
+    used: list[int] = []
+    placements = []
+    for column, hierarchy in enumerate(hierarchies):
+        for number, word in enumerate(hierarchy.words):
+            key = next((key for key, bits in enumerate(used) if bits + word.bits <= WORD_BITS), len(used))
+            if key == len(used):
+                used.append(0)
+            placements.append(Placement(column, number, word, key, used[key]))
+            used[key] += word.bits
+    return tuple(placements)
+
+
+def frequency_query(
+    source: exp.Table,
+    hierarchies: Sequence[Hierarchy],
+    placements: Sequence[Placement],
+    entity: Column | None,
+    sensitive: Sequence[Column] = (),
+    weight: exp.Column | None = None,
+) -> exp.Query:
+    """Return the query that makes the frequency set: all joins to hierarchies, one scan, one grouping.
+
+    Sensitive columns have their values in it. The rows of the source may be tuples, with their number in ``weight``.
+    """
+    keys = [sql.named(key, key_name(number)) for number, key in enumerate(_keys(placements))]
+    values = [sql.named(sql.column(own.name, "source"), code_column(number)) for number, own in enumerate(sensitive)]
+    key_columns = [sql.column(key.alias) for key in (*keys, *values)]
+    coded = exp.select(*keys, *values).from_(sql.aliased(source, "source"))
+    for number, hierarchy in enumerate(hierarchies):
+        alias = _alias(number)
+        value = sql.column(hierarchy.column.name, "source")
+        condition = sql.same(value, sql.column(VALUE, alias))
+        coded = coded.join(sql.aliased(hierarchy.relation, alias), on=condition, join_type="left", copy=False)
+    rows = sql.count_rows() if weight is None else sql.sum_of(sql.column(_WEIGHT))
+    if weight is not None:
+        coded = coded.select(sql.named(sql.column(weight.name, "source"), _WEIGHT))
+    if entity is None:
+        counted = sql.named(rows, N)
+        return exp.select(*key_columns, counted).from_("coded").group_by(*key_columns).with_("coded", as_=coded)
+    coded = coded.select(sql.named(sql.column(entity.name, "source"), ENTITY))
+    return _with_people(coded, key_columns, rows)
+
+
+def build_frequency(
+    engine: Engine,
+    source: exp.Table,
+    hierarchies: Sequence[Hierarchy],
+    entity: Column | None,
+    sensitive: Sequence[Column] = (),
+    *,
+    weight: exp.Column | None = None,
+) -> FrequencySet:
+    """Return the frequency set of a table.
+
+    Args:
+        engine: holds the table.
+        source: the table.
+        hierarchies: of the quasi-identifiers.
+        entity: the column that names the person, where people are counted.
+        sensitive: columns that privacy models are about.
+        weight: the column that says how many rows a row of the table stands for; None if each is one.
+
+    Raises:
+        HierarchyError: a column has values that its hierarchy lacks.
+    """
+    placements = place_codes(hierarchies)
+    keys = max(placement.key for placement in placements) + 1
+    relation = engine.temporary_name("kanon_frequency")
+    query = frequency_query(source, hierarchies, placements, entity, sensitive, weight)
+    coded: tuple[SensitiveColumn, ...] = ()
+    if sensitive:
+        staged = engine.temporary_name("kanon_staged")
+        engine.run(sql.create_table(staged, query, temporary=True), "frequency set with sensitive values")
+        others = [*map(key_name, range(keys)), N, *([PERSONS, ENTITY] if entity is not None else [])]
+        coded = code_sensitive(engine, staged, relation, list(sensitive), others, N)
+    else:
+        engine.run(sql.create_table(relation, query, temporary=True), "frequency set of the quasi-identifiers")
+    any_null = exp.or_(*(sql.column(key_name(key)).is_(exp.null()) for key in range(keys)))
+    rows, tuples, missing = engine.row(
+        exp.select(
+            sql.named(exp.Coalesce(this=exp.Sum(this=sql.column(N)), expressions=[sql.literal(0)]), "rows_in_table"),
+            sql.named(sql.count_rows(), "tuples"),
+            sql.named(sql.where(sql.count_rows(), any_null), "tuples_without_code"),
+        ).from_(relation.copy()),
+        "size of the frequency set",
+    )
+    if missing:
+        messages = [missing_message(engine, source, hierarchy) for hierarchy in hierarchies]
+        raise HierarchyError(" ".join(message for message in messages if message))
+    return FrequencySet(engine, relation, placements, keys, int(rows), tuples, entity is not None, coded)
+
+
+def roll_up_query(
+    frequency: FrequencySet, relation: exp.Table, node: Node, counts: Sequence[exp.Expr] | None = None
+) -> exp.Select:
+    """Return the frequency set of a node, made from that of a node below it (Incognito's roll-up).
+
+    Args:
+        frequency: the frequency set.
+        relation: the one that it is made from.
+        node: the node.
+        counts: aggregates that take the place of the sensitive values.
+    """
+    masked = [
+        exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(mask))
+        for key, mask in enumerate(frequency.masks(node))
+    ]
+    named = [sql.named(expression, key_name(key)) for key, expression in enumerate(masked)]
+    query = exp.select(*named, sql.named(sql.sum_of(sql.column(N)), N))
+    groups: list[exp.Expr] = [item.copy() for item in masked]
+    if frequency.counts_people:
+        query = query.select(sql.named(sql.sum_of(sql.column(PERSONS)), PERSONS), sql.column(ENTITY))
+        groups.append(sql.column(ENTITY))
+    if counts is not None:
+        return query.select(*counts).from_(sql.aliased(relation, TUPLES)).group_by(*groups)
+    for own in frequency.sensitive:
+        query = query.select(sql.column(own.code))
+        groups.append(sql.column(own.code))
+    return query.from_(relation.copy()).group_by(*groups)
+
+
+def _alias(column: int) -> str:
+    return f"lookup_{column + 1}"
+
+
+def _keys(placements: Sequence[Placement]) -> list[exp.Expr]:
+    """Return the keys: the codes of the columns side by side. A value without a code makes its key NULL."""
+    parts: dict[int, list[exp.Expr]] = {}
+    for placement in placements:
+        code = sql.column(code_name(placement.number), _alias(placement.column))
+        parts.setdefault(placement.key, []).append(sql.shifted_left(code, placement.shift))
+    return [sql.combined(parts[key]) for key in sorted(parts)]
+
+
+def _with_people(coded: exp.Select, keys: list[exp.Column], rows: exp.Expr) -> exp.Query:
+    """Return the frequency set that can count people, from a query of keys and entity; ``rows`` counts its rows."""
+    names = [key.name for key in keys]
+    # 1. Rows of each person in each tuple: the one grouping of the source.
+    pairs = exp.select(*names, ENTITY, sql.named(rows.copy(), N)).from_("coded").group_by(*names, ENTITY)
+    # 2. People whose rows have several tuples, numbered: no identifier goes further than this statement.
+    several = exp.GT(this=sql.count_rows(), expression=sql.literal(1))
+    order = exp.Order(expressions=[exp.Ordered(this=sql.column(ENTITY), nulls_first=True)])
+    number = exp.Window(this=exp.RowNumber(), order=order)
+    movers = (
+        exp.select(ENTITY, sql.named(number, "number"))
+        .from_("pairs")
+        .where(sql.column(ENTITY).is_(exp.null()).not_())
+        .group_by(ENTITY)
+        .having(several)
+    )
+    # 3. All others are counted in their tuple; a row without a person counts for no one.
+    total = [sql.named(sql.sum_of(sql.column(N)), N), sql.named(exp.Count(this=sql.column(ENTITY)), PERSONS)]
+    moved = (
+        exp.select("1")
+        .from_("movers")
+        .where(exp.EQ(this=sql.column(ENTITY, "movers"), expression=sql.column(ENTITY, "pairs")))
+    )
+    nobody = sql.named(sql.cast(exp.null(), "BIGINT"), ENTITY)
+    stayed = exp.select(*names, *total, nobody).from_("pairs").where(exp.Exists(this=moved).not_()).group_by(*names)
+    # 4. Movers have a row for each of their tuples.
+    joined = exp.EQ(this=sql.column(ENTITY, "pairs"), expression=sql.column(ENTITY, "movers"))
+    zero = sql.named(sql.literal(0), PERSONS)
+    several_rows = (
+        exp.select(*names, N, zero, sql.named(sql.column("number"), ENTITY)).from_("pairs").join("movers", on=joined)
+    )
+    return (
+        exp.union(stayed, several_rows, distinct=False)
+        .with_("coded", as_=coded)
+        .with_("pairs", as_=pairs)
+        .with_("movers", as_=movers)
+    )

@@ -1,0 +1,361 @@
+"""Classes, and what the privacy models measure in them: one query, over codes or over values.
+
+Models of rows alone are aggregates over the members of a class, and one GROUP BY is all. For each sensitive column
+that a model is about there are more steps::
+
+    counted_1    rows of each class with each sensitive value
+    weighed_1    the same with what the models compare them to: the class, their rank, their share of the table
+    measured_1   the classes with their measures
+    spread_1     (where the distance between values counts) the share of each class that each feature has
+    distance_1   the classes with their distance from the table
+
+and then all of them are joined class by class. Members are rows of the frequency set (the class is a masked key),
+rows of a table (the class is their labels), or combinations of values that stand for several rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.packed_query import packed_query
+from kanon_sql.models.base import RowModel
+from kanon_sql.models.distances import FEATURES
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double
+from kanon_sql.models.t_closeness import TCloseness, compares_features
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
+from kanon_sql.sql.repeated_aggregates import each_once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kanon_sql.classes.packing import Packing
+    from kanon_sql.models.base import PrivacyModel
+
+_WEIGHED = ("value", "n", "class_n", "place", "share", "values")
+
+
+@dataclass(frozen=True)
+class Members:
+    """What classes are made of.
+
+    Attributes:
+        rows: the members: a query that selects nothing yet.
+        classes: what makes a class, each with its name in the answer.
+        n: the rows that a member stands for; None where a member is a row.
+        measure: the measure of a model of rows, over the members.
+        value: the sensitive value of a member, as a model of that column has it.
+        shares: for each sensitive column the relation (value, share, values) of the table's values.
+        features: the features of a model that asks for the distance between values.
+        populations: for a model that compares with a population, the relation of its classes under the same names, with
+            their rows as ``n``.
+        null_safe: whether a class may have NULLs in what makes it.
+        taken: names that steps must not have, since a step would hide the table that it is made from.
+        coded: whether they are rows of the frequency set.
+        packing: where its counts stand, if they stand side by side.
+    """
+
+    rows: exp.Select
+    classes: tuple[exp.Expr, ...]
+    n: exp.Expr | None
+    measure: Callable[[RowModel], exp.Expr]
+    value: Callable[[SensitiveModel], exp.Expr] = field(default=lambda model: sql.column(model.sensitive or ""))
+    shares: Callable[[SensitiveModel], exp.Table] = field(default=lambda _: sql.relation("shares"))
+    features: Callable[[TCloseness], exp.Table] = field(default=lambda _: sql.relation("features"))
+    populations: Callable[[PopulationModel], exp.Query] | None = None
+    null_safe: bool = False
+    taken: tuple[str, ...] = ()
+    coded: bool = False
+    packing: Packing | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what makes a class."""
+        return [column.alias_or_name for column in self.classes]
+
+    def rows_of_members(self) -> exp.Expr:
+        """Return the rows of a group of members, as an aggregate."""
+        return sql.count_rows() if self.n is None else sql.sum_of(self.n.copy())
+
+    def grouped(self, *selected: exp.Expr, by: Sequence[exp.Expr] = ()) -> exp.Select:
+        """Return the query of the members, grouped by class and by something else."""
+        query = self.rows.copy().select(*(column.copy() for column in self.classes), *selected, copy=False)
+        keys = [column.unalias().copy() for column in self.classes]
+        return query.group_by(*keys, *by, copy=False) if keys or by else query
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of the answer are called.
+
+    Attributes:
+        n: rows of the class.
+        measures: of each model.
+        tuples: members of the class; None where nobody asks.
+        bounds: of each model, the rows of a class that could be published at most; None where nobody asks.
+        kept: whether the answer is kept in a table, for which a sum is wider than it needs to be.
+    """
+
+    n: str
+    measures: Sequence[str]
+    tuples: str | None = None
+    bounds: Sequence[str] | None = None
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Classes with some of their measures, as a step."""
+
+    step: str
+    columns: tuple[str, ...]
+
+
+def measured_query(members: Members, models: Sequence[PrivacyModel], columns: Columns) -> exp.Select:
+    """Return the query of the classes of members, with their rows and the measure of each model.
+
+    Args:
+        members: what classes are made of.
+        models: what is measured.
+        columns: how the columns of the answer are called.
+    """
+    steps, query = measured_steps(members, models, columns)
+    for name, step in steps:
+        query = query.with_(name, as_=step, copy=False)
+    return query
+
+
+def measured_steps(
+    members: Members, models: Sequence[PrivacyModel], columns: Columns
+) -> tuple[list[tuple[str, exp.Query]], exp.Select]:
+    """Return the steps of ``measured_query``, each with its name, and the query over them."""
+    of_rows = {number: model for number, model in enumerate(models) if isinstance(model, RowModel)}
+    if members.packing is not None and len(of_rows) < len(models):
+        return [], packed_query(members, members.packing, models, columns)
+    if len(of_rows) == len(models):
+        return [], _plain(members, of_rows, columns)
+    steps = _Steps(members, columns)
+    by_column: dict[str, dict[int, SensitiveModel]] = {}
+    for number, model in enumerate(models):
+        if isinstance(model, SensitiveModel):
+            by_column.setdefault(model.sensitive or "", {})[number] = model
+    # Rows add up over sensitive values, people do not.
+    alone = len(by_column) == 1 and all(model.entity is None for model in of_rows.values())
+    parts = []
+    if not alone:
+        parts.append(steps.plain(of_rows))
+    for own in by_column.values():
+        parts += steps.sensitive(own, of_rows if alone else {}, with_rows=alone)
+    for number, model in enumerate(models):
+        if isinstance(model, PopulationModel):
+            parts.append(steps.population(number, model))
+    return steps.steps, steps.together(parts, models)
+
+
+def _plain(members: Members, models: Mapping[int, RowModel], columns: Columns) -> exp.Select:
+    """Return the query of the classes where every measure is an aggregate over members."""
+    rows = exp.Sum(this=members.n.copy()) if members.n is not None and not columns.kept else members.rows_of_members()
+    counted = [sql.named(rows, columns.n)]
+    if columns.tuples is not None:
+        counted.append(sql.named(sql.count_rows(), columns.tuples))
+    measures = [sql.named(members.measure(model), columns.measures[number]) for number, model in models.items()]
+    return members.grouped(*counted, *measures)
+
+
+class _Steps:
+    """The steps of a query, and the names that are left for more."""
+
+    def __init__(self, members: Members, columns: Columns) -> None:
+        self.members, self.columns = members, columns
+        self.steps: list[tuple[str, exp.Query]] = []
+        used = [*members.names, columns.n, *columns.measures, *(columns.bounds or ()), columns.tuples or ""]
+        self.names = {name: unused_name(name, used) for name in (*_WEIGHED, *FEATURES, "p")}
+        self.names["n"] = columns.n
+
+    def add(self, wanted: str, query: exp.Query) -> str:
+        """Add a step; return its name."""
+        name = unused_name(wanted, [*self.members.taken, *(name for name, _ in self.steps)])
+        self.steps.append((name, query))
+        return name
+
+    def classes(self, step: str | None = None) -> list[exp.Expr]:
+        """Return what makes a class, as columns of a step."""
+        return [sql.column(name, step) for name in self.members.names]
+
+    def plain(self, models: Mapping[int, RowModel]) -> _Part:
+        """Add the classes with the measures of models of rows."""
+        given = [self.columns.n, *([self.columns.tuples] if self.columns.tuples else [])]
+        step = self.add("classes_of_rows", _plain(self.members, models, self.columns))
+        return _Part(step, (*given, *(self.columns.measures[number] for number in models)))
+
+    def sensitive(
+        self, models: Mapping[int, SensitiveModel], of_rows: Mapping[int, RowModel], *, with_rows: bool
+    ) -> list[_Part]:
+        """Add the classes with the measures of models of one sensitive column.
+
+        Args:
+            models: the models, by their number.
+            of_rows: models of rows that are measured along with them.
+            with_rows: whether rows are counted here too.
+        """
+        members, columns, names = self.members, self.columns, self.names
+        first = next(iter(models.values()))
+        tuples = columns.tuples if with_rows else None
+        spread: dict[int, TCloseness] = {number: model for number, model in models.items() if compares_features(model)}
+        others = {number: model for number, model in models.items() if number not in spread}
+        weighed = Weighed(names, first.facts.values if first.facts else None, coded=members.coded)
+        # Rows are counted along with the first measures, whatever they are of.
+        rows_first = with_rows and bool(others or tuples)
+        aggregates = self._of_rows(weighed, of_rows, tuples) if rows_first else {}
+        aggregates |= self._of_values(weighed, others)
+        needed = {column.name for item in aggregates.values() for column in item.find_all(exp.Column)}
+        if spread:
+            needed.add(names["class_n"])
+        # 1. Rows of each class with each value.
+        value = members.value(first)
+        counted = [sql.named(value, names["value"]), sql.named(members.rows_of_members(), names["n"])]
+        if tuples:
+            counted.append(sql.named(sql.count_rows(), tuples))
+        step = self.add("counted", members.grouped(*counted, by=[value.copy()]))
+        # 2. What they are compared to.
+        if needed & {names[name] for name in ("class_n", "place", "share", "values")}:
+            step = self._weighed(step, first, needed, tuples)
+        # 3. The classes.
+        parts = []
+        if aggregates:
+            named = [sql.named(item, name) for name, item in aggregates.items()]
+            query = exp.select(*self.classes(), *named, copy=False).from_(sql.relation(step), copy=False)
+            parts.append(_Part(self.add("measured", self._by_class(query)), tuple(aggregates)))
+        for number, model in spread.items():
+            with_these = of_rows if with_rows and not parts else None
+            parts.append(self._distance(step, number, model, with_these))
+        return parts
+
+    def _of_rows(self, weighed: Weighed, models: Mapping[int, RowModel], tuples: str | None) -> dict[str, exp.Expr]:
+        """Return the rows of a class, its members, and the measures of models of rows, by the names of columns."""
+        aggregates: dict[str, exp.Expr] = {self.columns.n: sql.sum_of(weighed.n)}
+        if tuples:
+            aggregates[tuples] = sql.sum_of(sql.column(tuples))
+        for number, model in models.items():
+            aggregates[self.columns.measures[number]] = model.combined_measure(weighed.n, None)
+        return aggregates
+
+    def _of_values(self, weighed: Weighed, models: Mapping[int, SensitiveModel]) -> dict[str, exp.Expr]:
+        """Return the measures of models of values, and their bounds where somebody asks, by the names of columns."""
+        aggregates: dict[str, exp.Expr] = {}
+        for number, model in models.items():
+            aggregates[self.columns.measures[number]] = model.measure(weighed)
+            if self.columns.bounds is not None and not model.monotone:
+                aggregates[self.columns.bounds[number]] = model.most(weighed)
+        return aggregates
+
+    def _by_class(self, query: exp.Select) -> exp.Select:
+        keys = self.classes()
+        grouped = query.group_by(*keys, copy=False) if keys else query
+        return each_once(grouped, self.members.names) if self.members.coded else grouped
+
+    def _weighed(self, counted: str, model: SensitiveModel, needed: set[str], tuples: str | None) -> str:
+        """Add the values of each class with what models compare them to."""
+        names = self.names
+        own = [names["value"], names["n"], *([tuples] if tuples else [])]
+        query = exp.select(*self.classes(counted), *(sql.column(name, counted) for name in own))
+        n = sql.column(names["n"], counted)
+        if names["class_n"] in needed:
+            total = exp.Window(this=exp.Sum(this=n.copy()), partition_by=self.classes(counted))
+            query = query.select(sql.named(sql.cast(total, "BIGINT"), names["class_n"]))
+        if names["place"] in needed:
+            order = exp.Order(expressions=[exp.Ordered(this=n.copy(), desc=True)])
+            place = exp.Window(this=exp.RowNumber(), partition_by=self.classes(counted), order=order)
+            query = query.select(sql.named(place, names["place"]))
+        query = query.from_(sql.relation(counted), copy=False)
+        if needed & {names["share"], names["values"]}:
+            shares = self.members.shares(model)
+            for name in ("share", "values"):
+                if names[name] in needed:
+                    query = query.select(sql.named(sql.column(name, "shares"), names[name]))
+            same = self._same_value(sql.column(names["value"], counted), sql.column("value", "shares"))
+            query = query.join(sql.aliased(shares, "shares"), on=same)
+        return self.add("weighed", query)
+
+    def _same_value(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
+        """Return the condition that two sensitive values are the same; codes are never NULL."""
+        return sql.same(one, other, sql.TWINS) if self.members.null_safe else exp.EQ(this=one, expression=other)
+
+    def _distance(self, weighed: str, number: int, model: TCloseness, of_rows: Mapping[int, RowModel] | None) -> _Part:
+        """Add the classes with their distance from the table, by features; and with their rows, if asked to."""
+        names, columns = self.names, self.columns
+        # 1. The share of each class that each feature has.
+        class_n = exp.Max(this=sql.column(names["class_n"], weighed))
+        feature = sql.column("feature", "features")
+        facts = [sql.named(exp.Max(this=sql.column(name, "features")), names[name]) for name in FEATURES]
+        rows = exp.Sum(this=sql.column(names["n"], weighed))
+        spread = (
+            exp.select(*self.classes(weighed), sql.named(class_n, names["class_n"]), *facts)
+            .select(sql.named(exp.Div(this=as_double(rows), expression=class_n.copy()), names["p"]))
+            .from_(sql.relation(weighed))
+            .join(
+                sql.aliased(self.members.features(model), "features"),
+                on=self._same_value(sql.column(names["value"], weighed), sql.column("value", "features")),
+            )
+            .group_by(*self.classes(weighed), feature)
+        )
+        step = self.add("spread", spread)
+        # 2. The distance.
+        p, share, total, scale = (sql.column(names[name]) for name in ("p", "share", "total", "scale"))
+        aggregates: dict[str, exp.Expr] = {}
+        if of_rows is not None:
+            in_class = exp.Max(this=sql.column(names["class_n"]))
+            aggregates[columns.n] = in_class
+            aggregates |= {columns.measures[one]: rows.measure_of(in_class.copy()) for one, rows in of_rows.items()}
+        aggregates[columns.measures[number]] = model.spread_measure(p, share, total, scale)
+        if columns.bounds is not None:
+            most = model.spread_most(p, share, total, scale, sql.column(names["class_n"]))
+            aggregates[columns.bounds[number]] = most
+        named = [sql.named(item, name) for name, item in aggregates.items()]
+        query = exp.select(*self.classes(), *named, copy=False).from_(sql.relation(step), copy=False)
+        return _Part(self.add("distance", self._by_class(query)), tuple(aggregates))
+
+    def population(self, number: int, model: PopulationModel) -> _Part:
+        """Add the classes of the population."""
+        if self.members.populations is None:
+            raise TypeError("These members have no population")
+        name = self.columns.measures[number]
+        counted = self.members.populations(model)
+        rows = sql.named(sql.column(self.columns.n, "in_population"), name)
+        query = exp.select(*self.classes("in_population"), rows).from_(counted.subquery("in_population"))
+        return _Part(self.add("population", query), (name,))
+
+    def together(self, parts: Sequence[_Part], models: Sequence[PrivacyModel]) -> exp.Select:
+        """Return the query of the classes with all that was measured, over the steps."""
+        first, *others = parts
+        if not others and self.steps[-1][0] == first.step and isinstance(self.steps[-1][1], exp.Select):
+            _, query = self.steps.pop()
+            return query  # type: ignore[return-value]  # a Select, as was asked
+        compared = {self.columns.measures[number]: model for number, model in enumerate(models)}
+        query = exp.select(*self.classes(first.step)).from_(sql.relation(first.step))
+        n = sql.column(self.columns.n, first.step)
+        for part in parts:
+            for name in part.columns:
+                model = compared.get(name)
+                column: exp.Expr = sql.column(name, part.step)
+                if isinstance(model, PopulationModel):
+                    there = exp.Coalesce(this=column, expressions=[sql.literal(0)])
+                    column = sql.named(model.compared(n.copy(), there), name)
+                query = query.select(column)
+        for part in others:
+            pairs = zip(self.classes(first.step), self.classes(part.step), strict=True)
+            same = [
+                sql.same(one, other, sql.TWINS) if self.members.null_safe else exp.EQ(this=one, expression=other)
+                for one, other in pairs
+            ]
+            in_population = any(isinstance(compared.get(name), PopulationModel) for name in part.columns)
+            query = query.join(
+                sql.relation(part.step),
+                on=sql.all_of(same),
+                join_type="left" if in_population else "inner",
+            )
+        return query

@@ -1,0 +1,252 @@
+"""The equivalence classes of a lattice node, counted on the frequency set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import N, key_name
+from kanon_sql.classes.measured import Columns, Members, measured_query
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.models.sensitive import number as number_literal
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kanon_sql.classes.packing import Packing
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.models.t_closeness import TCloseness
+
+PROBED = 11
+"""A probe counts one class in this many. Bits are spread well by a prime modulo which the powers of two differ."""
+
+
+def measure_name(number: int) -> str:
+    """Return the name of the measure of a model, by its number."""
+    return f"measure_{number}"
+
+
+def coded_columns(
+    models: Sequence[PrivacyModel], *, tuples: bool = False, bounds: bool = False, kept: bool = False
+) -> Columns:
+    """Return how the columns of classes over codes are called."""
+    numbers = range(len(models))
+    return Columns(
+        N,
+        [measure_name(number) for number in numbers],
+        "tuples" if tuples else None,
+        [_bound_name(number) for number in numbers] if bounds else None,
+        kept=kept,
+    )
+
+
+def coded_members(
+    rows: exp.Select,
+    classes: Iterable[exp.Expr],
+    populations: Callable[[PopulationModel], exp.Query] | None = None,
+    packing: Packing | None = None,
+) -> Members:
+    """Return rows of the frequency set as the members of classes.
+
+    Args:
+        rows: the rows: a query that selects nothing yet.
+        classes: what makes a class, each with a name.
+        populations: for a model that compares with a population, the same classes of it.
+        packing: where counts stand in the rows, if they stand side by side.
+    """
+
+    def features(model: TCloseness) -> exp.Table:
+        relation = model.coding.features
+        if relation is None:
+            raise TypeError(f"{model.name} has no features to compare by")
+        return relation
+
+    return Members(
+        rows=rows,
+        classes=tuple(classes),
+        n=sql.column(N),
+        measure=lambda model: model.coded_measure(),
+        value=lambda model: sql.column(model.coding.code),
+        shares=lambda model: model.coding.shares,
+        features=features,
+        populations=populations,
+        coded=True,
+        packing=packing,
+    )
+
+
+def classes_query(
+    relation: exp.Table,
+    masks: Sequence[int | exp.Expr],
+    models: Sequence[PrivacyModel],
+    *,
+    probe: bool = False,
+    bounds: bool = False,
+    packing: Packing | None = None,
+) -> exp.Select:
+    """Return the query of the classes of a node: masked keys, rows, and the measure of each privacy model.
+
+    Args:
+        relation: the frequency set, or one rolled up from it to a node below.
+        masks: of each key; a key masked away altogether is left out of the grouping.
+        models: measured as ``measure_0``, ``measure_1``, ...
+        probe: whether to count one class in ``PROBED`` only.
+        bounds: whether to tell also, as ``bound_0``, ``bound_1``, ..., how many rows of a class could be published at
+            most
+            by models that are not monotone.
+        packing: where counts stand in the relation, if they stand side by side.
+    """
+    named = _masked_keys(masks)
+    masked = [name.this for name in named]
+    rows = exp.select().from_(relation.copy(), copy=False)
+    if probe:
+        rows.where(_one_class_in_several(masked), copy=False)
+
+    def population(model: PopulationModel) -> exp.Query:
+        if model.population is None:
+            raise TypeError(f"The population of {model.name} was not counted")
+        counted = exp.select(*(column.copy() for column in named), sql.named(sql.sum_of(sql.column(N)), N))
+        return counted.from_(model.population.copy()).group_by(*(key.copy() for key in masked))
+
+    members = coded_members(rows, named, population, packing)
+    return measured_query(members, models, coded_columns(models, bounds=bounds))
+
+
+def is_published(models: Sequence[PrivacyModel]) -> exp.Expr:
+    """Return the condition that a class of ``classes_query`` satisfies all models."""
+    return sql.all_of(model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models))
+
+
+def prunes_by_suppression(models: Sequence[PrivacyModel]) -> bool:
+    """Tell whether the rows that a node suppresses are suppressed at every node below it."""
+    return all(model.monotone for model in models)
+
+
+def _most_published(models: Sequence[PrivacyModel]) -> exp.Expr:
+    """Return how many rows of a class of ``classes_query`` any node below can publish at most.
+
+    1. All of them, where the class satisfies the models.
+    2. None, where it does not satisfy a monotone one.
+    3. Else what is published of it below is a union of classes that satisfy every model, and satisfies those too
+       under which unions do: so it is not all of them if one of these fails, has no more rows than each that fails
+       leaves, and as many as each model asks for.
+    """
+    n = sql.column(N)
+    met = [model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models)]
+    hopeless = [sql.negated(one) for one, model in zip(met, models, strict=True) if model.monotone]
+    not_all: exp.Expr = exp.Sub(this=n, expression=sql.literal(1))
+    if not all(model.unites for model in models):
+        united = sql.all_of(one.copy() for one, model in zip(met, models, strict=True) if model.unites)
+        not_all = exp.Case().when(united, n.copy()).else_(not_all)
+    left: list[exp.Expr] = [not_all]
+    failing = [number for number, model in enumerate(models) if not model.monotone]
+    for number in failing:
+        if not isinstance(models[number], SensitiveModel):
+            continue
+        bound: exp.Expr = sql.column(_bound_name(number))
+        if len(failing) > 1:  # of one alone it is known that it fails
+            bound = exp.Case().when(met[number].copy(), n.copy()).else_(bound)
+        left.append(bound)
+    rounding = number_literal(1e-6)
+    most = sql.least(left)
+    least_rows = max((model.least_rows for model in models), default=1)
+    too_few = exp.LT(this=most.copy(), expression=number_literal(least_rows - 1e-6))
+    case = exp.Case().when(sql.all_of(one.copy() for one in met), n.copy())
+    case = case.when(exp.or_(*hopeless, too_few), sql.literal(0))
+    whole = exp.Floor(this=exp.Add(this=most, expression=rounding))
+    return case.else_(sql.cast(whole, "BIGINT"))
+
+
+def node_query(
+    relation: exp.Table,
+    masks: Sequence[int | exp.Expr],
+    models: Sequence[PrivacyModel],
+    *,
+    probe: bool = False,
+    with_sizes: bool = False,
+    packing: Packing | None = None,
+) -> exp.Select:
+    """Return the test of a node: how many classes it has, and how many rows lie in classes that must go.
+
+    A class of the population that has no row, where a model forbids that, counts as one row that must go: such a model
+    allows none to be suppressed, and where there is such a class, there is one at every node below.
+
+    Where a model is not monotone also: how many rows no node below it publishes. With sizes also: how many classes
+    satisfy the models, and the sum of squared sizes of these and of the others.
+
+    A probe counts one class in ``PROBED``. These classes are whole, so that the node suppresses at least what is
+    suppressed among them: where most classes are too small, that is proof enough at a fraction of the cost.
+    """
+    bounds = not prunes_by_suppression(models)
+    counted = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing)
+    classes = counted.subquery("classes", copy=False)
+    hidden = sql.where(exp.Sum(this=sql.column(N)), sql.negated(is_published(models)))
+    suppressed: exp.Expr = exp.Coalesce(this=hidden, expressions=[sql.literal(0)])
+    absent = _absent_classes(relation, masks, models)
+    suppressed = suppressed if absent is None else exp.Add(this=suppressed, expression=absent)
+    query = exp.select(sql.named(sql.count_rows(), "classes"), sql.named(suppressed, "suppressed"))
+    if bounds:
+        lost = exp.Sum(this=exp.Sub(this=sql.column(N), expression=_most_published(models)))
+        below: exp.Expr = exp.Coalesce(this=lost, expressions=[sql.literal(0)])
+        below = below if absent is None else exp.Add(this=below, expression=absent.copy())
+        query.select(sql.named(below, "suppressed_below"), copy=False)
+    if with_sizes:
+        square = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(N)))
+        squares = [sql.where(square, is_published(models)), sql.where(square.copy(), sql.negated(is_published(models)))]
+        query.select(
+            sql.named(sql.where(sql.count_rows(), is_published(models)), "published"),
+            *(
+                sql.named(exp.Coalesce(this=total, expressions=[sql.literal(0)]), name)
+                for total, name in zip(squares, ("squares", "suppressed_squares"), strict=True)
+            ),
+            copy=False,
+        )
+    return query.from_(classes, copy=False)
+
+
+def _absent_classes(
+    relation: exp.Table, masks: Sequence[int | exp.Expr], models: Sequence[PrivacyModel]
+) -> exp.Subquery | None:
+    """Return the number of classes of the population that have no row, where a model forbids them; else None."""
+    populations = [model.population for model in models if isinstance(model, PopulationModel) and model.covers]
+    if not populations:
+        return None
+    (population, *_) = populations
+    if population is None:
+        raise TypeError("The population was not counted")
+    named = _masked_keys(masks)
+    absent = exp.except_(
+        exp.select(*named).from_(population.copy()),
+        exp.select(*(key.copy() for key in named)).from_(relation.copy()),
+    )
+    return exp.select(sql.count_rows()).from_(absent.subquery("absent")).subquery()
+
+
+def _masked_keys(masks: Sequence[int | exp.Expr]) -> list[exp.Alias]:
+    """Return the masked keys that make a class, each with its name."""
+    kept = [key for key, mask in enumerate(masks) if mask != 0] or [0]
+    return [
+        sql.named(
+            exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(masks[key])),
+            key_name(key),
+        )
+        for key in kept
+    ]
+
+
+def _bound_name(number: int) -> str:
+    return f"bound_{number}"
+
+
+def _one_class_in_several(masked: Sequence[exp.Expr]) -> exp.Expr:
+    """Return the condition that masked keys leave no remainder: the rows of a class are all chosen, or none is."""
+    total: exp.Expr | None = None
+    for key in masked:
+        remainder = exp.Mod(this=exp.Paren(this=key.copy()), expression=sql.literal(PROBED))
+        total = remainder if total is None else exp.Add(this=total, expression=remainder)
+    if len(masked) > 1:
+        total = exp.Mod(this=exp.Paren(this=total), expression=sql.literal(PROBED))
+    return exp.EQ(this=total, expression=sql.literal(0))

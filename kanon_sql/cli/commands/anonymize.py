@@ -1,0 +1,310 @@
+"""``kanon anonymize``: search, publish, verify, report."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from kanon_sql.cli.options.conflicts import check_key_file, check_options, given_options
+from kanon_sql.cli.options.destination_options import (
+    BackupOption,
+    DryRunOption,
+    InPlaceAsked,
+    InPlaceOption,
+    IntoOption,
+    KindOption,
+    OutOption,
+    SpreadsheetSafeOption,
+    asked_destination,
+    check_destination,
+    check_policy_file,
+    save_policy_as,
+)
+from kanon_sql.cli.options.options import (
+    DialectOption,
+    FormatOption,
+    QuietOption,
+    ReplaceOption,
+    SourceArgument,
+    TableArgument,
+    VerboseOption,
+)
+from kanon_sql.cli.options.policy_options import AskedPolicy
+from kanon_sql.cli.options.prepared import note_repeated_columns
+from kanon_sql.cli.options.report_option import AskedByOption, ReportAsked
+from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
+from kanon_sql.cli.output.diagnostics import note as say
+from kanon_sql.cli.output.output import print_json, print_prose, print_sql, visible
+from kanon_sql.cli.output.release_tables import print_release
+from kanon_sql.cli.output.suggestions import command, free_name
+from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.engine.progress import Progress
+from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.engine.timing import within
+from kanon_sql.errors import UsageError
+from kanon_sql.policy.destination import Destination
+from kanon_sql.release.anonymize import make_release
+from kanon_sql.release.release import Release
+from kanon_sql.sql.dialects import capabilities_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.release.lookup_files import Script
+    from kanon_sql.release.published import Published
+
+SqlOfRelease = Annotated[
+    Literal["release", "all"] | None,
+    typer.Option(
+        "--sql",
+        metavar="[=all]",
+        help="Print the SQL that makes the release and change nothing; --sql=all prints every statement that was run.",
+        show_default=False,
+    ),
+]
+
+
+LookupsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lookups",
+        metavar="DIR",
+        help="With --sql: write the values that the script looks up to files there, instead of into the script.",
+    ),
+]
+
+_APART = {
+    ("into", "out"): "a release goes to one place",
+    ("into", "in_place"): "a release goes to one place",
+    ("out", "in_place"): "a release goes to one place",
+    ("in_place", "kind"): "--as says what --into makes",
+    ("sql", "dry_run"): "--sql changes nothing anyway",
+    ("dry_run", "save_policy"): "--dry-run writes nothing",
+    ("out", "kind"): "--as says what --into makes",
+    ("sql", "save_policy"): "--sql changes nothing, and so writes no policy",
+    ("sql", "report_file"): "--sql changes nothing, and so there is nothing to report",
+    ("dry_run", "report_file"): "--dry-run writes nothing; kanon report reports before anything is published",
+    ("lookups", "dry_run"): "--lookups is for the script that --sql prints",
+    ("sql", "ignore_ledger"): "--sql publishes nothing, and so checks nothing",
+}
+"""Pairs of parameters that do not go together, and why."""
+
+
+def anonymize_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    save_policy: Annotated[
+        Path | None,
+        typer.Option("--save-policy", metavar="FILE", help="Write what was asked for as a kanon.toml."),
+    ] = None,
+    into: IntoOption = None,
+    kind: KindOption = None,
+    out: OutOption = None,
+    spreadsheet_safe: SpreadsheetSafeOption = False,
+    in_place: InPlaceOption = False,
+    backup: BackupOption = None,
+    dry_run: DryRunOption = False,
+    replace_existing: ReplaceOption = False,
+    report_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Write the evidence to a .html, .md or .json file: see kanon report."
+        ),
+    ] = None,
+    asked_by: AskedByOption = None,
+    ignore_ledger: Annotated[
+        bool,
+        typer.Option("--ignore-ledger", help="Publish even if this and earlier releases say too much together."),
+    ] = False,
+    sql: SqlOfRelease = None,
+    dialect: DialectOption = "duckdb",
+    lookups: LookupsOption = None,
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    *,
+    asked: AskedPolicy,
+) -> None:
+    """Find the release of a table that loses least, publish it, and verify what was published."""
+    check_options(context, _APART)
+    base, in_file = asked.read()
+    how = InPlaceAsked(in_place, backup, dry_run)
+    destination = asked_destination(
+        in_file, into, kind, out, how, replace_existing=replace_existing, spreadsheet_safe=spreadsheet_safe
+    )
+    if sql is None and lookups is not None:
+        raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")
+    if sql is None and not destination.is_somewhere:
+        raise UsageError(
+            "Say where the release should go: --into NAME, --out FILE or --in-place; or --sql to see the SQL only. Or "
+            "begin with kanon init, which writes a policy file for a table, and name that with --policy."
+        )
+    if save_policy is not None:
+        check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
+    reported = ReportAsked(report_file, asked_by, replace=replace_existing)
+    reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
+    changes_source = destination.in_place or (destination.into is not None and not dry_run)
+    begun, limit = time.monotonic(), asked.time_limit(base)
+    with within(limit, begun):
+        # Another run may have the database while it publishes.
+        opened = waited(lambda: open_source(source, table, writable=changes_source and sql is None))
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        with within(limit, begun):
+            policy = asked.over(base, opened.columns)
+            check_key_file(policy, destination, save_policy)
+            if sql is None:
+                check_destination(opened, destination)
+            release = make_release(opened, policy, talk, begun)
+            _say_what_was_chosen(release, destination, talk)
+            _say_what_is_undecided(release, asked.file, talk)
+            if sql is not None:
+                # That of where the table is, unless another one was asked for.
+                own = opened.dialect if "dialect" not in given_options(context) else dialect
+                script = release.script(own, destination, lookups=lookups, replace=replace_existing)
+                _say_what_it_holds(release, script, talk)
+                if sql == "all":
+                    talk.warn(
+                        "The statements before the script can hold values of all rows as they are, suppressed ones "
+                        "too: the ends of ranges, values of hierarchies. Keep them as you keep the table."
+                    )
+                print_sql(script_text(release, script, sql, own))
+                return
+            draft = reported.before(release, destination, talk)
+            talk(Progress("Publishing"))
+            published = release.publish(destination, ignore_ledger=ignore_ledger)
+        with interrupted_after("nothing was written" if dry_run else f"the release is there: {published.destination}"):
+            reported.after(release, source, destination, published, draft, talk)
+            if save_policy is not None:
+                save_policy_as(policy, destination, save_policy)
+            talk.end()
+            _warn_of_ledger(published, talk)
+            _print_published(summary_of(release, published), output_format)
+            if output_format == "table" and published.in_place is None and not dry_run:
+                _say_what_next(context, source, opened, talk)
+
+
+def _warn_of_ledger(published: Published, talk: Talk) -> None:
+    """Say what the release says beside those that it replaces, and why it is not remembered: also when quiet."""
+    if published.ledger is not None:
+        for warning in published.ledger.warnings:
+            talk.warn(warning)
+    if published.not_remembered is not None:
+        talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
+
+
+def summary_of(release: Release, published: Published) -> dict[str, Any]:
+    """Return what came out as plain values, with the names of the columns that were not published."""
+    roles = release.prepared.roles
+    return {
+        **release.summary(published),
+        "columns_left_out": roles.left_out,
+        "columns_proposed": [column.name for column in roles.proposed],
+    }
+
+
+def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk) -> None:
+    for hierarchy in release.publication.hierarchies:
+        if hierarchy.chosen:
+            column = hierarchy.column
+            talk.note(f"{column.name}: no hierarchy was given; {hierarchy.origin} was chosen, as kanon init would.")
+        for note in hierarchy.notes:
+            talk.note(f"{hierarchy.column.name}: {note}.")
+    note_repeated_columns(release.prepared.repeated, talk)
+    if release.rows_in == 0:
+        talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
+    if release.result.stopped is not None:
+        talk.note(f"The search was stopped ({release.result.stopped}); this is the best release so far.")
+    note_columns_at_root(
+        talk,
+        release.levels if release.rows_in else None,
+        {hierarchy.column.name: hierarchy.height for hierarchy in release.publication.hierarchies},
+        "--algorithm local, where rows have levels of their own, keeps more; so do fewer quasi-identifiers, "
+        "hierarchies with more levels, or a smaller k.",
+    )
+    if destination.into is not None and destination.kind == "view":
+        talk.note(
+            "A view shows the table as it is at the moment: who can read the table behind it, or compares it before "
+            "and after a change, learns more than the view says. To hand data out, make a table or a file. Rows with "
+            "values that come later are left out where their column is generalized; kanon check counts them."
+        )
+        where = capabilities_of(release.prepared.source.dialect)
+        if where.barrier == "none":
+            talk.note(
+                f"{where.title} has no secure views: a condition or a function that a reader of this view adds may be "
+                "evaluated for rows that the view leaves out, and errors or records of that function show their "
+                "values. For readers who may not see the table, make a table or a file."
+            )
+
+
+def _say_what_is_undecided(release: Release, policy_file: Path | None, talk: Talk) -> None:
+    """Say which columns have no role in the policy file, and which have one that no person has confirmed."""
+    roles = release.prepared.roles
+    if policy_file is not None and roles.dropped:
+        talk.note(
+            f"Not published, because {policy_file} gives them no role: {_names(roles.dropped)}. To publish one, name "
+            "it there as sensitive or insensitive, or in quasi_identifiers if others could know it."
+        )
+    if roles.proposed:
+        talk.note(
+            f"Published in a role that kanon init proposed and no person has confirmed: {_names(roles.proposed)}. "
+            f"Check each, then take it out of proposed in {policy_file or 'the policy'}."
+        )
+
+
+def _names(columns: Sequence[Column]) -> str:
+    return ", ".join(visible(column.name) for column in columns)
+
+
+def _say_what_next(context: typer.Context, source: str, opened: Source, talk: Talk) -> None:
+    """Say how the report of this release is made, where the policy file says all that there is to say."""
+    given = given_options(context)
+    if (
+        set(given) <= {"source", "table", "policy_file", "replace_existing", "ignore_ledger", "verbose"}
+        and "policy_file" in given
+    ):
+        options = ("--policy", str(context.params["policy_file"]), "--out", str(free_name(Path("report.html"))))
+        talk.note(f"The evidence for it, as one file to sign:\n  {command('report', source, opened, *options)}")
+
+
+def script_text(release: Release, script: Script, which: str, dialect: str) -> str:
+    """Return the text of a script; with ``all``, after every statement that was run before it."""
+    if which == "release":
+        return script.text
+    source = release.prepared.source
+    run_in = source.engine.dialect if source.warehouse is not None and dialect == source.dialect else dialect
+    return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script.text}"
+
+
+def _say_what_it_holds(release: Release, script: Script, talk: Talk) -> None:
+    """Say how large a script is, and what of the table can be read in it: the latter also when quiet."""
+    size = f"The script has {len(script.text.encode()):,} bytes"
+    if not script.held:
+        talk.note(f"{size} and holds no list of values of the table.")
+        return
+    trees = {tree.column.name for tree in release.publication.trees_compared}
+    there = "those of published rows" + (" and of the population" if release.prepared.population is not None else "")
+    held = ", ".join(
+        f"{number:,} of {column} ({'all of its hierarchy' if column in trees else there})"
+        for column, number in script.held.items()
+    )
+    where = f"The files in {script.files[0].parent} hold" if script.files else "It holds"
+    advice = "" if script.files else " --lookups DIR writes them to files instead."
+    talk.end()
+    say(f"{size}. {where} values as they are: {held}. Keep them as you keep the table.{advice}")
+
+
+def _print_published(summary: dict[str, Any], output_format: str) -> None:
+    if output_format == "json":
+        print_json(summary)
+        return
+    print_prose(f"{visible(summary['source'])} -> {visible(summary['destination'])}")
+    print_release(summary)
+    if summary["dry_run"] and summary["in_place"] is None:
+        print_prose("Dry run: the release was made and checked, and nothing was written.")

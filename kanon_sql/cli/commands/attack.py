@@ -1,0 +1,138 @@
+"""``kanon attack``: what a release gives away to someone who knows people in its original. Exit code 1 if it does."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.options import (
+    ORIGINAL,
+    CountOption,
+    DialectOption,
+    EntityOption,
+    FormatOption,
+    HierarchiesOption,
+    HierarchyOption,
+    KOption,
+    OriginalTableOption,
+    PolicyOption,
+    QiOption,
+    QuietOption,
+    SourceArgument,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+    assignments,
+    overridden,
+)
+from kanon_sql.cli.options.prepared import note_repeated_columns, policy_in
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
+from kanon_sql.engine.sources.open_source import open_beside, open_original
+from kanon_sql.evidence.attack import Attacked, attack_release, open_other
+from kanon_sql.policy.toml_values import read_share
+from kanon_sql.release.script import logged_script
+
+if TYPE_CHECKING:
+    from kanon_sql.risks.attacks.verdicts import Verdict
+
+_LOUD = {"succeeds": "SUCCEEDS", "not excluded": "NOT EXCLUDED"}
+
+
+def attack_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    *,
+    original: Annotated[str, ORIGINAL],
+    original_table: OriginalTableOption = None,
+    quasi_identifiers: QiOption = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option("--sensitive", metavar="COLUMN", help="What the attacker wants to know of a person."),
+    ] = None,
+    others: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--other",
+            metavar="TABLE|FILE",
+            help="Another release of the same original: a table of the same database, or a file. May be repeated.",
+        ),
+    ] = None,
+    entity: EntityOption = None,
+    count: CountOption = None,
+    k: KOption = None,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            "--confidence",
+            metavar="SHARE",
+            parser=read_share,
+            help="The share of one sensitive value that counts as known.",
+        ),
+    ] = 1.0,
+    ruled_out: Annotated[
+        int,
+        typer.Option("--ruled-out", metavar="M", help="Up to how many sensitive values the attacker can rule out."),
+    ] = 1,
+    hierarchy: HierarchyOption = None,
+    hierarchies: HierarchiesOption = None,
+    policy_file: PolicyOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
+    check_options(context)
+    base = policy_in(policy_file)
+    opened = open_original(source, original, original_table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        policy = overridden(
+            base,
+            opened.columns,
+            roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
+            rest="drop",
+            entity=entity,
+            k=k,
+            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
+            settings={"count": count, "hierarchy_directory": hierarchies and hierarchies.absolute()},
+        )
+        release = open_beside(opened, source, table, as_text=True)
+        beside = [open_other(opened, source, release, other) for other in others or []]
+        algorithm = None if policy_file is None else policy.algorithm
+        result = attack_release(opened, release, beside, policy, confidence, ruled_out, talk, algorithm)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+        note_repeated_columns(result.repeated, talk)
+    if output_format == "json":
+        print_json(result.summary())
+    else:
+        _print_attacked(result)
+    if result.endangered:
+        raise typer.Exit(1)
+
+
+def _print_attacked(result: Attacked) -> None:
+    verdicts = result.verdicts
+    said = re.sub(r"\bsucceeds?\b", lambda word: word[0].upper(), result.said) if result.succeeded else result.said
+    print_prose(f"{visible(result.table)} against {visible(result.original)}: {said}")
+    print_text("")
+    print_pairs(
+        [(_named(verdict), f"{_LOUD.get(verdict.outcome, verdict.outcome)}: {verdict.found}") for verdict in verdicts]
+    )
+    if stopped := [(_named(verdict), verdict.stopped_by) for verdict in verdicts if verdict.endangers]:
+        print_text("")
+        print_prose("What stops them:")
+        print_pairs(stopped)
+
+
+def _named(verdict: Verdict) -> str:
+    between = "with" if verdict.attack == "joint release" else "of"
+    return verdict.attack if verdict.about is None else f"{verdict.attack} {between} {visible(verdict.about)}"

@@ -1,0 +1,196 @@
+"""``kanon check``: does this table satisfy this policy? Exit code 1 if not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.model_options import AskedModels
+from kanon_sql.cli.options.options import (
+    CountOption,
+    DialectOption,
+    EntityOption,
+    FormatOption,
+    HierarchiesOption,
+    HierarchyOption,
+    IdOption,
+    KOption,
+    OriginalOption,
+    OriginalTableOption,
+    PolicyOption,
+    QiOption,
+    QuietOption,
+    SensitiveOption,
+    SourceArgument,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+    assignments,
+    overridden,
+)
+from kanon_sql.cli.options.prepared import note_repeated_columns, policy_in
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import (
+    about,
+    counted,
+    print_json,
+    print_pairs,
+    print_prose,
+    print_sql,
+    print_table,
+    threshold,
+    visible,
+)
+from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.evidence.check import CheckResult, check_source, check_sql
+from kanon_sql.release.script import logged_script
+
+if TYPE_CHECKING:
+    from kanon_sql.release.verify.classes import ModelResult
+
+
+def check_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    original: OriginalOption = None,
+    original_table: OriginalTableOption = None,
+    identifying: IdOption = None,
+    quasi_identifiers: QiOption = None,
+    sensitive: SensitiveOption = None,
+    entity: EntityOption = None,
+    count: CountOption = None,
+    k: KOption = None,
+    hierarchy: HierarchyOption = None,
+    hierarchies: HierarchiesOption = None,
+    policy_file: PolicyOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    *,
+    models: AskedModels,
+    population: str | None,
+) -> None:
+    """Tell whether a table satisfies a policy as it is; exit code 1 if not."""
+    check_options(context)
+    if original is None and (hierarchies or original_table):
+        raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
+    base = policy_in(policy_file)
+    opened = (
+        open_source(source, table, as_text=True)
+        if original is None
+        else open_original(source, original, original_table)
+    )
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        release = opened if original is None else open_beside(opened, source, table, as_text=True)
+        policy = overridden(
+            base,
+            release.columns,
+            roles={"identifying": identifying, "quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
+            entity=entity,
+            k=k,
+            models=models,
+            hierarchies=assignments(hierarchy, "--hierarchy", release.columns),
+            settings={
+                "count": count,
+                "population": population,
+                "hierarchy_directory": hierarchies and hierarchies.absolute(),
+            },
+        )
+        if sql and original is None:
+            print_sql(check_sql(release, policy, dialect))
+            return
+        result = check_source(release, policy, None if original is None else opened)
+        note_repeated_columns(result.repeated, talk)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+    if output_format == "json":
+        print_json(result.summary())
+    else:
+        _print_result(result)
+    if not result.holds:
+        raise typer.Exit(1)
+
+
+def _print_result(result: CheckResult) -> None:
+    pairs = [("rows", f"{result.rows:,} in {counted(result.classes, 'class', 'classes')}")]
+    if (result.entity is not None or result.people_repeat is not None) and result.smallest_class is not None:
+        pairs.append(("smallest class", _smallest(result)))
+    for model in result.models:
+        verdict = "holds" if model.holds else "DOES NOT HOLD" if model.verified else "IS NOT VERIFIED"
+        asked = f"{model.letter} = {threshold(model.required)} {verdict}"
+        pairs.append((about(model.model, model.sensitive), f"{asked}: {_measured(model, result)}"))
+    if result.classes_failing:
+        pairs.append(("failing" if len(result.models) > 1 else "too small", _failing(result)))
+    for tied in result.pseudonyms:
+        alike = "has none" if tied.fewest is None else f"ties what {tied.fewest:,} or more have alike"
+        pairs.append(("pseudonyms", f"{tied.column} {alike}" + (": TOO FEW" if tied.failing else "")))
+    if (people := result.people_repeat) is not None:
+        several = f"{visible(result.table)} has several rows of one person: {visible(people.found())}"
+        pairs.append(("people", f"{several}. {visible(people.ways_on())}"))
+    if result.hidden_rows:
+        came_later = f"{counted(result.hidden_rows, 'row')} of the table behind the view, with values that came later"
+        pairs.append(("left out", f"{came_later}: make the view again (--replace) to show them"))
+    if result.identifying:
+        pairs.append(("identifying", f"columns that must not be there: {', '.join(result.identifying)}"))
+    verdict = "satisfies" if result.holds else "DOES NOT SATISFY" if result.fails else "IS NOT VERIFIED to satisfy"
+    print_prose(f"{visible(result.table)} {verdict} the policy")
+    print_pairs(pairs)
+    if result.worst:
+        print_table(
+            ["worst classes by", "measured", "rows"],
+            [(about(one.model, one.sensitive), threshold(one.measured), one.rows) for one in result.worst],
+        )
+
+
+def _smallest(result: CheckResult) -> str:
+    """Return the smallest class, in people and in rows: they may be different classes."""
+    rows = counted(result.smallest_class or 0, "row")
+    if result.smallest_class_people is None:
+        return f"{rows}, of how many people is not known"
+    return f"{_people(result)}; the one with the fewest rows has {rows}"
+
+
+def _people(result: CheckResult) -> str:
+    """Return the people of the smallest class as far as they are known."""
+    fewest, most = result.smallest_class_people, result.smallest_class_people_at_most
+    people = counted(fewest or 0, "person", "people")
+    by = (
+        f" ({visible(result.entity or '')})"
+        if result.original is None
+        else f" ({visible(result.entity or '')} of {visible(result.original)})"
+    )
+    if most is not None and most != fewest:
+        return f"at least {people}, at most {most:,}{by}: which rows were published cannot be told from the labels"
+    return f"{people}{by}"
+
+
+def _measured(model: ModelResult, result: CheckResult) -> str:
+    if result.smallest_class is None:
+        return "there are no rows"
+    if model.measured is None:
+        if model.verified:
+            return f"smallest class has {counted(result.smallest_class, 'row')}, and no more people than rows"
+        if result.people_repeat is not None:
+            return f"a class of {counted(result.smallest_class, 'row')} or more may be of one person"
+        column = visible(result.entity or "")
+        return (
+            f"it counts people, and the table has no column {column} to tell them apart; name the table that it was "
+            "made from with --original"
+        )
+    if model.model == "k-anonymity":
+        counts_people = result.smallest_class_people is not None
+        return f"smallest class has {_people(result) if counts_people else f'{model.measured:,}'}"
+    return f"worst class has {threshold(model.measured)}"
+
+
+def _failing(result: CheckResult) -> str:
+    failing = counted(result.classes_failing, "class", "classes")
+    return f"{failing} with {counted(result.rows_failing, 'row')}"

@@ -1,0 +1,77 @@
+"""``kanon clean``: a database file without what was deleted, replaced or dropped in it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.destination_options import BackupOption
+from kanon_sql.cli.options.options import (
+    DialectOption,
+    FormatOption,
+    QuietOption,
+    ReplaceOption,
+    SqlOption,
+    VerboseOption,
+)
+from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
+from kanon_sql.cli.output.output import counted, print_json, print_pairs, print_prose, print_sql, visible
+from kanon_sql.engine.sources.open_warehouse import is_warehouse
+from kanon_sql.errors import UsageError
+from kanon_sql.release.in_place.clean import Cleaned, clean, clean_statements
+from kanon_sql.sql.dialects import script
+
+
+def clean_command(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file.", show_default=False)],
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="TABLE", help="Leave this table out: the raw one, once its release is made."),
+    ] = None,
+    backup: BackupOption = None,
+    replace_existing: ReplaceOption = False,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes."""
+    if is_warehouse(source):
+        raise UsageError(
+            "What a warehouse keeps on its disks is its own: kanon clean rewrites DuckDB files. Drop the table there, "
+            "and ask who runs the warehouse about its logs and backups."
+        )
+    check_options(context, {("sql", "backup"): "--sql changes nothing"})
+    if sql and dialect != "duckdb":
+        raise UsageError("What is rewritten is a DuckDB file: leave --dialect out.")
+    if sql:
+        print_sql(script(clean_statements(source, drop=drop or ()), dialect))
+        return
+    with Talk(quiet=quiet, verbose=verbose) as talk:
+        cleaned = clean(source, drop=drop or (), backup=backup, replace=replace_existing, listener=talk.statement)
+        with interrupted_after(f"{source} is rewritten"):
+            talk.end()
+            if cleaned.hierarchies:
+                talk.note(
+                    f"Hierarchies in schema kanon list values of columns: {', '.join(cleaned.hierarchies)}. "
+                    "kanon hierarchy list shows them; DROP TABLE and a second clean remove them."
+                )
+            _print_cleaned(cleaned, output_format)
+
+
+def _print_cleaned(cleaned: Cleaned, output_format: str) -> None:
+    if output_format == "json":
+        print_json(cleaned.summary())
+        return
+    sizes = f"{cleaned.bytes_before / 1e6:,.1f} MB -> {cleaned.bytes_after / 1e6:,.1f} MB"
+    print_prose(f"{visible(str(cleaned.file))} is rewritten")
+    pairs = [("file", f"{sizes}, {counted(cleaned.tables, 'table')}, {cleaned.seconds:.2f} seconds")]
+    if cleaned.dropped:
+        pairs.append(("left out", ", ".join(cleaned.dropped)))
+    if cleaned.backup is not None:
+        pairs.append(("backup", f"{cleaned.backup}: the file as it was, with all that was in it"))
+    print_pairs(pairs)

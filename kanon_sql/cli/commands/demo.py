@@ -1,0 +1,158 @@
+"""``kanon demo``: makes a sample database, anonymizes it, shows what came out and what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sqlglot import exp
+
+from kanon_sql.cli.commands.anonymize import SqlOfRelease, script_text, summary_of
+from kanon_sql.cli.demo_database import (
+    ENTITY,
+    QUASI_IDENTIFIERS,
+    TABLE,
+    check_rows,
+    demo_file,
+    demo_policy,
+    demo_statement,
+    make_demo,
+    mark_as_ours,
+    release_name,
+)
+from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, VerboseOption
+from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
+from kanon_sql.cli.output.output import counted, print_json, print_prose, print_sql, print_table, print_text
+from kanon_sql.cli.output.release_tables import print_release
+from kanon_sql.cli.output.suggestions import as_called
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.engine.progress import Progress
+from kanon_sql.engine.sources.open_source import Source
+from kanon_sql.policy.destination import Destination
+from kanon_sql.release.anonymize import make_release
+from kanon_sql.sql import build as sql_of
+from kanon_sql.sql.dialects import script
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Engine
+
+_SHOWN = 5
+_STRICTER = 20
+_NOT_WITH_SQL = "--sql changes nothing, and so makes no database"
+
+
+def demo_command(
+    context: typer.Context,
+    rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of the sample table, up to 100,000,000.")] = 50_000,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The database to make.")] = Path(
+        "kanon_demo.duckdb"
+    ),
+    k: Annotated[int, typer.Option("-k", min=1, help="The smallest class that may be published.")] = 5,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Make a sample database anew even if it has tables of your own by now.")
+    ] = False,
+    sql: SqlOfRelease = None,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Make a sample database of hospital admissions, anonymize it, and show what happened."""
+    check_options(context, {("sql", "out"): _NOT_WITH_SQL, ("sql", "replace"): _NOT_WITH_SQL})
+    check_rows(rows)
+    policy = demo_policy(k)
+    with Talk(quiet=quiet, verbose=verbose) as talk:
+        if sql is not None:
+            _print_sql(rows, k, sql, dialect, talk)
+            return
+        talk(Progress("Making the sample table"))
+        with demo_file(out, replace=replace) as partial, DuckDBEngine.from_file(partial, writable=True) as engine:
+            talk.follow(engine)
+            make_demo(engine, rows)
+            before = _first_rows(engine, TABLE)
+            # Not a source in a database file, which has a ledger: nobody is given this release, and what is tried next
+            # is not to be refused for it.
+            release = make_release(Source(engine, sql_of.relation(TABLE), TABLE), policy, talk)
+            talk(Progress("Publishing"))
+            published = release.to_table(release_name(k))
+            mark_as_ours(engine, release_name(k))
+            after = _first_rows(engine, release_name(k))
+            summary = summary_of(release, published)
+        talk.end()
+    with interrupted_after(f"{out} is there, with the release"):
+        if output_format == "json":
+            print_json({**summary, "database": str(out)})
+            return
+        _explain(out, k, before, after)
+        print_release(summary)
+        _say_what_next(out, k, summary)
+
+
+def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]) -> None:
+    print_prose(f"{out} has a table of hospital admissions. Nobody in it exists. Its first rows:\n")
+    columns = [ENTITY, "name", *QUASI_IDENTIFIERS, "department", "diagnosis", "cost"]
+    print_table(columns, before)
+    print_prose(
+        "Who knows a neighbour's birth date, sex, ZIP and when she was in hospital can find her row, and learn her "
+        "diagnosis, even without the name. So these four were generalized until every row is like those of at least "
+        f"{counted(k - 1, 'other person', 'other people')} in all of them (k-anonymity with k = {k}), as little as "
+        "that takes; rows that would still be too few were left out. Some people are here twice: "
+        f"{ENTITY} says who is who, and k counts people by it, not rows. It is gone now, and so is the name. "
+        f"Some rows of {release_name(k)}:\n"
+    )
+    print_table(columns[2:], after)
+    print_prose("What it took: the level of each column in its hierarchy, 0 being the original value.\n")
+
+
+def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
+    """Print commands that can be typed as they are; the one that shows SQL shows that of this release."""
+    database, kanon = shlex.quote(str(out)), as_called()
+    qi = ",".join(QUASI_IDENTIFIERS)
+    anonymize = f"{kanon} anonymize {database} {TABLE} --entity {ENTITY} --id name --sensitive diagnosis --rest keep"
+    print_text("")
+    print_prose(
+        f"The release is the table {release_name(k)} in {out}; it was checked by counting its classes anew. "
+        "What to type next:"
+    )
+    _say(f"{kanon} check {database} {release_name(k)} --qi {qi} -k {k}", "count its classes yourself")
+    seed = f"-k {k} --seed {summary['seed']}"
+    _say(f"{anonymize} \\\n      --qi {qi} {seed} --sql", "read the SQL that makes this release")
+    stricter = max(_STRICTER, 2 * k)
+    if summary["rows_in"] >= _SHOWN * stricter:
+        _say(
+            f"{anonymize} \\\n      --qi {qi},department --hierarchy department=ready:hospital_department \\\n"
+            f"      -k {stricter} --max-suppressed 0.05 --out {TABLE}_k{stricter}.parquet",
+            "a stricter release, as a file, that generalizes the department too",
+        )
+    _say(f"{kanon} profile {database} {TABLE}", "the first of four commands for your own table; each tells the next")
+    print_text("")
+
+
+def _say(command: str, what_for: str) -> None:
+    """Print a command to be copied, and so not wrapped, and what it is for."""
+    print_text(f"\n  {command}\n      {what_for}")
+
+
+def _first_rows(engine: Engine, table: str) -> list[tuple[Any, ...]]:
+    query = exp.select("*").from_(sql_of.relation(table)).limit(_SHOWN)
+    return engine.rows(query, f"first rows of {table}")
+
+
+def _print_sql(rows: int, k: int, which: str, dialect: str, talk: Talk) -> None:
+    """Print the statement of the sample table and the script of its release, made in memory."""
+    with DuckDBEngine.in_memory() as engine:
+        talk.follow(engine)
+        make_demo(engine, rows)
+        engine.statements.clear()  # the sample is printed before what was run to find its release
+        source = Source(engine, sql_of.relation(TABLE), TABLE)
+        release = make_release(source, demo_policy(k), talk)
+        made = release.script(dialect, Destination(into=release_name(k)))
+        of_release = script_text(release, made, which, dialect)
+    if dialect == engine.dialect:
+        sample = f"-- The sample table\n{script([demo_statement(rows)], dialect)}"
+    else:
+        sample = f"-- The table {TABLE} is DuckDB's: kanon demo makes it, and --sql without --dialect shows how."
+    print_sql(f"{sample}\n\n{of_release}")

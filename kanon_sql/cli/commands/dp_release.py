@@ -1,0 +1,215 @@
+"""``kanon dp release``: a table of which nobody can tell, but for epsilon and delta, whether a person was in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.destination_options import IntoOption, OutOption, check_destination
+from kanon_sql.cli.options.dp_options import SourceArgument
+from kanon_sql.cli.options.options import (
+    DialectOption,
+    FormatOption,
+    HierarchiesOption,
+    QiOption,
+    QuietOption,
+    ReplaceOption,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+    assignments,
+)
+from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
+from kanon_sql.cli.output.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.dp.release_asked import AskedRelease
+from kanon_sql.dp.released import ASSUMPTIONS, require_destination
+from kanon_sql.dp.releaser import dp_release_script, make_dp_release
+from kanon_sql.engine.progress import Progress
+from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import NamedColumns, split_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column
+
+_APART = {
+    ("into", "out"): "a release goes to one place",
+    ("sql", "budget"): "--sql spends nothing",
+    ("levels", "epsilon_search"): "levels that are given cost nothing",
+}
+"""Pairs of parameters that do not go together, and why."""
+
+
+def release_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    quasi_identifiers: QiOption = None,
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hierarchy",
+            metavar="COLUMN=FILE",
+            help="The hierarchy of a column: a file, or a rule that does not depend on the data, such as "
+            "intervals:5,10,20  date:month,year  round:1,2  steps  cut:1,2  prefixes:3,1  flat  ready:us_state.",
+        ),
+    ] = None,
+    hierarchies: HierarchiesOption = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option("--epsilon", metavar="E", help="All that may be spent, such as 1.", show_default=False),
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="What delta may be, far below 1 over the number of people, such as 0.000001: the least k is taken "
+            "that keeps it.",
+        ),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            help="The smallest class that may be published, instead of the least that keeps --delta; without --delta, "
+            "delta is what follows from k.",
+            show_default=False,
+        ),
+    ] = None,
+    levels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--levels",
+            metavar="COLUMN=LEVEL,...",
+            help="The level of each column, 0 being its values, chosen without a look at the data; without it a part "
+            "of epsilon chooses them.",
+        ),
+    ] = None,
+    epsilon_search: Annotated[
+        str | None,
+        typer.Option("--epsilon-search", metavar="E", help="The part of --epsilon that chooses levels (a tenth)."),
+    ] = None,
+    into: IntoOption = None,
+    out: OutOption = None,
+    replace_existing: ReplaceOption = False,
+    budget: Annotated[
+        Path | None,
+        typer.Option(
+            "--budget", metavar="FILE", help="The DuckDB file with the budget of a table that cannot keep it itself."
+        ),
+    ] = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Publish a differentially private release: sampled, generalized, without small classes (SafePub).
+
+    Each row is sampled with the rate 1 - e^-epsilon; all columns of --qi are published and no others; classes of fewer
+    than k sampled rows are left out. A person must not be in more than one row.
+    """
+    check_options(context, _APART)
+    destination = Destination(into=into, out=out, replace=replace_existing)
+    if not sql:
+        require_destination(destination)
+    if dialect != "duckdb":
+        raise UsageError(
+            "Rows are sampled by functions that other dialects have under other names and with other types: leave "
+            "--dialect out."
+        )
+    if budget is not None and out is not None and budget.resolve() == out.resolve():
+        raise UsageError(f"{out} keeps the budget and cannot be the release too.")
+    opened = open_source(source, table, writable=into is not None and not sql)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        asked = AskedRelease.of(
+            _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies),
+            _given(epsilon),
+            delta=delta,
+            k=k,
+            levels=None if levels is None else _levels(levels, opened.columns),
+            epsilon_search=epsilon_search,
+        )
+        if sql:
+            print_sql(dp_release_script(opened, asked, destination))
+            return
+        check_destination(opened, destination)
+        release = make_dp_release(opened, asked, budget, talk)
+        talk(Progress("Publishing"))
+        published = release.publish(destination)
+        with interrupted_after(f"the release is there: {published.destination}"):
+            talk.end()
+            summary = release.summary(published)
+            _print_published(summary, output_format)
+            note_columns_at_root(
+                talk,
+                summary["levels"],
+                summary["heights"],
+                "Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more.",
+            )
+            talk.note(f"What is promised rests on this: {' '.join(ASSUMPTIONS)}")
+
+
+def _given(epsilon: str | None) -> str:
+    if epsilon is None:
+        raise UsageError("Say how much may be spent: --epsilon 1, for example. A smaller one tells less of anybody.")
+    return epsilon
+
+
+def _policy(
+    columns: Sequence[Column],
+    quasi_identifiers: list[str] | None,
+    hierarchy: list[str] | None,
+    hierarchies: Path | None,
+) -> Policy:
+    return Policy(
+        columns=NamedColumns(quasi_identifiers=split_names(quasi_identifiers or [], columns)),
+        hierarchies=assignments(hierarchy, "--hierarchy", columns),
+        hierarchy_directory=hierarchies,
+    )
+
+
+def _levels(texts: list[str], columns: Sequence[Column]) -> dict[str, int]:
+    """Return the level of each column that is named.
+
+    Raises:
+        UsageError: a level is no number.
+    """
+    parts = [part for text in texts for part in re.split(r"(?<=\d),", text)]
+    named = assignments([part.strip() for part in parts], "--levels", columns)
+    for column, level in named.items():
+        if not re.fullmatch(r"[0-9]{1,4}", level):
+            raise UsageError(f"The level of column {column!r} is a whole number from 0, not {level!r}.")
+    return {column: int(level) for column, level in named.items()}
+
+
+def _print_published(summary: dict[str, Any], output_format: str) -> None:
+    if output_format == "json":
+        print_json(summary)
+        return
+    print_prose(f"{visible(summary['source'])} -> {visible(summary['destination'])}")
+    found = [
+        (column, level, summary["heights"][column], summary["hierarchies"][column])
+        for column, level in summary["levels"].items()
+    ]
+    print_table(["column", "level", "of", "hierarchy"], found)
+    search = summary["epsilon_search"]
+    print_pairs(
+        [
+            ("epsilon", f"{summary['epsilon']:g}" + (f", of which {search:g} chose the levels" if search else "")),
+            ("delta", f"{summary['delta']:g}"),
+            ("k", f"{summary['k']:,}, of rows sampled with rate {summary['beta']:.4f}"),
+            ("rows", f"{summary['rows_out']:,} out"),
+            ("classes", f"{summary['classes']:,}, the smallest has {counted(summary['smallest_class'], 'row')}"),
+        ]
+    )

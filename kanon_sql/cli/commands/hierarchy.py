@@ -1,0 +1,398 @@
+"""``kanon hierarchy``: list, show, check, load, build."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kanon_sql.cli.options.options import (
+    DialectOption,
+    FormatOption,
+    HierarchiesOption,
+    HierarchyOption,
+    QiOption,
+    QuietOption,
+    SourceArgument,
+    SqlOption,
+    VerboseOption,
+    assignments,
+    overridden,
+    refuse_contradictions,
+)
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output.suggestions import command, print_command
+from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
+from kanon_sql.engine.sources.open_warehouse import is_warehouse, shown
+from kanon_sql.errors import HierarchyError, SourceError, UsageError
+from kanon_sql.hierarchy.lookup import StoredHierarchy
+from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
+from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
+from kanon_sql.hierarchy.ready_shown import ready_rows, ready_shape
+from kanon_sql.hierarchy.report import (
+    Fit,
+    Shape,
+    fit,
+    missing_values_query,
+    rows_query,
+    shape_of_file,
+    shape_of_relation,
+    shape_of_rows,
+    shape_query,
+)
+from kanon_sql.hierarchy.spec import FileRule, file_rule
+from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import resolve_columns
+from kanon_sql.release.script import lookup_statement, one_line
+from kanon_sql.search.prepare import given_rules, make_hierarchy
+from kanon_sql.sql import build as sql_of
+from kanon_sql.sql.dialects import script
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.hierarchy.ready import ReadyMade
+
+_FIRST_ROWS = 20
+
+
+def list_command(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A DuckDB file, the URL of a warehouse, or a directory of hierarchy files; without it, what comes "
+            "with kanon.",
+        ),
+    ] = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """List the hierarchies in a database, in a directory, or ready-made."""
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    path = Path(source) if source is not None else None
+    in_files = path is None or path.is_dir()
+    if sql and in_files:
+        raise UsageError("Files are listed without SQL: --sql is for a database.")
+    if path is not None and path.is_file() and not is_database(path):
+        raise UsageError(f"{path} is neither a database nor a directory: kanon hierarchy show shows a file.")
+    if sql and dialect != "duckdb":
+        raise UsageError("Hierarchies are listed from the catalogs of DuckDB: leave --dialect out.")
+    if sql:
+        print_sql(script([sql_of.statement("hierarchy/stored")], dialect))
+        return
+    with Talk(quiet=quiet, verbose=verbose) as talk:
+        if path is None:
+            shapes = [ready_shape(ready_made(name)) for name in ready_made_names()]
+        else:
+            opened = _open_database(source, path) if not in_files else None
+            shapes = _in_directory(path, talk) if opened is None else _in_database(opened, talk)
+    if output_format == "table" and not shapes:
+        print_prose("There are none. kanon hierarchy load and kanon hierarchy build put them there.")
+        return
+    print_shapes(shapes, output_format)
+
+
+def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
+    """Return the shapes of the hierarchy files in a directory; say which files are none."""
+    shapes = []
+    for path in sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv"):
+        try:
+            shapes.append(shape_of_file(path, path.stem))
+        except SourceError as error:
+            talk.note(f"left out: {error}")
+    return shapes
+
+
+def _open_database(source: str | None, path: Path) -> DuckDBEngine:
+    """Return an engine on a DuckDB file, or the workbench beside a warehouse."""
+    if source is not None and is_warehouse(source):
+        return open_beside_warehouse(source)
+    return open_database(path, writable=False)
+
+
+def _in_database(opened: DuckDBEngine, talk: Talk) -> list[Shape]:
+    """Return the shapes of the hierarchies in a database; say which tables are none."""
+    shapes = []
+    with opened as engine:
+        talk.follow(engine)
+        for kept in stored_hierarchies(engine).values():
+            try:
+                kept.require_levels()
+            except HierarchyError as error:
+                talk.note(f"left out: {error}")
+            else:
+                shapes.append(shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin))
+    return shapes
+
+
+def show_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A hierarchy file, ready:NAME, a DuckDB file, or the URL of a warehouse.",
+            show_default=False,
+        ),
+    ],
+    column: Annotated[
+        str | None,
+        typer.Argument(metavar="COLUMN", help="In a database: the column.", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many values to show.")] = _FIRST_ROWS,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show a hierarchy: its shape, and the labels of its first values."""
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    ready = ready_made(source.removeprefix(READY)) if source.startswith(READY) else None
+    rule = file_rule(source)
+    path = rule.path
+    if ready is not None or not (is_warehouse(source) or is_database(path)):
+        if column is not None:
+            raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
+        if sql:
+            raise UsageError("A file is shown without SQL: --sql is for a database.")
+        if ready is None:
+            _show(*_from_file(rule, limit), output_format)
+        else:
+            _show_ready(ready, limit, output_format)
+        return
+    with _open_database(source, path) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(engine)
+        kept = _stored(engine, column, shown(source))
+        if sql:
+            queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
+            print_sql(script(queries, dialect))
+            return
+        shape = shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
+        rows = engine.rows(rows_query(kept.relation, kept.height, limit), "first values")
+    _show(shape, rows, output_format)
+
+
+def check_command(
+    source: SourceArgument,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
+    quasi_identifiers: QiOption = None,
+    hierarchy: HierarchyOption = None,
+    hierarchies: HierarchiesOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Tell whether hierarchies fit the columns of a table; exit code 1 if one does not.
+
+    Checks the columns named with --qi; without it, every column that has a hierarchy.
+    """
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        policy = overridden(
+            Policy(),
+            opened.columns,
+            roles={"quasi_identifiers": quasi_identifiers},
+            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
+            settings={"hierarchy_directory": hierarchies and hierarchies.absolute()},
+        )
+        origins = _origins(opened, policy)
+        columns = _columns_to_check(opened, policy, origins)
+        opened.bring(columns)
+        if sql:
+            print_sql(_check_script(opened, columns, policy, dialect))
+            return
+        fits = [
+            fit(
+                opened.engine,
+                opened.relation,
+                column,
+                origins.get(column.name, "chosen"),
+                lambda column=column: make_hierarchy(opened, column, policy),  # type: ignore[misc]  # called before the loop goes on
+            )
+            for column in columns
+        ]
+    if output_format == "json":
+        print_json([vars(found) for found in fits])
+    else:
+        _print_fits(fits)
+        if any(found.values_missing for found in fits):
+            told = [("--qi", quasi_identifiers), ("--hierarchy", hierarchy)]
+            told.append(("--hierarchies", None if hierarchies is None else [str(hierarchies)]))
+            options = [word for option, values in told for value in values or () for word in (option, value)]
+            print_prose("This prints the query that lists the values that are missing:")
+            print_command(command("hierarchy check", source, opened, *options, "--sql"))
+    if any(found.problem for found in fits):
+        raise typer.Exit(1)
+
+
+def _origins(opened: Source, policy: Policy) -> dict[str, str]:
+    """Return by the name of their column where the hierarchies come from that are given or in the database."""
+    stored = stored_hierarchies(opened.engine)
+    in_database = {
+        column.name: stored[folded(column.name)].origin for column in opened.columns if folded(column.name) in stored
+    }
+    given = {name: str(rule) for name, rule in given_rules(opened, opened.columns, policy).items()}
+    return in_database | given
+
+
+def _columns_to_check(opened: Source, policy: Policy, origins: dict[str, str]) -> list[Column]:
+    """Return the columns that were named, else all that have a hierarchy."""
+    if not policy.columns.quasi_identifiers:
+        return [column for column in opened.columns if column.name in origins]
+    columns = resolve_columns(policy.columns.quasi_identifiers, opened.columns, opened.name)
+    given = resolve_columns(policy.hierarchies, opened.columns, opened.name)
+    if others := [column.name for column in given if column not in columns]:
+        raise UsageError(f"A hierarchy is given for column {others[0]!r}, which is not among those of --qi.")
+    return list(dict.fromkeys(columns))
+
+
+def _check_script(opened: Source, columns: list[Column], policy: Policy, dialect: str) -> str:
+    """Return the statements that list, for each column, the values that its hierarchy has no row for."""
+    foreign = dialect != opened.engine.dialect
+    parts = [] if foreign else [script([statement], dialect) for statement in opened.setup]
+    for column in columns:
+        hierarchy = make_hierarchy(opened, column, policy)
+        query = missing_values_query(opened.relation, hierarchy.readable, column)
+        if hierarchy.stored is None:
+            parts.append(script([lookup_statement(opened.engine, hierarchy, dialect=dialect)], dialect))
+        title = f"-- Values of {one_line(column.name)} without a row in the hierarchy"
+        parts.append(f"{title}\n{script([query], dialect)}")
+    return "\n\n".join(parts)
+
+
+def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
+    known = stored_hierarchies(engine)
+    if column is None or folded(column) not in known:
+        names = ", ".join(kept.column for kept in known.values()) or "none"
+        raise UsageError(f"Say which hierarchy of {source} to show. There are: {names}.")
+    kept = known[folded(column)]
+    kept.require_levels()
+    return kept
+
+
+def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
+    """Return the shape and the first rows of a file; a tree of intervals has rows without values."""
+    name = rule.path.stem if rule.part is None else rule.part
+    read = read_hierarchy(rule.path, name, rule.part)
+    rows = read.paths() if isinstance(read, IntervalTree) else zip(read.values, *read.levels, strict=True)
+    return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
+
+
+def _show(shape: Shape, rows: list[tuple[Any, ...]], output_format: str) -> None:
+    if output_format == "json":
+        print_json({**shape.summary(), "rows": [list(row) for row in rows]})
+        return
+    origin = _with_format(shape.origin, shape.format)
+    print_prose(f"{shape.name}: {_size(shape)} (from {origin})")
+    _print_notes(shape.name, shape.notes)
+    named = [] if shape.leaves is None else ["value"]
+    print_table([*named, *(f"level {level}" for level in range(1, len(shape.labels) + 1))], rows)
+    if len(rows) < (shape.labels[0] if shape.leaves is None else shape.leaves):
+        print_prose(f"The first {len(rows):,} are shown; --limit shows more.")
+
+
+def _show_ready(ready: ReadyMade, limit: int, output_format: str) -> None:
+    """Show a ready-made hierarchy: where it is from, and its first rows; of a rule, what it does to examples."""
+    shape, rows = replace(ready_shape(ready), name=ready.name), ready_rows(ready)
+    if output_format == "json":
+        facts = {"title": ready.title, "source": ready.source, "licence": ready.licence}
+        as_of = ready.as_of and ready.as_of.isoformat()
+        print_json({**shape.summary(), **facts, "as_of": as_of, "rows": [list(row) for row in rows[:limit]]})
+        return
+    print_prose(f"{shape.name}: {_size(shape)} (from {shape.origin})")
+    print_table(["value", *(f"level {level}" for level in range(1, len(rows[0])))], rows[:limit])
+    if ready.rule is not None:
+        print_prose("The values are examples.")
+    elif len(rows) > limit:
+        print_prose(f"The first {limit:,} are shown; --limit shows more.")
+
+
+def _size(shape: Shape) -> str:
+    """Return how many values and labels a hierarchy has; of a rule nobody knows."""
+    if shape.leaves is None:
+        return f"intervals for any values, labels per level {_per_level(shape)}" if shape.labels else "a rule"
+    what = "prefixes" if shape.by_prefix else "values"
+    return f"{shape.leaves:,} {what}, labels per level {_per_level(shape)}"
+
+
+def _print_fits(fits: list[Fit]) -> None:
+    if not fits:
+        print_prose("No column of the table has a hierarchy to check.")
+        return
+    print_table(
+        ["column", "levels", "values missing", "rows missing", "fits", "hierarchy"],
+        [
+            (
+                found.column,
+                _or_dash(found.height),
+                _or_dash(found.values_missing),
+                _or_dash(found.rows_missing),
+                found.problem is None,
+                _with_format(found.origin, found.format),
+            )
+            for found in fits
+        ],
+    )
+    for found in fits:
+        _print_notes(found.column, found.notes)
+    for found in fits:
+        if found.problem is not None:
+            print_prose(f"- {found.problem}")
+
+
+def _or_dash(number: int | None) -> int | str:
+    """Return what a table shows for a number that nobody could find out."""
+    return "-" if number is None else number
+
+
+def print_shapes(shapes: list[Shape], output_format: str) -> None:
+    """Print the shapes of hierarchies."""
+    if output_format == "json":
+        print_json([shape.summary() for shape in shapes])
+        return
+    print_table(
+        ["hierarchy", "levels", "values", "labels per level", "origin"],
+        [
+            (
+                shape.name,
+                _or_dash(shape.height),
+                _or_dash(shape.leaves),
+                _per_level(shape) or "-",
+                _with_format(shape.origin, shape.format),
+            )
+            for shape in shapes
+        ],
+    )
+    for shape in shapes:
+        _print_notes(shape.name, shape.notes)
+
+
+def _with_format(origin: str, recognised: str | None) -> str:
+    """Return where a hierarchy came from, with the format that its file was recognised as."""
+    return origin if recognised is None or origin.startswith("ready:") else f"{origin}, {recognised}"
+
+
+def _print_notes(name: str, notes: Sequence[str]) -> None:
+    """Print what a person should know about how a hierarchy was made."""
+    for note in notes:
+        print_prose(f"- {visible(name)}: {note}.")
+
+
+def _per_level(shape: Shape) -> str:
+    """Return the number of labels of each level, from the values up."""
+    return " > ".join(f"{labels:,}" for labels in shape.labels)

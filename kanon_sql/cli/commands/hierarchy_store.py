@@ -1,0 +1,196 @@
+"""``kanon hierarchy load`` and ``build``: hierarchies into the database, or into a file."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace as replace_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sqlglot import exp
+
+from kanon_sql.cli.commands.hierarchy import print_shapes
+from kanon_sql.cli.options.options import (
+    DialectOption,
+    FormatOption,
+    QuietOption,
+    ReplaceOption,
+    SqlOption,
+    VerboseOption,
+    assignments,
+    refuse_contradictions,
+)
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import print_sql
+from kanon_sql.engine.sources.open_source import Source, open_source
+from kanon_sql.engine.warehouse.workbench import Workbench
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.store import keep_in_warehouse, store_statements, stored_hierarchies
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import resolve_columns
+from kanon_sql.release.script import lookup_statement
+from kanon_sql.search.prepare import make_hierarchies
+from kanon_sql.sql import build as sql_of
+from kanon_sql.sql.dialects import script
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kanon_sql.engine.base import Column
+
+TableAndAssignments = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TABLE COLUMN=...",
+        help="The table, if the database has several; then for each column its file or rule.",
+        show_default=False,
+    ),
+]
+
+
+def load_command(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or the URL of a warehouse.", show_default=False)
+    ],
+    arguments: TableAndAssignments,
+    replace: ReplaceOption = False,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Read hierarchy files into the database (schema kanon), where anonymize finds them by the name of their column."""
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    with (
+        _opened(source, arguments, writable=not sql) as (opened, rules),
+        Talk(quiet=quiet, verbose=verbose) as talk,
+    ):
+        talk.follow(opened.engine)
+        if built := [column for column, rule in rules.items() if not isinstance(parse_rule(rule), FileRule)]:
+            raise UsageError(
+                f"Column {built[0]!r} is given a rule, not a file: kanon hierarchy build makes hierarchies by rules."
+            )
+        shapes = _store(opened, rules, replace=replace, sql=sql, dialect=dialect)
+    if not sql:
+        print_shapes(shapes, output_format)
+
+
+def build_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="A DuckDB file, a data file, or the URL of a warehouse.", show_default=False
+        ),
+    ],
+    arguments: TableAndAssignments,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the hierarchy of the one column to a CSV file instead."),
+    ] = None,
+    replace: ReplaceOption = False,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Build hierarchies from the values of columns by rules, into the database (schema kanon) or a file.
+
+    Rules: intervals:5,10,20[:bottom=18][:top=90][:origin=0]   mask[:right|left][:1,2,3]
+    cut:2,3[,letters]   date:day,week,month,quarter,year,decade   round:1,2,3   steps[:from=100]
+    quantiles:16,8,4   prefixes[:3,1]   prefix:3:FILE   flat
+    """
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    if out is not None and out.suffix.lower() != ".csv":
+        raise UsageError(f"--out writes CSV: give a file whose name ends in .csv, not {out}.")
+    writable = out is None and not sql
+    with (
+        _opened(source, arguments, writable=writable) as (opened, rules),
+        Talk(quiet=quiet, verbose=verbose) as talk,
+    ):
+        talk.follow(opened.engine)
+        if files := [column for column, rule in rules.items() if isinstance(parse_rule(rule), FileRule)]:
+            raise UsageError(f"Column {files[0]!r} is given a file, not a rule: kanon hierarchy load reads files.")
+        if out is None:
+            shapes = _store(opened, rules, replace=replace, sql=sql, dialect=dialect)
+        else:
+            shapes = _write(opened, rules, out, replace=replace, sql=sql, dialect=dialect)
+    if not sql:
+        print_shapes(shapes, output_format)
+
+
+@contextmanager
+def _opened(source: str, arguments: list[str], *, writable: bool) -> Iterator[tuple[Source, dict[str, str]]]:
+    """Open a source, and tell its table from the assignments that follow it."""
+    first, *others = arguments
+    table, texts = (None, arguments) if "=" in first else (first, others)
+    if not texts:
+        raise UsageError("Give at least one COLUMN=FILE or COLUMN=RULE.")
+    opened = open_source(source, table, writable=writable)
+    with opened.engine:
+        rules = assignments(texts, "The hierarchy", opened.columns)
+        columns = resolve_columns(rules, opened.columns, opened.name)
+        opened.bring(columns)
+        yield opened, {column.name: rule for column, rule in zip(columns, rules.values(), strict=True)}
+
+
+def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, dialect: str) -> list[Shape]:
+    """Put hierarchies into the schema ``kanon``, all or none; or print the statements."""
+    bench = opened.engine if isinstance(opened.engine, Workbench) else None
+    if opened.database is None and bench is None:
+        where = "in no DuckDB file, where it could be kept"
+        raise UsageError(f"{opened.name} is {where}: write the hierarchy to a file with kanon hierarchy build --out.")
+    engine = opened.engine
+    stored = stored_hierarchies(engine)
+    taken = [column for column in rules if folded(column) in stored]
+    if taken and not replace:
+        raise UsageError(f"The database has a hierarchy for column {taken[0]!r} already: --replace it.")
+    made = make_hierarchies(opened, _named(opened, rules), Policy(hierarchies=rules))
+    if sql:
+        for hierarchy in made:
+            statements = [lookup_statement(engine, hierarchy), *store_statements(hierarchy, replace=replace)]
+            print_sql(script(statements, dialect) + "\n\n")
+        return []
+    if bench is not None:
+        with bench.warehouse.transaction():
+            for hierarchy in made:
+                keep_in_warehouse(bench, opened.relation, hierarchy, replace=replace)
+        return [shape_of_hierarchy(engine, hierarchy) for hierarchy in made]
+    with engine.transaction():
+        for hierarchy in made:
+            for statement in store_statements(hierarchy, replace=replace):
+                engine.run(statement, f"keep the hierarchy of {hierarchy.column.name}")
+    return [shape_of_hierarchy(engine, hierarchy) for hierarchy in made]
+
+
+def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, sql: bool, dialect: str) -> list[Shape]:
+    """Write the hierarchy of one column to a file; or print the statement."""
+    if len(rules) != 1:
+        raise UsageError("--out writes the hierarchy of one column: name one.")
+    if out.exists() and not replace and not sql:
+        raise UsageError(f"{out} exists already: give another name, or replace it (--replace).")
+    (hierarchy,) = make_hierarchies(opened, _named(opened, rules), Policy(hierarchies=rules))
+    rows = exp.select(*levels_columns(hierarchy.height)).from_(hierarchy.relation.copy())
+    settings = [("FORMAT", exp.var("csv")), ("DELIMITER", sql_of.literal(";")), ("HEADER", exp.true())]
+    copy = exp.Copy(
+        this=exp.Subquery(this=rows.order_by(exp.Ordered(this=sql_of.column("value"), nulls_first=True))),
+        kind=False,
+        files=[sql_of.literal(str(out))],
+        params=[exp.CopyParameter(this=exp.var(name), expression=value) for name, value in settings],
+    )
+    if sql:
+        statements = [*opened.setup, lookup_statement(opened.engine, hierarchy), copy]
+        print_sql(script(statements, dialect))
+        return []
+    opened.engine.run(copy, "write the hierarchy")
+    return [replace_dataclass(shape_of_hierarchy(opened.engine, hierarchy), origin=str(out))]
+
+
+def _named(opened: Source, rules: Iterable[str]) -> list[Column]:
+    return resolve_columns(rules, opened.columns, opened.name)

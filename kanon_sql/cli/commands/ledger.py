@@ -1,0 +1,94 @@
+"""``kanon ledger``: which releases a database remembers, and letting go of one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, SqlOption, VerboseOption
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import counted, print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.engine.sources.open_warehouse import shown
+from kanon_sql.release.ledger.entry import Entry
+from kanon_sql.release.ledger.listing import forget_in, open_ledger, remembered_in
+from kanon_sql.release.ledger.store import entries_of, forget_statements, forgotten
+from kanon_sql.sql import build as sql_of
+from kanon_sql.sql.dialects import script
+
+_STATES = {True: "as it was", False: "changed", None: "gone"}
+
+
+def ledger_command(
+    context: typer.Context,
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or the URL of a warehouse.", show_default=False)
+    ],
+    forget: Annotated[
+        str | None,
+        typer.Option(
+            "--forget",
+            metavar="NUMBER|NAME",
+            help="Forget a release that nobody was given: by its number, or all that had this name or path.",
+        ),
+    ] = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """List the releases that a database remembers; a new release is checked against those of its table."""
+    check_options(context)
+    with (
+        open_ledger(source, writable=forget is not None and not sql) as engine,
+        Talk(quiet=quiet, verbose=verbose) as talk,
+    ):
+        talk.follow(engine)
+        if sql:
+            statements = [sql_of.statement("ledger/entries")]
+            if forget is not None:
+                statements = forget_statements(forgotten(entries_of(engine), forget))
+            print_sql(script(statements, dialect))
+            return
+        if forget is not None:
+            _print_forgotten(forget_in(engine, forget), output_format)
+            return
+        remembered = [each.summary() for each in remembered_in(engine)]
+    if output_format == "json":
+        print_json({"database": shown(source), "releases": remembered})
+    else:
+        _print_releases(shown(source), remembered)
+
+
+def _print_forgotten(entries: list[Entry], output_format: str) -> None:
+    if output_format == "json":
+        print_json({"forgotten": [entry.number for entry in entries]})
+        return
+    names = ", ".join(f"{entry.number} ({visible(entry.name)})" for entry in entries)
+    print_prose(f"Forgotten: {names}. New releases are not checked against {'it' if len(entries) == 1 else 'them'}.")
+
+
+def _print_releases(source: str, remembered: list[dict[str, Any]]) -> None:
+    if not remembered:
+        print_prose(f"{source} remembers no release.")
+        return
+    print_prose(f"{source} remembers {counted(len(remembered), 'release')}\n")
+    columns = ["", "made (UTC)", "of", "release", "is", "models", "how", "rows", "today"]
+    print_table(columns, [_row(each) for each in remembered])
+
+
+def _row(each: dict[str, Any]) -> list[object]:
+    models = ", ".join(f"{model['model']} {model['required']}" for model in each["policy"]["models"])
+    levels = each["levels"]
+    how = each["policy"]["search"]["algorithm"]
+    if levels is not None:
+        how = " ".join(f"{name}={level}" for name, level in levels.items())
+    made = each["made_at"].removesuffix("Z").replace("T", " ")[:-3]
+    today = _STATES[each["as_it_was"]]
+    if each["source_as_it_was"] is not True:
+        today += f"; {each['source']} {_STATES[each['source_as_it_was']]}"
+    return [
+        each["number"], made, each["source"], each["destination"], each["kind"], models, how, each["rows_out"], today
+    ]  # fmt: skip

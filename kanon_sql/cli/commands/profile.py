@@ -1,0 +1,241 @@
+"""``kanon profile`` and ``kanon init``: what the columns of a table are, and a policy file that begins with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.options import (
+    DialectOption,
+    FormatOption,
+    QuietOption,
+    ReplaceOption,
+    SourceArgument,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+)
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import (
+    Share,
+    counted,
+    print_json,
+    print_pairs,
+    print_prose,
+    print_sql,
+    print_table,
+    visible,
+)
+from kanon_sql.cli.output.suggestions import command, free_name, print_command
+from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.engine.whole_files import require_free
+from kanon_sql.hierarchy.vocabulary import Role
+from kanon_sql.policy.policy import DEFAULT_K
+from kanon_sql.policy.profile.init_policy import POLICY_FILE, write_init
+from kanon_sql.policy.profile.profiler import profile_of
+from kanon_sql.policy.profile.sample import DEFAULT_ROWS
+from kanon_sql.policy.profile.shares import percent
+from kanon_sql.policy.roles import split_names
+from kanon_sql.release.script import logged_script
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.profile.result import Profile
+    from kanon_sql.risks.estimators.subsets import SubsetRisk
+
+_SHOWN = 3  # subsets of each number of columns
+
+KnownOption = Annotated[
+    list[str] | None,
+    typer.Option("--qi", metavar="COLUMN", help="Others could know this column, whatever the profile says of it."),
+]
+SensitiveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sensitive", metavar="COLUMN", help="Must not be learned about a person, whatever the profile says of it."
+    ),
+]
+EntityOption = Annotated[
+    str | None,
+    typer.Option("--entity", metavar="COLUMN", help="Names the person: people are counted, not rows."),
+]
+SampleOption = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        metavar="ROWS",
+        min=0,
+        help=f"Look at about so many rows where the table has more (default: {DEFAULT_ROWS:,}; 0: all rows).",
+    ),
+]
+
+
+def profile_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    quasi_identifiers: KnownOption = None,
+    sensitive: SensitiveOption = None,
+    entity: EntityOption = None,
+    sample: SampleOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Tell what the columns of a table are: figures, the role each could have and why, and whom they single out.
+
+    Nothing is changed, and no value of the table is shown.
+    """
+    check_options(context)
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+    if output_format == "json":
+        print_json(found.summary())
+        return
+    _print_profile(found)
+    print_prose("Next, write these roles into a policy file and edit it:")
+    said = _as_said(quasi_identifiers, sensitive, entity, sample)
+    print_command(command("init", source, opened, *_written_to(free_name(Path(POLICY_FILE))), *said))
+
+
+def init_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The policy file to write.")] = Path(POLICY_FILE),
+    replace: ReplaceOption = False,
+    k: Annotated[int, typer.Option("-k", "--k", min=1, help="The smallest class that is asked for.")] = DEFAULT_K,
+    quasi_identifiers: KnownOption = None,
+    sensitive: SensitiveOption = None,
+    entity: EntityOption = None,
+    sample: SampleOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Write a kanon.toml for a table, with a proposed role for each column and the reason beside it, ready to edit.
+
+    Until it is edited, it publishes quasi-identifiers only, generalized. Every other column waits for your decision.
+    """
+    check_options(context)
+    if not sql:
+        require_free(out, replace=replace)
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+        found = write_init(found, opened, out, k=k, replace=replace)
+    if output_format == "json":
+        print_json({"policy": str(out), **found.summary()})
+        return
+    print_pairs([(role, _names(found.of_role(role))) for role in (*get_args(Role), "undecided")])
+    _print_notes(found)
+    _print_what_is_next(found, source, opened, out, _as_said(quasi_identifiers, sensitive, entity, sample))
+
+
+def _as_said(known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None) -> list[str]:
+    """Return the options with what a person said of the columns, for the next command."""
+    listed = {"--qi": known or [], "--sensitive": sensitive or [], "--entity": [] if entity is None else [entity]}
+    listed["--sample"] = [] if sample is None else [str(sample)]
+    return [word for option, values in listed.items() for value in values for word in (option, value)]
+
+
+def _written_to(out: Path) -> list[str]:
+    return [] if out == Path(POLICY_FILE) else ["--out", str(out)]
+
+
+def _profiled(
+    opened: Source, known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None
+) -> Profile:
+    return profile_of(
+        opened,
+        quasi_identifiers=split_names(known or [], opened.columns),
+        sensitive=split_names(sensitive or [], opened.columns),
+        entity=entity,
+        sample=sample,
+    )
+
+
+def _print_profile(found: Profile) -> None:
+    looked_at = f"; {found.rows_looked_at:,} of them looked at, a sample" if found.sampled else ""
+    people = f", {found.members:,} people by {visible(found.entity)}" if found.entity is not None else ""
+    print_prose(f"{visible(found.table)}: {counted(found.rows, 'row')}{looked_at}{people}")
+    print_table(
+        ["column", "type", "distinct", "NULLs", "separation", "role", "why"],
+        [
+            (
+                column.name,
+                column.type,
+                column.distinct,
+                percent(column.null_share) if column.nulls else "",
+                "" if column.separation is None else f"{column.separation:.3f}",
+                column.role,
+                column.reason,
+            )
+            for column in found.columns
+        ],
+        prose="why",
+        spare=("separation", "type", "NULLs"),
+    )
+    worst = [subset for size in (3, 2, 1) for subset in found.worst(size)[:_SHOWN]]
+    if worst:
+        unique = f"{found.counted} unique" + (" in the sample" if found.sampled else "")
+        print_table(
+            ["known", unique, "share", "drawn", "smallest class"],
+            [_of_subset(subset) for subset in worst],
+            prose="known",
+            spare=("drawn",),
+        )
+    _print_notes(found)
+
+
+def _of_subset(subset: SubsetRisk) -> tuple[str, int, str, Share, int | str]:
+    share = "" if subset.share_unique is None else percent(subset.share_unique)
+    smallest = "" if subset.smallest_class is None else subset.smallest_class
+    return " + ".join(subset.columns), subset.uniques, share, Share(subset.share_unique or 0.0), smallest
+
+
+def _print_notes(found: Profile) -> None:
+    for text in found.notes:
+        print_prose(f"- {text}")
+
+
+def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, said: list[str]) -> None:
+    """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier."""
+    file = visible(str(out))
+    if not found.rows:
+        print_prose(f"{file} is written, but there is nothing to anonymize yet. Once there are rows, write it anew:")
+        print_command(command("init", source, opened, *_written_to(out), *said, "--replace"))
+        return
+    if waiting := found.awaiting_decision:
+        print_prose(
+            f"Not published until you decide: {_names(waiting)}. To publish one as it is, take # decide: away before "
+            f"it in {file}."
+        )
+    lacking = [] if found.quasi_identifiers else [f"add a column to quasi_identifiers in {file}"]
+    if found.repeated is not None:
+        lacking.append(f'say in {file} what k counts, entity = the column that names the person, or count = "rows"')
+    if lacking:
+        print_prose(f"{file} is written, but cannot be used yet: {'; '.join(lacking)}. Then:")
+    else:
+        print_prose(f"{file} is written. Read it and move columns to where they belong. Then:")
+    print_command(command("anonymize", source, opened, "--policy", str(out)))
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(visible(name) for name in names) or "none"

@@ -1,0 +1,118 @@
+"""``kanon report``: the evidence for a release, as one file for who has to sign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.options import (
+    DialectOption,
+    FormatOption,
+    QuietOption,
+    ReplaceOption,
+    SourceArgument,
+    SqlOption,
+    TableArgument,
+    VerboseOption,
+)
+from kanon_sql.cli.options.policy_options import AskedPolicy
+from kanon_sql.cli.options.report_option import AskedByOption, require_own_file
+from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.output import (
+    about,
+    figure,
+    print_json,
+    print_pairs,
+    print_prose,
+    print_sql,
+    print_text,
+    visible,
+)
+from kanon_sql.cli.output.output import threshold as written
+from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.release.script import logged_script
+
+if TYPE_CHECKING:
+    from kanon_sql.evidence.report.figures import Report
+
+
+def report_command(
+    context: typer.Context,
+    source: SourceArgument,
+    table: TableArgument = None,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            "--release",
+            metavar="NAME|FILE",
+            help="What was published: a table or view in the database, or a file (default: where the policy file puts "
+            "it, if it is there). Its rows are proven to be those that the policy makes.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the report to a .html, .md or .json file."),
+    ] = None,
+    asked_by: AskedByOption = None,
+    replace_existing: ReplaceOption = False,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    *,
+    asked: AskedPolicy,
+) -> None:
+    """Write the evidence for a release as one file without a raw value in it: what was asked, measured and attacked."""
+    from kanon_sql.evidence.report.figures import check_report
+    from kanon_sql.evidence.report.reporter import report_on
+
+    check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
+    if out is not None:
+        require_own_file(out, [source, release, asked.file, asked.key_file])
+        check_report(out, replace=replace_existing)
+    elif not sql and output_format != "json":
+        raise UsageError("Say where the report should go: --out report.html (or .md, .json); or --format json.")
+    base, in_file = asked.read()
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        policy = asked.over(base, opened.columns)
+        found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, progress=talk)
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+        if out is not None:
+            found.write(out, replace=replace_existing)
+    if output_format == "json":
+        print_json(found.summary())
+    else:
+        _print_reported(found, out)
+
+
+def _print_reported(report: Report, out: Path | None) -> None:
+    from kanon_sql.evidence.report.words import measured as measured_in_words
+
+    release = "not published yet" if report.published is None else report.published
+    print_prose(f"{visible(report.source)} -> {visible(release)}: {visible(str(out))}")
+    pairs = [("rows", f"{report.rows_in:,} in, {report.rows_out:,} out, {report.rows_suppressed:,} suppressed")]
+    for found in report.requirements:
+        verdict = "holds" if found.holds else "DOES NOT HOLD"
+        measured = measured_in_words(found.measured, found.model, people=found.entity is not None)
+        asked = f"{found.letter} = {written(found.required)}"
+        pairs.append((about(found.model, found.sensitive), f"{asked} {verdict} in the output: {measured}"))
+    if report.measures is not None:
+        pairs.append(("loss", figure(report.measures["loss"])))
+    pairs.append(("attacks", report.attacks_said))
+    if report.proposed:
+        said = f"no person has confirmed those of {', '.join(map(visible, report.proposed))} (proposed in the policy)"
+        pairs.append(("roles", said))
+    print_pairs(pairs)
+    if endangering := report.endangering:
+        print_text("")
+        print_prose("What stops them:")
+        print_pairs([(about(attack.name, attack.about), attack.stopped_by) for attack in endangering])

@@ -1,0 +1,141 @@
+"""Where a release goes, and where its policy is written: options of ``kanon anonymize``, and what they may not be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.policy.destination import Destination, Kind
+from kanon_sql.policy.policy import write_policy
+from kanon_sql.release.in_place.publish import HowInPlace, check_in_place
+from kanon_sql.release.publish.duckdb import check_file
+from kanon_sql.release.target import check_target, require_kind
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.policy import Policy
+
+IntoOption = Annotated[
+    str | None,
+    typer.Option("--into", metavar="NAME", help="Put the release into the database under this name."),
+]
+KindOption = Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")]
+OutOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv, .json or .duckdb file."),
+]
+InPlaceOption = Annotated[
+    bool,
+    typer.Option("--in-place", help="Put the release in the place of the table, and leave no raw value in its file."),
+]
+BackupOption = Annotated[
+    Path | None,
+    typer.Option("--backup", metavar="FILE", help="With --in-place: copy the file first, raw values and all."),
+]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Make and check everything, show all figures, and write nothing."),
+]
+
+SpreadsheetSafeOption = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe", help="With --out FILE.csv: an apostrophe before each text that a spreadsheet would run."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class InPlaceAsked:
+    """What the command line says about an anonymization in place."""
+
+    asked: bool
+    backup: Path | None
+    dry_run: bool
+
+
+def asked_destination(
+    in_file: Destination,
+    into: str | None,
+    kind: Kind | None,
+    out: Path | None,
+    in_place: InPlaceAsked,
+    *,
+    replace_existing: bool,
+    spreadsheet_safe: bool = False,
+) -> Destination:
+    """Return where the release goes: what the policy file says, and over it what the command line says.
+
+    Raises:
+        UsageError: it would have no name, or --as says what it is although it is a file.
+    """
+    said: dict[str, Any] = {}
+    elsewhere = {"in_place": False, "backup": None}
+    if into is not None:
+        said |= {"into": into, "out": None, **elsewhere}
+    if out is not None:
+        said |= {"into": None, "out": out, **elsewhere}
+    if in_place.asked:
+        said |= {"into": None, "out": None, "in_place": True}
+    if in_place.backup is not None:
+        said |= {"backup": in_place.backup}
+    if in_place.dry_run:
+        said |= {"dry_run": True}
+    if kind is not None:
+        said |= {"kind": kind}
+    if replace_existing:
+        said |= {"replace": True}
+    # What the policy says is about a CSV file, and not about another destination on the command line.
+    file = said.get("out", in_file.out)
+    is_kept = in_file.spreadsheet_safe and file is not None and file.suffix.lower() == ".csv"
+    said |= {"spreadsheet_safe": spreadsheet_safe or is_kept}
+    destination = replace(in_file, **said)
+    if destination.into is not None and not destination.into.strip():
+        raise UsageError("The name of the release is empty: say after --into what it should be called.")
+    if kind is not None and destination.into is None:
+        raise UsageError("--as says what --into makes: give --into NAME too, or leave it out.")
+    return destination
+
+
+def check_policy_file(path: Path, others: list[Path | None], *, replace_existing: bool) -> None:
+    """Refuse a file for the policy before any work is done for it.
+
+    Raises:
+        UsageError: it exists and may not be replaced, or it is the table or the release.
+        SourceError: its directory does not exist, or it is one.
+    """
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent}, where --save-policy should write, does not exist.")
+    if path.is_dir():
+        raise SourceError(f"{path} is a directory: say after --save-policy which file in it.")
+    if any(other is not None and other.resolve() == path.resolve() for other in others):
+        raise UsageError(f"{path} cannot be the policy too: give another name after --save-policy.")
+    if path.exists() and not replace_existing:
+        raise UsageError(f"{path} exists already: give another name after --save-policy, or replace it (--replace).")
+
+
+def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None:
+    """Write a policy whole or not at all, once the release is there.
+
+    Raises:
+        SourceError: it cannot be written.
+    """
+    try:
+        write_policy(policy, destination, path)
+    except SourceError as error:
+        raise SourceError(f"The release is there. {error}") from None
+
+
+def check_destination(source: Source, destination: Destination) -> None:
+    """Refuse a destination before any work is done for it."""
+    if destination.in_place:
+        check_in_place(source, HowInPlace(destination.backup, destination.dry_run, destination.replace))
+    elif destination.out is not None:
+        check_file(source, destination.out, replace=destination.replace)
+    elif destination.into is not None:
+        require_kind(source, destination.kind)
+        check_target(source, destination.into, destination.kind, replace=destination.replace)

@@ -1,0 +1,80 @@
+"""The bar on stderr: what is being done, how far it is, and about how long it will still take.
+
+A search is as far as its bound has come towards the best that is known; it ends where the two meet, or sooner where
+time is up. Anything else is as far as the database says of the statement that it runs.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from kanon_sql.cli.output.output import figure
+from kanon_sql.cli.output.pace import Pace, spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rich.console import RenderableType
+    from rich.progress import TaskID
+
+    from kanon_sql.engine import progress
+
+
+class Bar(Progress):
+    """A bar that asks for the newest figures each time that it is drawn."""
+
+    def __init__(self, last: Callable[[], progress.Progress | None], share: Callable[[], float | None]) -> None:
+        """Make a bar that is gone when it stops.
+
+        Args:
+            last: returns the last piece of progress that was told.
+            share: returns how much of the running statement is done, 0 to 1; None where nobody knows.
+        """
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[found]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+        )
+        self._last, self._share, self._pace = last, share, Pace()
+        self._only: TaskID | None = None  # it is drawn once before there is one
+        super().__init__(*columns, console=Console(stderr=True), transient=True)
+        self._only = self.add_task("Working", total=None, found="", left="")
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return what is drawn, with the figures of this moment."""
+        self._look()
+        return super().get_renderables()
+
+    def _look(self) -> None:
+        if self._only is None:
+            return
+        last = self._last()
+        doing = "Working" if last is None else last.doing
+        found = "" if last is None else _found(last)
+        share = _searched(last) if last is not None and last.best is not None else self._share()
+        left = ""
+        if share is not None:
+            self._pace.note(share, time.monotonic())
+            seconds = self._pace.left()
+            left = "" if seconds is None else f"about {spoken(seconds)} left"
+        total = None if share is None else 1.0
+        self.update(self._only, description=doing, total=total, completed=share or 0.0, found=found, left=left)
+
+
+def _found(last: progress.Progress) -> str:
+    if last.best is None or last.bound is None:
+        return "" if last.nodes_tested is None else f"{last.nodes_tested:,} tested"
+    return f"{last.nodes_tested:,} nodes, {last.measure} {figure(last.best)}, none better than {figure(last.bound)}"
+
+
+def _searched(last: progress.Progress) -> float | None:
+    if last.best is None or last.bound is None:
+        return None
+    larger = max(last.bound, last.best)
+    return min(last.bound, last.best) / larger if larger else 1.0

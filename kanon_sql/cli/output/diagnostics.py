@@ -1,0 +1,154 @@
+"""stderr: errors, notes and the progress of long work."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+from kanon_sql.cli.output import colour
+from kanon_sql.cli.output.output import visible
+from kanon_sql.cli.output.suggestions import as_called
+from kanon_sql.engine.duckdb.passwords import without_address_passwords
+from kanon_sql.errors import SearchInterruptedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kanon_sql.cli.output.bar import Bar
+    from kanon_sql.engine.base import Engine, Logged
+    from kanon_sql.engine.progress import Progress
+
+_PATIENCE = 1.0  # seconds of work before a bar is shown
+
+
+def error(text: str) -> None:
+    """Say what went wrong."""
+    colour.write(f"error: {_shown(text)}\n", sys.stderr)
+
+
+def note(text: str) -> None:
+    """Say something that is worth knowing."""
+    sys.stderr.write(f"{_shown(text)}\n")
+
+
+def note_columns_at_root(
+    talk: Talk, levels: Mapping[str, int] | None, heights: Mapping[str, int], what_keeps_more: str
+) -> None:
+    """Warn of columns that were generalized away: a release is no worse for it, but it has nothing in them.
+
+    Args:
+        talk: what says it.
+        levels: the level of each column; None where it has several.
+        heights: the level of the root of each.
+        what_keeps_more: a sentence.
+    """
+    at_root = [column for column, level in (levels or {}).items() if level == heights[column] > 0]
+    if at_root:
+        talk.note(
+            f"{' and '.join(at_root)}: every value became the root of the hierarchy, which says nothing any more. "
+            f"{what_keeps_more}"
+        )
+
+
+def _shown(text: str) -> str:
+    """Return a message in which the names of columns and files cannot move the cursor, nor addresses tell passwords."""
+    typed = re.sub(r"(?m)^  kanon (?=\S)", lambda _: f"  {as_called()} ", without_address_passwords(text))
+    return "\n".join(visible(line.expandtabs()) for line in typed.split("\n"))
+
+
+@contextmanager
+def interrupted_after(done: str) -> Iterator[None]:
+    """Say what is done already when Ctrl-C, or a signal to end, comes in what is left.
+
+    Raises:
+        SearchInterruptedError: Ctrl-C came.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SearchInterruptedError(f"Interrupted; {done}.") from None
+    except SystemExit as ending:
+        ending.add_note(done)  # said where the process ends
+        raise
+
+
+class Talk:
+    """What a command says while it works: nothing with ``-q``, each statement with ``-v``, else a bar if it takes long.
+
+    Used as a context: the bar goes when the block ends.
+    """
+
+    def __init__(self, *, quiet: bool, verbose: bool) -> None:
+        """Say as much as was asked for."""
+        self._quiet, self._verbose = quiet, verbose
+        self._bar: Bar | None = None
+        self._engine: Engine | None = None
+        self._last: Progress | None = None
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._ended = False
+
+    def note(self, text: str) -> None:
+        """Say something, unless quiet."""
+        if not self._quiet:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Say something that must be known, also if quiet."""
+        with self._lock:
+            if self._bar is not None:
+                self._bar.console.print(_shown(text), markup=False, highlight=False, soft_wrap=True)
+            else:
+                note(text)
+
+    def follow(self, engine: Engine) -> None:
+        """Tell of what an engine runs: each statement if verbose, else how far the one is that runs."""
+        self._engine = engine
+        engine.listener = self.statement
+
+    def statement(self, logged: Logged) -> None:
+        """Say which statement is run next, if verbose."""
+        if self._verbose:
+            self.note(f"  {logged.title}")
+
+    def __call__(self, progress: Progress) -> None:
+        """Take note of progress: the bar shows it."""
+        if self._verbose and (self._last is None or self._last.doing != progress.doing):
+            self.note(f"{progress.doing} ...")
+        self._last = progress
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty() and not self._quiet and not self._verbose:
+            self._timer = threading.Timer(_PATIENCE, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Take the bar away."""
+        with self._lock:
+            self._ended = True  # the timer may have gone off, and be about to show a bar that nobody would take away
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()  # a thread that Python ends in the middle of an import leaves what it holds behind
+
+    def _show(self) -> None:
+        from kanon_sql.cli.output.bar import Bar
+
+        with self._lock:
+            if not self._ended:
+                self._bar = Bar(lambda: self._last, self._share_done)
+                self._bar.start()
+
+    def _share_done(self) -> float | None:
+        """Return how much of the running statement is done; None where nobody knows."""
+        return None if self._engine is None else self._engine.share_done()

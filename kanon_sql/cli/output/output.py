@@ -1,0 +1,255 @@
+"""stdout: results, as a table for people or as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import textwrap
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from kanon_sql.cli.output import colour
+from kanon_sql.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+    from rich.text import Text
+
+_WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
+_NARROWEST = 20
+_NARROWEST_PROSE = 24
+_BAR = 16  # characters of the longest bar in a table
+_AS_WIDE_AS_IT_IS = 100_000
+_WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, halves of pairs, line ends
+_TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of what follows
+
+
+@dataclass(frozen=True)
+class Share:
+    """A cell of a table that is drawn as a bar; a column of them is only there where a person looks.
+
+    Attributes:
+        of_longest: 0 to 1.
+    """
+
+    of_longest: float
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - any plain value
+    """Print a value as JSON, in ASCII where stdout cannot hold every character.
+
+    JSON has no infinite numbers: they are the text "Infinity".
+    """
+    encoding = (sys.stdout.encoding or "utf-8").lower()
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=not encoding.startswith("utf"), default=str)
+    sys.stdout.write(f"{text}\n")
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
+
+
+def print_sql(text: str) -> None:
+    """Print SQL as it is, to the letter.
+
+    Raises:
+        SourceError: stdout has an encoding that cannot hold it; the script would be another one.
+    """
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            f"The SQL has characters that stdout cannot hold in its encoding, {error.encoding}: "
+            "set PYTHONIOENCODING=utf-8."
+        ) from None
+    print_text(text)
+
+
+def print_text(text: str) -> None:
+    """Print a text as it is, its verdicts in colour where a person looks."""
+    colour.write(text if text.endswith("\n") else f"{text}\n", sys.stdout)
+
+
+def print_prose(text: str) -> None:
+    """Print a text for people: each line of it as a paragraph that is wrapped where the window is narrow."""
+    width = min(_width() or _WIDTH_OF_PROSE, _WIDTH_OF_PROSE)
+    for paragraph in text.splitlines():
+        print_text(_wrapped(visible(paragraph), width))
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, prose: str | None = None, spare: Sequence[str] = ()
+) -> None:
+    """Print rows under column names; numbers stand on the right.
+
+    Where the window is too narrow, spare columns are left out; where that is not enough, each row becomes a list of its
+    cells, of all columns.
+
+    Args:
+        columns: their names.
+        rows: their cells.
+        prose: the column whose cells are sentences, which may take several lines in a narrow window.
+        spare: columns that a narrow window can do without; the first goes first.
+    """
+    if not colour.is_window(sys.stdout):
+        places = {place for row in rows for place, value in enumerate(row) if isinstance(value, Share)}
+        bars = {columns[place] for place in places}
+        columns, rows = _without(bars, columns, rows)
+    console = colour.console(sys.stdout)
+    console.size = (_AS_WIDE_AS_IT_IS, 1)  # rich takes a width for a dumb terminal only together with a height
+    available = _width()
+    for left_out in range(len(spare) + 1):
+        kept = _without({*spare[:left_out]}, columns, rows)
+        table = _table(*kept, prose)
+        widest = console.measure(table).maximum
+        if available is None or widest - _slack(*kept, prose) <= available:
+            console.width = min(widest, available or widest)
+            console.print(table)
+            return
+    _print_records(columns, rows, available or _AS_WIDE_AS_IT_IS)
+
+
+def _slack(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str | None) -> int:
+    """Return by how much the column of sentences can be narrower than its longest one; other cells are never cut.
+
+    What rich calls the minimum of a table lets it cut every cell of several words.
+    """
+    from rich.cells import cell_len
+
+    if prose is None or prose not in columns:
+        return 0
+    place = columns.index(prose)
+    padding = 2 - (place == 0) - (place == len(columns) - 1)
+    texts = [visible(columns[place]), *(_cell(row[place]) for row in rows)]
+    longest = max(map(cell_len, texts))
+    word = max((cell_len(word) for text in texts for word in text.split()), default=0)
+    return max(longest + padding, _NARROWEST_PROSE + 2) - max(word, _NARROWEST_PROSE) - padding
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str | None) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = [
+        [_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row] for row in rows
+    ]
+    for place, column in enumerate(columns):
+        head = Text(visible(column))
+        numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
+        justify: Literal["right", "left"] = "right" if numeric else "left"
+        width = _NARROWEST_PROSE if column == prose else None
+        table.add_column(head, justify=justify, no_wrap=column != prose, min_width=width)
+    for cells in drawn:
+        table.add_row(*cells)
+    return table
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print names and what belongs to each, in two columns."""
+    shown = [(visible(name), visible(value)) for name, value in pairs]
+    widest = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        print_text(_wrapped(f"{name:<{widest}}  {value}", _width(), " " * (widest + 2)))
+
+
+def visible(text: str) -> str:
+    r"""Return a text with characters that would move the cursor or turn the writing spelled out, as in ``\x1b``."""
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if character in _TURNING or unicodedata.category(character) in _WITHOUT_A_PICTURE
+        else character
+        for character in text
+    )
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: 1 row, 2 rows, 0 classes."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def threshold(value: float) -> str:
+    """Return a threshold or a measure of a privacy model: a whole number as it is, others with four digits."""
+    if math.isinf(value):
+        return "no bound"
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
+
+
+def about(model: str, column: str | None) -> str:
+    """Return the name of a privacy model with the sensitive column that it is about."""
+    return model if column is None else f"{model} of {visible(column)}"
+
+
+def figure(value: float | None) -> str:
+    """Return what a measure says: a whole number as it is, a share with four decimals, a large number with one."""
+    if value is None:
+        return ""
+    large = 1000
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if abs(value) >= large else f"{value:.4f}"
+
+
+def _width() -> int | None:
+    """Return the width of the window that a person reads in; None where a file or a program takes it all."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _wrapped(line: str, width: int | None, indent: str = "") -> str:
+    if width is None or len(line) <= width:
+        return line
+    return textwrap.fill(
+        line,
+        max(width, len(indent) + _NARROWEST),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+
+
+def _without(
+    names: set[str], columns: Sequence[str], rows: Sequence[Sequence[object]]
+) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+    """Return a table without some of its columns."""
+    kept = [place for place, column in enumerate(columns) if column not in names]
+    return [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def _print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int) -> None:
+    """Print each row as lines of ``column: value``, with an empty line before each."""
+    for row in rows:
+        print_text("")
+        for column, value in zip(columns, row, strict=True):
+            print_text(_wrapped(f"{visible(column)}: {_cell(value)}", width, "  "))
+    print_text("")
+
+
+def _drawn(share: Share) -> Text:
+    from rich.text import Text
+
+    return Text(colour.drawn(share.of_longest, _BAR, sys.stdout.encoding or "utf-8"), "cyan")
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.4f}"
+        case Share():
+            return _drawn(value).plain
+        case _:
+            return visible(str(value))

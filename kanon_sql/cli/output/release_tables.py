@@ -1,0 +1,191 @@
+"""What came out of ``anonymize``, printed for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kanon_sql.cli.output.output import (
+    Share,
+    about,
+    counted,
+    figure,
+    print_pairs,
+    print_prose,
+    print_table,
+    threshold,
+    visible,
+)
+
+_STEPS_SHOWN = 12
+
+
+def print_release(summary: dict[str, Any]) -> None:
+    """Print what came out, for people."""
+    if summary["cutting"] is not None:
+        _print_boxes(summary)
+    elif summary["levels"] is None:
+        _print_steps(summary)
+    else:
+        _print_levels(summary)
+    print_pairs(_findings(summary))
+    if summary["in_place"] is not None:
+        print_pairs(_in_place(summary["in_place"]))
+
+
+def _print_levels(summary: dict[str, Any]) -> None:
+    rows = [
+        (
+            column,
+            level,
+            summary["heights"][column],
+            Share(level / summary["heights"][column]),
+            summary["labels"][column],
+            _origin(summary, column),
+        )
+        for column, level in summary["levels"].items()
+    ]
+    print_table(["column", "level", "of", "generalized", "labels", "hierarchy"], rows, spare=("generalized",))
+
+
+def _print_steps(summary: dict[str, Any]) -> None:
+    steps = summary["steps"]
+    print_table(
+        ["column", "levels", "hierarchy"],
+        [(column, height, _origin(summary, column)) for column, height in summary["heights"].items()],
+    )
+    rows = [(number, *step["levels"].values(), step["rows"]) for number, step in enumerate(steps, start=1)]
+    print_table(["step", *summary["heights"], "rows"], rows[:_STEPS_SHOWN])
+    if len(steps) > _STEPS_SHOWN:
+        print_prose(f"{len(steps):,} steps; --format json has all of them.")
+
+
+def _print_boxes(summary: dict[str, Any]) -> None:
+    written = summary["cutting"]["written"]
+    rows = [
+        (column, written[column], summary["labels"][column], _origin(summary, column)) for column in summary["heights"]
+    ]
+    print_table(["column", "written as", "labels", "hierarchy"], rows)
+
+
+def _origin(summary: dict[str, Any], column: str) -> str:
+    hierarchy = summary["hierarchies"][column]
+    return str(hierarchy["origin"]) + (" (chosen)" if hierarchy["chosen"] else "")
+
+
+def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    share = summary["rows_suppressed"] / summary["rows_in"] if summary["rows_in"] else 0.0
+    measures = summary["measures"]
+    suppressed = f"{summary['rows_suppressed']:,} suppressed ({share:.2%})"
+    pairs = [("rows", f"{summary['rows_in']:,} in, {summary['rows_out']:,} out, {suppressed}")]
+    for model in summary["models"]:
+        found = "no rows"
+        if model["measured"] is not None:
+            of_rows = model["model"] == "k-anonymity"
+            worst = (
+                f"smallest class has {_members(model, summary)}"
+                if of_rows
+                else f"worst class has {threshold(model['measured'])}"
+            )
+            found = worst
+        verdict = "holds" if model["holds"] else "DOES NOT HOLD"
+        asked = f"{model['letter']} = {threshold(model['required'])}"
+        pairs.append((about(model["model"], model["sensitive"]), f"{asked} {verdict} in the output: {found}"))
+    if summary["count"] == "rows":
+        pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))
+    size = measures["average_rows_per_class"]
+    pairs += [
+        (
+            "classes",
+            f"{summary['classes']:,}" + (f", {size:,.1f} rows on average" if size is not None else ""),
+        ),
+        ("loss", f"{measures['loss']:.4f}, {_proof(summary)}"),
+        *(
+            [(summary["measure"], figure(measures[summary["measure"]]))]
+            if summary["measure"] in {"nonuniform_entropy", "average_class_size"}
+            else []
+        ),
+        (
+            "precision",
+            f"{measures['precision']:.4f}   gcp {measures['gcp']:.4f}   discernibility {measures['discernibility']:,}",
+        ),
+        (
+            "seconds",
+            f"{sum(summary['seconds'].values()):.2f}: "
+            + ", ".join(f"{step.replace('_', ' ')} {seconds:.2f}" for step, seconds in summary["seconds"].items()),
+        ),
+    ]
+    if summary["pseudonyms"] is not None:
+        pairs.append(("pseudonyms", _pseudonyms(summary["pseudonyms"])))
+    if summary["columns_left_out"]:
+        pairs.append(("left out", ", ".join(summary["columns_left_out"])))
+    return pairs
+
+
+def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what became of a table in place, and of its file."""
+    sizes = f"{outcome['bytes_before'] / 1e6:,.1f} MB -> {outcome['bytes_after'] / 1e6:,.1f} MB"
+    pairs = [("file", f"{outcome['file']}: {'rewritten' if outcome['done'] else 'would be rewritten'}, {sizes}")]
+    if outcome["backup"] is not None:
+        made = "the file as it was, raw values and all" if outcome["done"] else "would be made first"
+        pairs.append(("backup", f"{outcome['backup']}: {made}"))
+    told = {
+        "kept": "kept",
+        "removed": "removed",
+        "hierarchies": "hierarchies removed",
+        "views": "views that read labels",
+    }
+    pairs += [(title, "; ".join(outcome[name])) for name, title in told.items() if outcome[name]]
+    for name, columns in outcome["siblings"].items():
+        same = (
+            f"has columns of the same names and kinds of types ({', '.join(columns)}): it may hold the same raw values"
+        )
+        pairs.append(("other table", f"{name} {same}, and was left as it is"))
+    for name, columns in outcome["copies"].items():
+        same = f"holds the same values under other names or types ({', '.join(columns)})"
+        pairs.append(("other table", f"{name} {same}, and was left as it is"))
+    if not outcome["done"]:
+        pairs.append(("dry run", "everything was made and checked; nothing was changed"))
+    return pairs
+
+
+def _proof(summary: dict[str, Any]) -> str:
+    """Return what is proven about a release, and by how much work."""
+    tested = f"{summary['nodes_tested']:,} of {summary['lattice_size']:,} nodes tested"
+    by = "" if summary["measure"] == "loss" else f" by {summary['measure']}"
+    if summary["optimal"]:
+        than = "no full-domain release loses less" if not by else f"no full-domain release is better{by}"
+        return f"proven optimal: {than} ({tested})"
+    if summary["stopped"] and summary["gap"] is not None:
+        least = "can lose less than" if not by else f"has better {summary['measure']} than"
+        return (
+            f"stopped by {summary['stopped']}: no release {least} {figure(summary['bound'])} "
+            f"(gap {summary['gap']:.1%}, {tested})"
+        )
+    stopped = f", stopped by {summary['stopped']}" if summary["stopped"] else ""
+    if summary["cutting"] is not None:
+        return f"by {summary['algorithm']}{stopped}, in {counted(summary['cutting']['rounds'], 'round')} of cuts"
+    if summary["steps"] is not None:
+        path = "" if summary["path_share"] is None else f" (path: {summary['path_share']:.0%} of the search)"
+        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}"
+    return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
+
+
+def _members(model: dict[str, Any], summary: dict[str, Any]) -> str:
+    """Return the size of the smallest class in what the model counts; where that is people, in rows too."""
+    if model["entity"] is None:
+        return counted(model["measured"], "row")
+    people = f"{counted(model['measured'], 'person', 'people')} ({visible(model['entity'])})"
+    return f"{people}; the one of fewest rows has {counted(summary['smallest_class'], 'row')}"
+
+
+def _pseudonyms(found: dict[str, Any]) -> str:
+    """Return which columns are published as pseudonyms, by what key, and how many look alike."""
+    by = "a key drawn for this release alone" if found["key"] == "drawn" else "the key of a file"
+    columns = [
+        one["column"] + ("" if one["fewest_alike"] is None else f" ({one['fewest_alike']:,} or more alike)")
+        for one in found["verified"]
+    ]
+    left_out = found["left_out"]
+    if left_out["pseudonyms"]:
+        columns.append(f"{left_out['pseudonyms']:,} left out with {left_out['rows']:,} rows")
+    return f"{', '.join(columns)}, by {by}"

@@ -1,0 +1,1 @@
+"""DuckDB: the connection, its worker thread, limits and error messages."""

@@ -1,0 +1,439 @@
+"""DuckDB: the engine that needs no server."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+import duckdb
+from sqlglot import exp
+
+from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.duckdb.connect import catalog_of, connect, storage_options, waited
+from kanon_sql.engine.duckdb.failures import not_opened
+from kanon_sql.engine.duckdb.resources import Resources, in_force
+from kanon_sql.engine.duckdb.stamps import stamps_of, stamps_of_database
+from kanon_sql.engine.duckdb.worker import Worker
+from kanon_sql.engine.keys import revealed, shown
+from kanon_sql.engine.timing import check_deadline
+from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import render
+from kanon_sql.sql.names import folded, unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from kanon_sql.engine.duckdb.stamps import Stamps
+    from kanon_sql.engine.private_files import PrivateDirectory
+
+Result = TypeVar("Result")
+
+_RENDERED = 64  # texts of statements that are kept
+
+
+class DuckDBEngine:
+    """A DuckDB connection."""
+
+    dialect = "duckdb"
+    has_collations = True
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        owned: bool,
+        spill: PrivateDirectory | None = None,
+        file: Path | None = None,
+    ) -> None:
+        """Wrap a connection; one that is ``owned`` is closed with the engine, and a directory to spill to removed.
+
+        Args:
+            connection: to DuckDB.
+            owned: whether it was opened here.
+            spill: where it puts what does not fit in memory, if that was made here.
+            file: the database that it will have attached.
+        """
+        self.connection = connection
+        self.statements: list[Logged] = []
+        self.listener: Callable[[Logged], None] | None = None
+        self._owned = owned
+        self._temporary: list[exp.Table] = []
+        self._attached: dict[Path, str] = {}
+        self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements that are run often, by identity
+        self._names: set[str] | None = None  # that temporary tables must not take; asked for once
+        self._watched: list[tuple[Callable[[], Stamps], Stamps]] = []
+        self._elsewhere = False  # whether rows are on another machine
+        self._spill = spill
+        self._file = None if file is None else (file, catalog_of(file))
+        self._worker = Worker(connection, None if spill is None else spill.path)
+
+    @classmethod
+    def in_memory(cls, resources: Resources | None = None) -> Self:
+        """Return an engine on an empty database; what does not fit in memory spills to a private directory.
+
+        Args:
+            resources: what it may take of the machine; without it, what is in force.
+
+        Raises:
+            NoRoomError: the memory limit is too small for anything.
+            SourceError: the directory to spill to cannot be written.
+        """
+        return cls._opened(in_force(resources), None)
+
+    @classmethod
+    def from_file(cls, path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
+        """Return an engine on a database file, which becomes the current database of an empty one.
+
+        Temporary tables belong to the empty one, so that they outlive ``make_writable``. What does not fit in memory
+        spills to a private directory beside the file, if no other was named and one can be made there.
+
+        Raises:
+            NoRoomError: the memory limit is too small for anything.
+            SourceError: the file is missing, locked by another process or not a DuckDB database; or the directory to
+                spill to cannot be written.
+        """
+        engine = cls._opened(in_force(resources), path)
+        try:
+            engine.reopen(writable=writable)
+            engine.require_builtin_functions(str(path))
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    def require_builtin_functions(self, name: str) -> None:
+        """Raise if macros would be called in place of the functions and operators that statements mean.
+
+        Args:
+            name: of the database, as messages call it.
+
+        Raises:
+            SourceError: a macro has the name of a built-in function or operator.
+        """
+        own = {macro for (macro,) in self.rows(sql.statement("catalog/own_functions"), "macros of the database")}
+        if not own:
+            return
+        builtin = self.rows(
+            sql.statement("catalog/builtin_functions"), "which of them have names of built-in functions?"
+        )
+        names = {folded(function) for (function,) in builtin}
+        if hiding := sorted(macro for macro in own if folded(macro) in names):
+            raise SourceError(
+                f"{name} has macros that DuckDB calls in place of its own functions of the same name: "
+                f"{', '.join(hiding)}. With them, no class is counted and no row is hidden reliably. Rename them "
+                "(CREATE MACRO under another name, then DROP MACRO), or move them into a schema of their own. Nothing "
+                "was changed."
+            )
+
+    @classmethod
+    def _opened(cls, resources: Resources, file: Path | None) -> Self:
+        """Return an engine on an empty database that spills where it was told, else beside a file."""
+        connection, spill = connect(resources, None if file is None else file.parent)
+        return cls(connection, owned=True, spill=spill, file=file)
+
+    def make_writable(self) -> bool:
+        """Open the file again, for writing, when other processes let go of it; temporary tables stay.
+
+        While this one waits it has let go of the file itself, so that two that wait for each other do not wait forever.
+
+        Returns:
+            Whether another process changed the file meanwhile.
+
+        Raises:
+            InUseError: other processes have it open for too long.
+            SourceError: it cannot be written.
+        """
+        if self._file is None:
+            return False
+        path, name = self._file
+        before = stamps_of_database(path)  # nobody else writes: it is open for reading
+        self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
+        self._execute(exp.Detach(this=name.copy()))
+        between: Stamps = ()
+
+        def reopened() -> None:
+            nonlocal between
+            between = stamps_of_database(path)
+            self.reopen(writable=True)
+
+        try:
+            waited(reopened)
+        except SourceError:
+            waited(lambda: self.reopen(writable=False))
+            raise
+        # What opening it writes itself, where there is a log of changes, is not looked at.
+        return before != between or (len(before) == 1 and before != stamps_of_database(path))
+
+    def attach(self, path: Path) -> str:
+        """Attach another database file, for reading, if it is not yet; return the name that it has from now on.
+
+        Raises:
+            SourceError: the file is missing, locked by another process or not a DuckDB database.
+            UsageError: a transaction is open, in which it could not be detached again.
+        """
+        file = path.resolve()
+        if file in self._attached:  # DuckDB does not attach a file twice
+            return self._attached[file]
+        self._require_no_transaction("read another file", owned_too=False)
+        name = self._unused_database("kanon_attached")
+        self._attach_file(path, sql.identifier(name), writable=False)
+        self._attached[file] = name
+        return name
+
+    def attach_new(self, path: Path, *, like_this: bool = False) -> str:
+        """Attach a database file that is not there yet, for writing; return the name that it has until ``detach``.
+
+        Args:
+            path: of the new file.
+            like_this: whether it is written as the file of the current database is, so that the same programs read it.
+
+        Raises:
+            SourceError: it cannot be made.
+            UsageError: a transaction is open, in which it could not be detached again.
+        """
+        self._require_no_transaction("publish", owned_too=False)
+        name = self._unused_database("kanon_new")
+        written = (
+            self.row(sql.statement("catalog/storage_of_database"), "how the file is written") if like_this else None
+        )
+        options = () if written is None else storage_options(*written)
+        self._attach_file(path, sql.identifier(name), writable=True, options=options)
+        return name
+
+    def detach(self, name: str) -> None:
+        """Let go of a database that ``attach_new`` made, all of it written to its file."""
+        self._execute(exp.Command(this="CHECKPOINT", expression=sql.identifier(name)), "write")
+        self._execute(exp.Detach(this=sql.identifier(name)))
+
+    def abandon(self, name: str) -> None:
+        """Let go of a database that ``attach_new`` made and that nobody wants, if it is still attached."""
+        with suppress(duckdb.Error):
+            self._execute(exp.Detach(this=sql.identifier(name)))
+
+    def leave_file(self) -> None:
+        """Let go of the file, under whose name another one lies now; temporary tables stay."""
+        if self._file is not None:
+            self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
+            self._execute(exp.Detach(this=self._file[1].copy()))
+            self._file = None
+
+    def has_attached(self, path: Path) -> bool:
+        """Tell whether a file is one of those that were attached for reading."""
+        return path.resolve() in self._attached
+
+    def reopen(self, *, writable: bool) -> None:
+        """Attach the file that the engine is on, and make it the current database.
+
+        Raises:
+            SourceError: it is missing, locked by another process or not a DuckDB database.
+        """
+        if self._file is None:
+            return
+        path, name = self._file
+        self._attach_file(path, name, writable=writable)
+        self._execute(exp.Use(this=exp.Table(this=name.copy())))
+
+    def _attach_file(
+        self, path: Path, name: exp.Identifier, *, writable: bool, options: Iterable[exp.Expr] = ()
+    ) -> None:
+        read_only = [] if writable else [exp.AttachOption(this=exp.var("READ_ONLY"))]
+        attached = exp.Alias(this=sql.literal(str(path)), alias=name.copy())
+        try:
+            self._execute(exp.Attach(this=attached, expressions=[*read_only, *options]))
+        except duckdb.Error as error:
+            raise not_opened(path, error, writable=writable) from None
+
+    def _require_no_transaction(self, then: str, *, owned_too: bool = True) -> None:
+        if (owned_too or not self._owned) and self.in_transaction():
+            raise UsageError(f"The connection has a transaction open; commit it or roll it back, then {then}.")
+
+    def _unused_database(self, wanted: str) -> str:
+        return unused_name(wanted, [name for (name,) in self.rows(sql.statement("catalog/databases"), "names in use")])
+
+    def _execute(self, statement: exp.Expr, title: str = "") -> None:
+        """Run a statement that is about this connection and not about its data: no script shows it.
+
+        Without a title, an error is DuckDB's own.
+        """
+        text = render(statement, self.dialect)
+        self._worker.call(lambda: self.connection.execute(text), title, told=bool(title))
+
+    def run_unlogged(self, statement: exp.Expr) -> None:
+        """Run a statement that no script shows; an error is DuckDB's own."""
+        self._execute(statement)
+
+    def run(self, statement: exp.Expr, title: str = "") -> None:
+        """Run a statement whose result is not needed."""
+        self.rows(statement, title)
+
+    def rows(
+        self,
+        statement: exp.Expr,
+        title: str = "",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Return all rows of a query (see ``Engine.rows``)."""
+        check_deadline(title)
+        bound = {name: revealed(value) for name, value in (parameters or {}).items()}
+        logged = Logged(title, statement, shown(parameters or {}))
+        self.statements.append(logged)
+        if self.listener is not None:
+            self.listener(logged)
+        text = render(statement, self.dialect) if parameters is None else self._rendered(statement)
+        return self._worker.call(lambda: self.connection.execute(text, bound or None).fetchall(), title)
+
+    def row(
+        self,
+        statement: exp.Expr,
+        title: str = "",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> tuple[Any, ...]:
+        """Return the single row of a query."""
+        (only,) = self.rows(statement, title, parameters)
+        return only
+
+    def load(
+        self,
+        table: exp.Table,
+        columns: Mapping[str, Sequence[str | int | None]],
+        title: str,
+        data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
+    ) -> None:
+        """Create a temporary table from Python lists of equal length (see ``Engine.load``)."""
+        names = {name: f"column_{number}" for number, name in enumerate(columns)}
+        lists = [
+            sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=place), f"{data_type}[]")), name)
+            for name, place in names.items()
+        ]
+        create = sql.create_table(table, exp.select(*lists), temporary=True)
+        self.rows(create, title, {names[name]: list(column) for name, column in columns.items()})
+
+    def fetched(self, table: exp.Table, fetch: Callable[[duckdb.DuckDBPyRelation], Result]) -> Result:
+        """Return the rows of a table in the form that is wanted: what ``fetch`` makes of a relation of DuckDB's own.
+
+        Raises:
+            SourceError: a value or a type of the table does not exist in that form.
+        """
+        relation = self.connection.sql(render(exp.select("*").from_(table), self.dialect))
+        try:
+            return fetch(relation)
+        except Exception as error:  # noqa: BLE001 - of pandas, polars or Arrow: each has errors of its own
+            raise SourceError(
+                f"The release cannot be made a data frame ({type(error).__name__}): a column has a type or a value "
+                "that data frames do not have. Write it to a file or a table."
+            ) from None
+
+    def share_done(self) -> float | None:
+        """Return how much of the statement that runs is done (see ``Engine.share_done``)."""
+        percent = -1.0
+        with suppress(duckdb.ConnectionException):  # closed, so that nothing runs
+            percent = self.connection.query_progress()
+        return percent / 100 if percent >= 0 else None
+
+    def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
+        """Return the columns of a relation in their order."""
+        described = self.rows(exp.Describe(this=exp.select("*").from_(relation)), "columns of the table")
+        return tuple(Column(name, data_type) for name, data_type, *_ in described)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make the statements inside take effect together, or not at all."""
+        # Asked first: a failed BEGIN would abort the transaction that is open.
+        self._require_no_transaction("publish")
+        self.connection.begin()
+        try:
+            yield
+        except BaseException:
+            self._worker.settle()
+            with suppress(duckdb.Error):
+                self.connection.rollback()
+            raise
+        self._worker.finish(self.connection.commit, "commit")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others may change what is read between two statements: the connection, or the rows, are theirs."""
+        return not self._owned or self._elsewhere
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Make the statements inside see the same rows, whatever others do to the tables meanwhile.
+
+        Nobody else changes a file that was opened here; somebody else's transaction is a snapshot already.
+        """
+        if self._owned or self.in_transaction():
+            yield
+            return
+        with self.transaction():
+            yield
+
+    def watch(self, files: Callable[[], Iterable[Path]]) -> None:
+        """Take note of files that are read where they lie, each time that they are needed."""
+        self._watched.append((lambda: stamps_of(files()), stamps_of(files())))
+
+    def watch_elsewhere(self, stamps: Callable[[], Stamps]) -> None:
+        """Take note of what is read from another machine, each time that it is needed."""
+        self._elsewhere = True
+        self._watched.append((stamps, stamps()))
+
+    def changed_files(self) -> list[str]:
+        """Return those files that are not what they were when they were noted, or were not there then."""
+        return [name for stamps, before in self._watched for name, *_ in set(stamps()) ^ set(before)]
+
+    def in_transaction(self) -> bool:
+        """Tell whether a transaction is open, which only the owner of the connection can have begun."""
+        first, second = (self.row(sql.statement("catalog/transaction"), "is a transaction open?") for _ in range(2))
+        return bool(first == second)
+
+    def temporary_name(self, wanted: str) -> exp.Table:
+        """Return a name for a temporary table that no other table has."""
+        if self._names is None:
+            self._names = {name for (name,) in self.rows(sql.statement("catalog/relation_names"), "names in use")}
+        name = unused_name(wanted, self._names)
+        self._names.add(name)
+        table = sql.relation(name)
+        self._temporary.append(table)
+        return table
+
+    def forget(self) -> None:
+        """Drop every temporary table and view that this engine made."""
+        if self._temporary:
+            made = self.connection.execute(render(sql.statement("catalog/views_made"), self.dialect)).fetchall()
+            views = {name for (name,) in made}
+            for table in reversed(self._temporary):
+                with suppress(duckdb.Error):
+                    kind = "VIEW" if table.name in views else "TABLE"
+                    self.connection.execute(render(sql.drop(table, kind), self.dialect))
+        self._temporary.clear()
+        self._names = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop what was made; close the connection if it was opened here."""
+        self._worker.settle()
+        try:
+            if self._owned:
+                self.connection.close()
+            else:
+                self.forget()
+                while self._attached:
+                    self._execute(exp.Detach(this=sql.identifier(self._attached.popitem()[1])))
+        finally:
+            self._worker.close()
+            if self._spill is not None:
+                self._spill.remove()
+
+    def _rendered(self, statement: exp.Expr) -> str:
+        """Return the text of a statement that is run hundreds of times, often with other values for placeholders."""
+        if id(statement) not in self._rendered_before:
+            if len(self._rendered_before) >= _RENDERED:
+                self._rendered_before.clear()
+            self._rendered_before[id(statement)] = (statement, render(statement, self.dialect))
+        return self._rendered_before[id(statement)][1]

@@ -1,0 +1,140 @@
+"""Equal, and written alike: a class is what a reader of the release sees as alike, not what ``=`` calls equal.
+
+SQL calls values equal that are written differently: 0.0 and -0.0, texts under a collation that ignores case, the
+intervals of 30 days and of 1 month. A class of such values would be k rows to us and single rows to the reader.
+
+- Floating-point numbers get one form for each value where they are published (``published``).
+- Quasi-identifiers whose equality is not that of what is written are refused (``require_identity``).
+- Checks of a table compare what is written (``written``).
+- ENUM columns are published as text: their type would name every value, also of suppressed rows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+
+from kanon_sql.errors import UsageError
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kanon_sql.engine.base import Column, Engine
+
+_WRITTEN_ONE_WAY = {"UUID", "TIME", "TIME_NS", "TIME WITH TIME ZONE", "BLOB", "BIT", "BIGNUM", "JSON"}
+
+# Parts of types that sqlglot does not read, or writes as something else.
+_UNREADABLE = re.compile(r'\bTUPLE\(|"NULL"')
+
+
+def published(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a value of a column as it is published: in the one form of all values that are equal to it."""
+    if column.family == "float":
+        not_a_number = sql.cast(sql.literal("NaN"), column.type)
+        return (
+            exp.Case()
+            .when(exp.EQ(this=value, expression=sql.literal(0)), sql.literal(0))
+            .when(exp.EQ(this=value.copy(), expression=not_a_number), not_a_number.copy())
+            .else_(value.copy())
+        )
+    kind = published_type(column)
+    return value if kind == column.type else sql.cast(value, kind)
+
+
+def comparable(column: Column) -> str:
+    """Return what ``sql.same`` is told of a column that is compared with itself."""
+    return sql.TWINS if column.family == "other" or _is_enum(column) else column.family
+
+
+def looked_up(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a value of the table as hierarchies have it: those of an ENUM are texts there."""
+    return sql.cast(value, "VARCHAR") if _is_enum(column) else value
+
+
+def _is_enum(column: Column) -> bool:
+    return column.family == "text" and column.type.startswith("ENUM")
+
+
+def as_text(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return a published value as the text that stands beside labels."""
+    text = published(value, column)
+    return sql.float_as_text(text) if column.family == "float" else sql.cast(text, "VARCHAR")
+
+
+def published_type(column: Column) -> str:
+    """Return the type of a column that is published as it is: its own, with text in the place of any ENUM.
+
+    Raises:
+        UsageError: there is an ENUM inside a type that cannot be written anew.
+    """
+    if column.family == "text":
+        return "VARCHAR"
+    if "ENUM(" not in column.type:
+        return column.type
+    if _UNREADABLE.search(column.type):
+        raise UsageError(
+            f"Column {column.name!r} is of type {column.type.partition('(')[0]} with an ENUM in it, and this type "
+            "would name every value, also those of suppressed rows. Cast it to VARCHAR, or take it apart, in a view, "
+            "and anonymize the view; or leave it out."
+        )
+    without = exp.DataType.build(column.type, dialect="duckdb").transform(_enum_as_text)
+    return without.sql(dialect="duckdb")
+
+
+def written(value: exp.Expr, column: Column) -> exp.Expr:
+    """Return what a value is grouped by so that equal means written alike."""
+    alike = column.family not in {"float", "other"} or column.type in _WRITTEN_ONE_WAY
+    return value if alike else sql.cast(value, "VARCHAR")
+
+
+def require_identity(engine: Engine, source: exp.Table, columns: Iterable[Column]) -> None:
+    """Raise unless equal values of these columns are written alike, or can be made so.
+
+    Raises:
+        UsageError: a column has a type or a collation for which they are not.
+    """
+    columns = list(columns)
+    for column in columns:
+        if column.family == "other" and column.type not in _WRITTEN_ONE_WAY:
+            kind = column.type.partition("(")[0]
+            raise UsageError(
+                f"Column {column.name!r} is of type {kind}, whose equal values can be written in several ways. "
+                "Cast it to VARCHAR, or take it apart, in a view, and anonymize the view."
+            )
+    if found := collated(engine, source, [column for column in columns if column.family == "text"]):
+        raise UsageError(
+            f"Column {found[0]!r} has a collation: texts that are written differently count as equal, and would be "
+            "published as one class. Remove it (ALTER TABLE ... ALTER ... TYPE VARCHAR), or use a view with "
+            'COLLATE "binary".'
+        )
+
+
+def collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str]:
+    """Return the names of text columns that are compared otherwise than by their characters."""
+    if not texts or not engine.has_collations:
+        return []
+    (everywhere,) = engine.row(sql.statement("catalog/default_collation"), "how text is compared")
+    if everywhere.lower() not in {"", "binary"}:
+        return [texts[0].name]
+    copy = engine.temporary_name("kanon_columns")
+    query = exp.select(*(sql.column(column.name) for column in texts)).from_(source.copy()).limit(0)
+    engine.run(sql.create_table(copy, query, temporary=True), "collations of the columns")
+    (definition,) = engine.row(
+        sql.statement("catalog/collations", values={"name": copy.name}), "collations of the columns"
+    )
+    engine.run(sql.drop(copy), "collations of the columns")
+    described = sqlglot.parse_one(definition, read="duckdb")
+    return [
+        column.name
+        for column in described.find_all(exp.ColumnDef)
+        if any(constraint.this.name.lower() != "binary" for constraint in column.find_all(exp.CollateColumnConstraint))
+    ]
+
+
+def _enum_as_text(node: exp.Expr) -> exp.Expr:
+    is_enum = isinstance(node, exp.DataType) and node.this == exp.DataType.Type.ENUM
+    return exp.DataType.build("TEXT") if is_enum else node

@@ -1,0 +1,401 @@
+"""PostgreSQL: a warehouse that is spoken to by psycopg; what goes to and fro goes by COPY."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import closing, contextmanager, suppress
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.duckdb.passwords import shown_url
+from kanon_sql.engine.postgres.batches import batches
+from kanon_sql.engine.postgres.failures import in_time, told
+from kanon_sql.engine.postgres.session import SESSION, current_schema, setting, spend_more, tuples
+from kanon_sql.engine.postgres.types import type_of
+from kanon_sql.engine.timing import check_deadline, next_deadline
+from kanon_sql.engine.warehouse.warehouse import Listed
+from kanon_sql.errors import SourceError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import NATIVE, rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import psycopg
+
+    from kanon_sql.engine.warehouse.warehouse import RelationKind
+    from kanon_sql.engine.warehouse.workbench import Workbench
+
+_SENT = "kanon_sent"
+"""What the names of tables begin with that are sent there for a while."""
+_FEW = 1000
+"""How many rows a table may have that is not analyzed: hierarchies, of which the planner then expects ten pages.
+
+Where NULL is a value, what it learned of few labels would make it expect that few rows have any of them.
+"""
+
+
+class PostgresWarehouse:
+    """A PostgreSQL database.
+
+    All statements of a run are in one transaction with one snapshot (REPEATABLE READ): what is published is made from
+    the rows that were searched, whatever others write meanwhile.
+    """
+
+    dialect = "postgres"
+    kind = "PostgreSQL"
+    all_or_nothing = True
+    job_for_each = False
+
+    def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
+        """Work on a connection.
+
+        Args:
+            connection: in autocommit mode.
+            place: what messages call it.
+            url: by which it was opened here, to be closed with this; None if it is somebody else's.
+
+        Raises:
+            SourceError: the server cannot be asked.
+        """
+        self.connection = connection
+        self.place = place
+        self.tell: Callable[[Logged], None] = lambda _logged: None
+        self._url = url
+        self._begun = False
+        self._publishing = False
+        self._temporary: list[exp.Table] = []
+        self._sent: dict[str, str] = {}
+        with told("the settings of the session"):
+            self._before = {name: setting(connection, name) for name in (*SESSION, "search_path")}
+            self._set(SESSION)
+            self.schema, path = current_schema(connection)
+            self._set({"search_path": path})
+        self._shadowing: list[str] | None = None  # functions that may be called in place of those of PostgreSQL
+
+    @classmethod
+    def connect(cls, url: str) -> PostgresWarehouse:
+        """Return the database at a URL ``postgresql://user@host/database``; what it does not say, PG* variables do.
+
+        Raises:
+            SourceError: it cannot be reached, or psycopg is not installed.
+        """
+        try:
+            import psycopg
+        except ImportError:
+            raise SourceError(
+                "PostgreSQL needs psycopg, which is not here: pip install 'kanon-sql[postgres]'."
+            ) from None
+        place = shown_url(url)
+        try:
+            connection = psycopg.connect(url, autocommit=True)
+        except psycopg.ProgrammingError:  # its text quotes the part that it could not read: of a password, perhaps
+            raise SourceError(
+                f"{place} is no URL of PostgreSQL: postgresql://user@host:port/database, with special signs in a "
+                "password written as %40 and the like; or leave the password to PGPASSWORD or ~/.pgpass."
+            ) from None
+        except (psycopg.Error, ValueError) as error:
+            raise SourceError(f"{place} cannot be reached: {_why(error)}") from None
+        try:
+            return cls(connection, place, url=url)
+        except BaseException:
+            connection.close()
+            raise
+
+    # What there is
+
+    def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
+        """Tell whether a source is this database."""
+        return source is self.connection or (self._url is not None and source == self._url)
+
+    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
+        """Return None: all relations are listed."""
+
+    def relations(self, schema: str | None = None) -> list[Listed]:
+        """Return the tables and views that a person may name."""
+        listed = [Listed(*row) for row in self._ask("postgres/relations", "tables and views")]
+        return [each for each in listed if schema in {None, each.schema}]
+
+    def schemas(self) -> list[str]:
+        """Return the schemas there are."""
+        return [name for (name,) in self._ask("postgres/schemas", "schemas")]
+
+    def columns(self, relation: exp.Table) -> tuple[Column, ...]:
+        """Return the columns of a relation (see ``Warehouse.columns``)."""
+        found = self._ask("postgres/columns", "columns of the table", relation)
+        return tuple(Column(name, type_of(*described)) for name, *described in found)
+
+    def kind_of(self, relation: exp.Table) -> RelationKind | None:
+        """Return what a relation is; None if there is none of that name."""
+        place = (relation.db or self.schema, relation.name)
+        return next((listed.kind for listed in self.relations() if (listed.schema, listed.name) == place), None)
+
+    def definition_of(self, view: exp.Table) -> str:
+        """Return the text of the query of a view."""
+        ((text,),) = self._ask("postgres/definition", "definition of the view", view)
+        return str(text)
+
+    def require_kind(self, kind: RelationKind) -> None:
+        """Raise where there are no relations of a kind; PostgreSQL has all."""
+
+    def origin_of(self, relation: exp.Table) -> str | None:
+        """Return the comment on a table; None if it has none."""
+        return next((text for (text,) in self._ask("postgres/comment", "where it came from", relation)), None)
+
+    def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int]:
+        """Return how many values columns have, as the last ANALYZE estimated it."""
+        return dict(self._ask("postgres/values", "how many values columns have", relation))
+
+    def _ask(self, name: str, title: str, relation: exp.Table | None = None) -> list[tuple[Any, ...]]:
+        about: dict[str, sql.Value | exp.Expr] = {}
+        if relation is not None:
+            about = {"schema": relation.db or self.schema, "name": relation.name}
+        statement = sql.statement(name, values=about)
+        statement.meta[NATIVE] = self.dialect
+        return self.rows(statement, title)
+
+    # Statements
+
+    def read(self, column: Column) -> exp.Expr:
+        """Return a column as it is carried over: what has no type of its own there, and numbers of many forms, as text.
+
+        0 and -0 are equal and written differently: as text they stay apart, for who checks what is written.
+        """
+        value = sql.column(column.name, "source")
+        return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
+
+    def run(self, statement: exp.Expr, title: str) -> None:
+        """Run a statement whose result is not needed; what is there already is not made."""
+        if isinstance(statement, exp.Create) and statement.args.get("exists") and self._has(statement):
+            return  # asked first: who may not make it is refused even where it is there
+        with self._step(statement, title) as texts:
+            for text in texts:
+                self.connection.execute(text)
+
+    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
+        with self._step(statement, title) as texts:
+            *before, query = texts
+            for text in before:
+                self.connection.execute(text)
+            return tuples(self.connection, query)
+
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+        """Make the rows of a query a temporary table of the workbench (see ``Warehouse.fetch``)."""
+        from psycopg import sql as composed
+
+        with self._step(query, title) as texts, self.connection.cursor() as cursor:
+            copy = composed.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(composed.SQL(texts[-1]))
+            with cursor.copy(copy) as messages:
+                for number, file in enumerate(batches(messages, into.spills_to)):
+                    into.read_batch(table, types, file, first=number == 0)
+
+    def upload(
+        self, table: exp.Table, shape: exp.Query, names: Sequence[str], rows: Iterable[Sequence[Any]], title: str
+    ) -> None:
+        """Make rows a table until the end of the transaction (see ``Warehouse.upload``).
+
+        Parallel workers do not read temporary tables. While a release is made, it is a plain one that is not logged, is
+        seen by nobody else, and is gone before the transaction ends; if this user may make one. Its name there is one
+        that nobody has: a table of the user's may be called as ours, and another run that makes one of the same name
+        would wait for this one to end.
+        """
+        from psycopg import sql as composed
+
+        self._sent[table.name] = f"{_SENT}_{token_hex(8)}"
+        plain = self._publishing and self._may_create()
+        create = sql.create_table(table, shape, temporary=not plain)
+        if plain:
+            create.set("properties", exp.Properties(expressions=[exp.UnloggedProperty()]))
+        self.run(create, title)
+        self._temporary.append(sql.relation(self._sent[table.name]))
+        copy = composed.SQL("COPY {} ({}) FROM STDIN").format(
+            composed.Identifier(self._sent[table.name]), composed.SQL(", ").join(map(composed.Identifier, names))
+        )
+        number = 0
+        with told(title), self.connection.cursor() as cursor, cursor.copy(copy) as channel:
+            for number, row in enumerate(rows, start=1):  # noqa: B007 - how many there were
+                check_deadline(title)
+                channel.write_row(row)
+        if number > _FEW:
+            self.run(exp.Analyze(tables=[sql.relation(table.name)]), title)
+
+    def _may_create(self) -> bool:
+        """Tell whether this user may make tables in the current schema."""
+        ((allowed,),) = tuples(self.connection, "SELECT has_schema_privilege(current_schema(), 'CREATE')")
+        return bool(allowed)
+
+    def _has(self, create: exp.Create) -> bool:
+        """Tell whether there is what a statement would make."""
+        if create.kind == "SCHEMA":
+            return create.this.db in self.schemas()
+        table = create.find(exp.Table)
+        return table is not None and self.kind_of(table) is not None
+
+    def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
+        """Give a relation its name."""
+        action = exp.AlterRename(this=sql.relation(target.name))
+        self.run(exp.Alter(this=made.copy(), kind=kind, actions=[action]), "the verified release takes its name")
+
+    def drop(self, relation: exp.Table, kind: RelationKind) -> None:
+        """Drop a relation, if it is there."""
+        self.run(sql.drop(relation, kind), "drop what is not needed any more")
+
+    def undo(self, relation: exp.Table, kind: RelationKind) -> None:
+        """Take back what was made: the end of the transaction did."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make the statements inside take effect together, or not at all; they see the rows that were searched."""
+        self._begin()
+        self._publishing = True
+        try:
+            yield
+        except BaseException:
+            self._end("ROLLBACK")
+            raise
+        finally:
+            self._publishing = False
+        for table in self._temporary:  # somebody else's connection lives on
+            self.drop(table, "TABLE")
+        with told("commit"):
+            self.connection.execute("COMMIT")
+        self._begun = False
+        self._forget_sent()
+
+    @contextmanager
+    def alone(self, table: exp.Table, query: exp.Query) -> Iterator[list[tuple[Any, ...]]]:
+        """Hold a lock until the end, and hand out what is committed then (see ``Warehouse.alone``).
+
+        By a connection of its own: the snapshot of this one is as old as the search, and a lock that its transaction
+        held would be gone before others see what it wrote.
+        """
+        import psycopg
+
+        title = "earlier releases, as they are now"
+        info, name = self.connection.info, f"{table.db}.{table.name}"
+        with told(title):
+            beside = psycopg.connect(self._url or info.dsn, password=info.password or None, autocommit=True)
+        with closing(beside):
+            with told(title):
+                tuples(beside, "SELECT pg_advisory_lock(hashtextextended(%s, 0))", (name,))
+                ((there,),) = tuples(beside, "SELECT to_regclass(%s) IS NOT NULL", (name,))
+                self.tell(Logged(title, query, {}, self.dialect))
+                rows = tuples(beside, rendered(query, self.dialect)[-1]) if there else []
+            yield rows
+
+    def forget(self) -> None:
+        """Drop what was made for a while: all of it is in a transaction that ends here."""
+        if self._begun:
+            self._end("ROLLBACK")
+        self._forget_sent()
+
+    def _forget_sent(self) -> None:
+        """Forget what was sent: the end of a transaction took it."""
+        self._temporary.clear()
+        self._sent.clear()
+
+    def close(self) -> None:
+        """Let go of the connection; somebody else's has the settings that it had."""
+        if self._url is not None:
+            self.connection.close()
+            return
+        self.forget()
+        if not self.connection.closed:
+            with told("the settings of the session"):
+                self._set(self._before)
+
+    def _set(self, settings: Mapping[str, str]) -> None:
+        for name, value in settings.items():
+            self.connection.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
+
+    def _begin(self) -> None:
+        if not self._begun:
+            with told("begin"):
+                self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+                spend_more(self.connection)
+            self._begun = True
+
+    @contextmanager
+    def _step(self, statement: exp.Expr, title: str) -> Iterator[list[str]]:
+        """Hand out the texts of a statement that is run inside; where it fails, the transaction goes on without it."""
+        import psycopg
+
+        check_deadline(title)
+        self._begin()
+        self.tell(Logged(title, statement, {}, self.dialect))
+        with told(title):
+            texts = rendered(self._as_sent(statement), self.dialect)
+            self._require_builtin_functions(texts)
+        deadline = next_deadline()
+        with in_time(title, deadline), told(title):
+            self.connection.execute("SAVEPOINT kanon_step")
+            before_it = setting(self.connection, "statement_timeout") if deadline is not None else ""
+            if deadline is not None:  # in force until the step ends
+                self._stop_after(f"{max(1, int((deadline - time.monotonic()) * 1000))}ms")
+            try:
+                yield texts
+            except psycopg.Error:
+                with suppress(psycopg.Error):  # the error that counts is that of the statement
+                    self.connection.execute("ROLLBACK TO SAVEPOINT kanon_step")
+                raise
+            if deadline is not None:
+                self._stop_after(before_it)
+            self.connection.execute("RELEASE SAVEPOINT kanon_step")
+
+    def _require_builtin_functions(self, texts: Sequence[str]) -> None:
+        """Raise if a function or an operator of a user would be called in a statement that means one of PostgreSQL's.
+
+        Raises:
+            SourceError: it would.
+        """
+        if self._shadowing is None:
+            query = sql.statement("postgres/shadowing")
+            query.meta[NATIVE] = self.dialect
+            self._shadowing = sorted(name for (name,) in tuples(self.connection, rendered(query, self.dialect)[-1]))
+        if called := [name for name in self._shadowing if any(_calls(text, name) for text in texts)]:
+            raise SourceError(
+                f"{self.place} has functions or operators that PostgreSQL calls in place of its own of the same name, "
+                f"because they fit certain types better: {', '.join(called)}. Rename them, or connect with a "
+                "search_path that leaves their schema out (PGOPTIONS='-c search_path=...'). Nothing was changed."
+            )
+
+    def _stop_after(self, time_limit: str) -> None:
+        """Set the time after which the server stops a statement of this transaction."""
+        self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (time_limit,))
+
+    def _as_sent(self, statement: exp.Expr) -> exp.Expr:
+        """Return a statement with the names that uploaded tables have here."""
+        if not any(table.name in self._sent for table in statement.find_all(exp.Table)):
+            return statement
+        statement = statement.copy()
+        for table in [table for table in statement.find_all(exp.Table) if not table.db and table.name in self._sent]:
+            renamed = sql.relation(self._sent[table.name])
+            if isinstance(table.parent, exp.From | exp.Join):  # columns are called by its name
+                renamed = sql.aliased(renamed, table.alias_or_name)
+            table.replace(renamed)
+        return statement
+
+    def _end(self, how: str) -> None:
+        import psycopg
+
+        with suppress(psycopg.Error):  # gone, and its transaction with it
+            self.connection.execute(how)
+        self._begun = False
+
+
+def _calls(text: str, name: str) -> bool:
+    """Tell whether a statement may call a function or an operator of a name."""
+    if re.fullmatch(r"\w+", name) is None:
+        return name in text
+    return re.search(rf"(?<![\w.\"]){re.escape(name)}\s*\(", text, re.IGNORECASE) is not None
+
+
+def _why(error: Exception) -> str:
+    """Return the first line of why there is no connection; it quotes names, never a password."""
+    lines = str(error).strip().splitlines()
+    return re.sub(r"\s+", " ", lines[0]) if lines else "no reason is given"

@@ -1,0 +1,1 @@
+"""Opens whatever can be anonymized: database files, data files, frames, addresses."""

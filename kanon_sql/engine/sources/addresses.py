@@ -1,0 +1,257 @@
+"""Sources that DuckDB reaches by an extension: SQLite files, MySQL and PostgreSQL servers, objects in stores, the web.
+
+A person writes an address; what messages, logs and scripts show of it has no password in it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from kanon_sql.engine.duckdb.passwords import shown_address
+from kanon_sql.errors import SourceError, UsageError
+
+Kind = Literal["sqlite", "mysql", "postgres"]
+
+SQLITE_HEAD = b"SQLite format 3\x00"
+_SQLITE = "sqlite:"
+_SERVERS: dict[str, Kind] = {
+    "mysql": "mysql",
+    "duckdb+mysql": "mysql",
+    "duckdb+postgres": "postgres",
+    "duckdb+postgresql": "postgres",
+}
+EXTENSIONS: dict[Kind, str] = {"sqlite": "sqlite_scanner", "mysql": "mysql_scanner", "postgres": "postgres_scanner"}
+_OBJECTS = {
+    **dict.fromkeys(("http", "https", "hf", "s3", "s3a", "s3n", "gs", "gcs", "r2"), "httpfs"),
+    **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),
+}
+_DATABASES = {".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"}
+_ONE_BY_ONE = {"http", "https"}  # which cannot say what files there are
+_SETTINGS: dict[Kind, set[str]] = {
+    "sqlite": set(),
+    "mysql": {
+        *("socket", "ssl_mode", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_cipher", "ssl_crl", "ssl_crlpath", "ssl_key"),
+    },
+    "postgres": {
+        *("sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "connect_timeout", "application_name"),
+        *("passfile", "target_session_attrs", "gssencmode", "channel_binding", "options"),
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DatabaseAddress:
+    """A database of another kind, which DuckDB attaches for reading.
+
+    Attributes:
+        kind: of database.
+        shown: what messages call it: the address without its password.
+        name: what it is called once it is attached, if that is free.
+        connection: what ATTACH is given: the path, or settings of a connection without the password.
+        schema: in which a table is looked for first.
+        file: the SQLite file.
+        password: of the server; None where the extension looks for it by itself.
+        given: what the person wrote, password and all.
+    """
+
+    kind: Kind
+    shown: str
+    name: str
+    connection: str
+    schema: str | None = None
+    file: Path | None = None
+    password: str | None = field(default=None, repr=False)
+    given: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class ObjectAddress:
+    """Data files that another machine keeps.
+
+    Attributes:
+        given: where, as a person wrote it; ``*`` may stand for several, but not on the web.
+        shown: the same without what gives access.
+        scheme: of the address.
+        extension: of DuckDB, which reads it.
+    """
+
+    given: str = field(repr=False)
+    shown: str
+    scheme: str
+    extension: str
+
+    @property
+    def path(self) -> PurePosixPath:
+        """The path in it, by whose suffix the format is told."""
+        text = self.given.partition("?")[0] if self.scheme in _ONE_BY_ONE or self.is_signed else self.given
+        return PurePosixPath(text.partition("://")[2])
+
+    @property
+    def name(self) -> str:
+        """What messages call the rows."""
+        return self.path.name or self.shown
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the address itself gives access, so that nobody is to read it."""
+        return self.given != self.shown
+
+
+Address = DatabaseAddress | ObjectAddress
+
+
+def address_of(source: Any) -> Address | None:  # noqa: ANN401 - anything may be handed in
+    """Return where a source is, if DuckDB reaches it by an extension; None if it is something else.
+
+    A path is looked into, to tell SQLite: not to be called for a file that is open (see ``open_beside``).
+
+    Raises:
+        UsageError: it begins like such an address and cannot be one.
+        SourceError: it is an SQLite file that is not there.
+    """
+    if (written := written_address(source)) is not None or not isinstance(source, str | os.PathLike):
+        return written
+    path = Path(str(os.fspath(source)))
+    return _sqlite(path, str(path)) if is_sqlite(path) else None
+
+
+def written_address(source: Any) -> Address | None:  # noqa: ANN401 - as above
+    """Return the address that a source is written as; None if it is a path, whatever lies there, or no text.
+
+    Raises:
+        UsageError: it begins like an address and cannot be one.
+        SourceError: it is an SQLite file that is not there.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return None
+    text = str(os.fspath(source))
+    if text.startswith(_SQLITE):
+        path = Path(_sqlite_path(text))
+        if not path.is_file():
+            raise SourceError(f"{path} does not exist.")
+        return _sqlite(path, text)
+    scheme, separator, _ = text.partition("://")
+    scheme = scheme.lower()
+    if separator and scheme in _SERVERS:
+        return _server(scheme, text)
+    return _object(scheme, text) if separator and scheme in _OBJECTS else None
+
+
+def shown_source(source: str) -> str:
+    """Return what a person pointed at as it may be printed: an address without its password."""
+    return source if (address := written_address(source)) is None else address.shown
+
+
+def is_remote(source: str) -> bool:
+    """Tell whether a source is on another machine, which is not asked for what TAB offers."""
+    scheme, separator, _ = source.partition("://")
+    return bool(separator) and scheme.lower() in {*_SERVERS, *_OBJECTS}
+
+
+def is_sqlite(path: Path) -> bool:
+    """Tell whether a file is an SQLite database, whatever its suffix."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(SQLITE_HEAD)) == SQLITE_HEAD
+    except OSError:  # which is said when it is read
+        return False
+
+
+def _sqlite_path(text: str) -> str:
+    """Return the path behind ``sqlite:``; also as SQLAlchemy writes it, with three slashes before the path."""
+    rest = text.removeprefix(_SQLITE)
+    path = rest.removeprefix("///") if rest.startswith("///") else rest
+    if not path or path.startswith("//"):
+        raise UsageError("An SQLite file is written sqlite:PATH.")
+    return path
+
+
+def _sqlite(path: Path, given: str) -> DatabaseAddress:
+    name = path.name.lstrip(".").partition(".")[0] or "sqlite"
+    return DatabaseAddress("sqlite", str(path), name, str(path), schema="main", file=path, given=given)
+
+
+def _server(scheme: str, text: str) -> DatabaseAddress:
+    kind = _SERVERS[scheme]
+    wrong = UsageError(
+        f"A {scheme} source is written {scheme}://USER@HOST:PORT/DATABASE. A password in it, which is better left to "
+        "the environment, has special characters as %40 (for @), %2F (/), %3A (:), %23 (#) and %3F (?)."
+    )
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:  # whose text quotes what may be a part of the password
+        raise wrong from None
+    database = unquote(parts.path.removeprefix("/"))
+    if parts.fragment or "/" in parts.path.removeprefix("/") or "@" in parts.path or ":" in (parts.hostname or ""):
+        raise wrong
+    password, settings = _settings(parts, kind, scheme)
+    own = "database" if kind == "mysql" else "dbname"
+    named = {
+        "host": unquote(parts.hostname or ""),
+        "port": "" if port is None else str(port),
+        "user": unquote(parts.username or ""),
+        own: database,
+        **settings,
+    }
+    user = f"{parts.username}@" if parts.username else ""
+    host = f"{parts.hostname or ''}{'' if port is None else f':{port}'}"
+    return DatabaseAddress(
+        kind,
+        f"{scheme}://{user}{host}/{database}",
+        database or kind,
+        " ".join(f"{name}={_quoted(value, kind)}" for name, value in named.items() if value),
+        schema="public" if kind == "postgres" else database or None,
+        password=password,
+        given=text,
+    )
+
+
+def _settings(parts: SplitResult, kind: Kind, scheme: str) -> tuple[str | None, dict[str, str]]:
+    """Return the password, and what is set behind the question mark.
+
+    Raises:
+        UsageError: a setting is not known.
+    """
+    password = None if parts.password is None else unquote(parts.password)
+    settings = dict(parse_qsl(parts.query, keep_blank_values=True))
+    password = settings.pop("password", settings.pop("passwd", password))
+    if unknown := sorted(settings.keys() - _SETTINGS[kind]):
+        known = ", ".join(sorted(_SETTINGS[kind]))
+        raise UsageError(f"{len(unknown)} settings of a {scheme} source are not known here. Known are {known}.")
+    return password or None, settings
+
+
+def _quoted(value: str, kind: Kind) -> str:
+    """Return a value as the extension reads it in the settings of a connection."""
+    quote = '"' if kind == "mysql" else "'"
+    escaped = value.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    return f"{quote}{escaped}{quote}"
+
+
+def _object(scheme: str, text: str) -> ObjectAddress:
+    if scheme in _ONE_BY_ONE:
+        try:
+            parts = urlsplit(text)
+            name, password = parts.username, parts.password
+        except ValueError:
+            raise UsageError(f"This is no {scheme} address: write {scheme}://HOST/FILE.parquet.") from None
+        if name is not None or password is not None:
+            raise UsageError(
+                f"A password in a {scheme} address would be in logs and scripts: make a secret of DuckDB instead "
+                "(CREATE PERSISTENT SECRET ... TYPE http), and leave it out here."
+            )
+        if "*" in parts.path:
+            raise UsageError(f"{scheme} cannot list files, so that * stands for nothing: name one file.")
+    found = ObjectAddress(text, shown_address(text), scheme, _OBJECTS[scheme])
+    if found.path.suffix.lower() in _DATABASES:
+        raise UsageError(
+            f"{found.shown} is a database: fetch the file, then name it here. Data files are read from there."
+        )
+    return found

@@ -1,0 +1,1 @@
+"""CSV files: their layout, quotes and empty texts."""

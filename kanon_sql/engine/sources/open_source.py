@@ -1,0 +1,450 @@
+"""From what a person points at (file, connection, data frame) to a relation in an engine."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.engine.sources.addresses import (
+    SQLITE_HEAD,
+    Address,
+    DatabaseAddress,
+    ObjectAddress,
+    address_of,
+    written_address,
+)
+from kanon_sql.engine.sources.attached import attached, copied
+from kanon_sql.engine.sources.data_files import read_file
+from kanon_sql.engine.sources.frames import FrameKind, frame_kind, read_frame
+from kanon_sql.engine.sources.object_stores import read_objects
+from kanon_sql.engine.sources.open_warehouse import is_warehouse, open_warehouse
+from kanon_sql.engine.sources.tables import RELEASES, chosen_table, find_table
+from kanon_sql.engine.warehouse.warehouse import N
+from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
+from kanon_sql.errors import SourceError, UsageError, VerificationError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.warehouse.warehouse import Warehouse
+
+
+_DATABASES = {".duckdb", ".db", ".ddb"}
+
+
+@dataclass
+class Source:
+    """A relation in an engine, and where it came from.
+
+    Attributes:
+        engine: runs statements on it.
+        relation: how statements refer to it.
+        name: what messages call it.
+        columns: its columns in their order.
+        database: the DuckDB file that it lives in, if it lives in one.
+        file: the data file that was read, or the pattern of several.
+        frame_kind: the kind of data frame that was handed in, if one was.
+        setup: statements that a script must begin with to have the relation.
+        address: the database of another kind, or the files on another machine, that were read.
+        writable: whether tables can be made in the database.
+        gone: whether a release has taken its place, so that its rows are no more.
+        warehouse: where the table is, if it is not in the engine: that is then the workbench beside it.
+    """
+
+    engine: DuckDBEngine
+    relation: exp.Table
+    name: str
+    columns: tuple[Column, ...] = ()
+    database: Path | None = None
+    file: Path | None = None
+    frame_kind: FrameKind | None = None
+    setup: tuple[exp.Expr, ...] = ()
+    address: Address | None = None
+    writable: bool = True
+    gone: bool = False
+    warehouse: Warehouse | None = None
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            self.columns = self.engine.columns(self.relation)
+
+    @property
+    def in_database(self) -> bool:
+        """Whether it is a table among others, which a command has to name."""
+        in_warehouse = self.warehouse is not None and self.frame_kind is None
+        return self.database is not None or in_warehouse or isinstance(self.address, DatabaseAddress)
+
+    def require_rows(self) -> None:
+        """Raise where a release has taken the place of the table.
+
+        Raises:
+            UsageError: it has.
+        """
+        if self.gone:
+            raise UsageError(f"{self.name} was anonymized in place: the rows that it had are gone. Open it anew.")
+
+    @property
+    def place(self) -> str:
+        """The database that the table is in, as messages and commands name it; without a password."""
+        return str(self.database) if self.warehouse is None else self.warehouse.place
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of where the table is."""
+        return self.engine.dialect if self.warehouse is None else self.warehouse.dialect
+
+    @property
+    def tuples(self) -> exp.Table:
+        """What has the same different rows as the table; of one in a warehouse, what was fetched of it."""
+        found = self.engine.tuples_of(self.relation) if isinstance(self.engine, Workbench) else None
+        return self.relation if found is None else found
+
+    @property
+    def weight(self) -> exp.Column | None:
+        """The column of ``tuples`` that says how many rows of the table each of its rows is; None if it is one."""
+        return None if self.tuples is self.relation else sql.column(N)
+
+    def bring(self, columns: Iterable[Column], person: Column | None = None) -> None:
+        """Fetch what will be asked for from the warehouse, by one scan; nothing to do where the engine has the table.
+
+        Args:
+            columns: those that are needed.
+            person: that of them which names people, whose names stay where they are.
+
+        Raises:
+            SourceError: the warehouse cannot be read.
+        """
+        if self.warehouse is not None and isinstance(self.engine, Workbench):
+            self.engine.bring(self.relation, columns, person)
+
+    def make_writable(self, of_rows: Callable[[], str] | None = None) -> None:
+        """Open the database for writing if it was opened for reading, when other processes let go of it.
+
+        Args:
+            of_rows: returns a fingerprint of the rows of the table. With it, others may have changed the file since it
+                was read, but not these rows; without it, not the file.
+
+        Raises:
+            SourceError: another process has the file open for too long, or it cannot be written.
+            VerificationError: another process changed the file, or the rows, before it could be opened again.
+        """
+        if self.writable:
+            return
+        before = None if of_rows is None else of_rows()
+        changed = self.engine.make_writable()
+        self.writable = True
+        if changed and (of_rows is None or of_rows() != before):
+            raise VerificationError(
+                f"Another process changed {self.database} after it was read; nothing was written. Run it again."
+            )
+
+
+def open_source(
+    source: Any,  # noqa: ANN401 - anything may be handed in; what is not understood is refused below
+    table: str | None = None,
+    *,
+    writable: bool = False,
+    as_text: bool = False,
+    resources: Resources | None = None,
+) -> Source:
+    """Return the relation that a person points at.
+
+    Args:
+        source: path of a DuckDB, SQLite, CSV, Parquet or JSON file, or of a directory of data files; the address of a
+            database or of data files (see ``addresses``); a DuckDB connection; or a pandas, polars or Arrow table.
+        table: the table in a database; may be left out where there is just one.
+        writable: whether a table will be created in the database.
+        as_text: whether it is a published table: the values of a CSV file are taken as they are written, not as numbers
+            or dates. If not, a table is the only one of a database also where there are releases of it.
+        resources: what may be taken of the machine; a connection has settings of its own.
+
+    Raises:
+        SourceError: it cannot be opened or read.
+        UsageError: it is nothing that can be opened, or the table is not there; or it is a connection, whose settings
+            are its owner's.
+    """
+    if isinstance(source, duckdb.DuckDBPyConnection):
+        if resources is not None:
+            raise UsageError(
+                "The connection has its own memory limit, threads and temporary directory: set them there "
+                "(SET memory_limit = ...), and leave resources out."
+            )
+        shared = DuckDBEngine(source, owned=False)
+        shared.require_builtin_functions("The connection")
+        return _from_engine(shared, table, "the connection", None, original=not as_text)
+    if is_warehouse(source):
+        return _from_warehouse(source, table, resources, original=not as_text)
+    if (address := address_of(source)) is not None:
+        return _at(address, table, as_text=as_text, resources=resources)
+    path = _path_of(source)
+    if path is not None and is_database(path):
+        engine = open_database(path, writable=writable, resources=resources)
+        return _from_engine(engine, table, str(path), path, writable=writable, original=not as_text)
+    engine = DuckDBEngine.in_memory(resources)
+    try:
+        return _read(engine, source, table, as_text=as_text)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def open_original(
+    source: Any,  # noqa: ANN401 - as for ``open_source``
+    original: Any,  # noqa: ANN401 - the same, or the name of a table
+    original_table: str | None = None,
+    resources: Resources | None = None,
+) -> Source:
+    """Return the original of a published table: a table beside it in its database, or a source of its own.
+
+    Raises:
+        UsageError: there is no such table.
+        SourceError: it cannot be opened.
+    """
+    is_name = isinstance(original, str) and original_table is None
+    if is_name and not (Path(original).suffix and Path(original).exists()):
+        in_file = isinstance(source, str | os.PathLike) and (is_warehouse(source) or holds_tables(source))
+        if in_file or not isinstance(source, str | os.PathLike):
+            return open_source(source, original, resources=resources)
+    return open_source(original, original_table, resources=resources)
+
+
+def open_beside(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - as for open_source
+    table: str | None = None,
+    *,
+    as_text: bool = False,
+) -> Source:
+    """Return a second relation that a person points at, in the engine of one that is open.
+
+    Args:
+        opened: the first one.
+        source: as for ``open_source``; the database or connection of the first one is not opened again.
+        table: the table in a database.
+        as_text: whether the values of a CSV file are to be taken as they are written.
+
+    Raises:
+        SourceError: it cannot be opened or read.
+        UsageError: it is nothing that can be opened, or the table is not there.
+    """
+    engine = opened.engine
+    if is_warehouse(source) or source is opened.warehouse:
+        return _beside_warehouse(opened, source, table)
+    if isinstance(source, duckdb.DuckDBPyConnection):
+        if source is not engine.connection:
+            raise UsageError("Two connections cannot be read together: give both tables from the same connection.")
+        return Source(engine, *find_table(engine, table, "the connection"))
+    path = _path_of(source) if written_address(source) is None else None
+    # Not looked into: when any descriptor of a file is closed, POSIX takes all locks of the process on it away.
+    if path is not None and opened.database is not None and path.exists() and path.samefile(opened.database):
+        return Source(engine, *find_table(engine, table, str(path)), database=path)
+    known = path is not None and engine.has_attached(path)
+    if not known and (address := address_of(source)) is not None:
+        return _read_at(engine, address, table, as_text=as_text)
+    if path is None or not (known or is_database(path)):
+        return _read(engine, source, table, as_text=as_text)
+    _require_existing(path)
+    catalog = engine.attach(path)
+    return Source(engine, *find_table(engine, table, str(path), catalog), database=path)
+
+
+def open_database(path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
+    """Return an engine on a DuckDB file, whatever tables it has.
+
+    Raises:
+        SourceError: the file is missing or cannot be opened.
+    """
+    _require_existing(path)
+    return DuckDBEngine.from_file(path, writable=writable, resources=resources)
+
+
+def _require_existing(path: Path) -> None:
+    if re.match(r"[a-z][a-z0-9+.-]+:/", str(path), re.IGNORECASE):
+        raise UsageError("An address is a source of rows and no more: name a DuckDB file here.")
+    if not path.exists():
+        raise SourceError(f"{path} does not exist.")
+
+
+def is_database(path: Path) -> bool:
+    """Tell whether a path names a DuckDB database: by its content, or by its suffix when it does not exist."""
+    if not path.is_file():
+        return path.suffix.lower() in _DATABASES
+    with path.open("rb") as file:
+        head = file.read(16)
+    return head[8:12] == b"DUCK" or (path.suffix.lower() in _DATABASES and head != SQLITE_HEAD)
+
+
+def holds_tables(source: str | os.PathLike[str]) -> bool:
+    """Tell whether what a person points at is a database, in which other tables can be named."""
+    address = address_of(source)
+    return is_database(Path(source)) if address is None else isinstance(address, DatabaseAddress)
+
+
+def _path_of(source: Any) -> Path | None:  # noqa: ANN401 - as for open_source
+    """Return the path that a source is; None where it is something else."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    text = os.fspath(source)
+    scheme, separator, _ = text.partition("://")
+    if separator:
+        raise UsageError(f"{scheme} sources are not supported by this version: export the table to Parquet or DuckDB.")
+    return Path(text)
+
+
+def _read(
+    engine: DuckDBEngine,
+    source: Any,  # noqa: ANN401 - as for open_source
+    table: str | None,
+    *,
+    as_text: bool,
+) -> Source:
+    """Return what is in no database, a data file or a data frame, as a relation in an engine."""
+    path = _path_of(source)
+    if path is not None:
+        if table is not None:
+            raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
+        relation = engine.temporary_name("kanon_source")
+        create = read_file(engine, path, relation, as_text=as_text)
+        return Source(engine, relation, path.name, file=path, setup=(create,))
+    kind = frame_kind(source)
+    if kind is None:
+        raise UsageError(
+            f"Cannot read a {type(source).__name__}. Give the path of a DuckDB, CSV, Parquet or JSON file, a DuckDB "
+            "connection, or a pandas, polars or Arrow table."
+        )
+    if table is not None:
+        raise UsageError("A data frame has no tables: leave the table name out.")
+    return Source(engine, read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)
+
+
+def _at(address: Address, table: str | None, *, as_text: bool, resources: Resources | None) -> Source:
+    """Return what is at an address, in an engine of its own."""
+    engine = DuckDBEngine.in_memory(resources)
+    try:
+        return _read_at(engine, address, table, as_text=as_text)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _read_at(engine: DuckDBEngine, address: Address, table: str | None, *, as_text: bool) -> Source:
+    """Return what is at an address, in an engine."""
+    if isinstance(address, ObjectAddress):
+        if table is not None:
+            raise UsageError(f"{address.shown} is a data file and has no tables: leave {table!r} out.")
+        relation, setup = read_objects(engine, address, as_text=as_text)
+        return Source(engine, relation, address.name, setup=setup, address=address)
+    with attached(engine, address) as (catalog, statements):
+        found, name = find_table(engine, table, address.shown, catalog, address.schema)
+        relation, create = copied(engine, address, found)
+    return Source(engine, relation, name, setup=(*statements, create), address=address)
+
+
+def _from_engine(
+    engine: DuckDBEngine,
+    table: str | None,
+    place: str,
+    database: Path | None,
+    *,
+    writable: bool = True,
+    original: bool,
+) -> Source:
+    try:
+        relation, name = find_table(engine, table, place, original=original)
+        return Source(engine, relation, name, database=database, writable=writable)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _from_warehouse(
+    source: Any,  # noqa: ANN401 - as above
+    table: str | None,
+    resources: Resources | None,
+    *,
+    original: bool,
+) -> Source:
+    """Return a table of a warehouse, with a workbench beside it."""
+    engine = open_beside_warehouse(source, resources)
+    try:
+        return _in_warehouse(engine, source, table, original=original)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def open_beside_warehouse(source: Any, resources: Resources | None = None) -> Workbench:  # noqa: ANN401 - as above
+    """Return a workbench beside a warehouse, whatever tables that has.
+
+    Raises:
+        SourceError: it cannot be reached.
+    """
+    warehouse = open_warehouse(source)
+    try:
+        return Workbench.beside(warehouse, resources)
+    except BaseException:
+        warehouse.close()
+        raise
+
+
+def _beside_warehouse(opened: Source, source: Any, table: str | None) -> Source:  # noqa: ANN401 - as above
+    """Return a second table of the warehouse of one that is open."""
+    warehouse = opened.warehouse
+    if warehouse is None or not isinstance(opened.engine, Workbench):
+        raise UsageError(
+            f"{opened.name} is not in a warehouse, and cannot be read together with a table that is in one: export one "
+            "of them to a file."
+        )
+    if source is not warehouse and not warehouse.is_at(source):
+        raise UsageError(f"Two warehouses cannot be read together: {warehouse.place} and another one.")
+    return _in_warehouse(opened.engine, source, table)
+
+
+def _in_warehouse(
+    engine: Workbench,
+    source: Any,  # noqa: ANN401 - as above
+    table: str | None,
+    *,
+    original: bool = False,
+) -> Source:
+    warehouse = engine.warehouse
+    if (pointed_at := warehouse.pointed_at(source, table)) is not None:
+        mirror = engine.mirror(pointed_at)
+        kind: FrameKind | None = "spark" if table is None else None
+        name = table or "the Spark data frame"
+        return Source(engine, pointed_at, name, mirror.columns, frame_kind=kind, warehouse=warehouse)
+    listed = [listed for listed in warehouse.relations() if listed.schema != SCHEMA]
+    rows = [("", one.schema, one.name, int(one.schema == warehouse.schema)) for one in listed]
+    relation, name = chosen_table(
+        rows, table, warehouse.place, (lambda: _releases_there(warehouse)) if original else None
+    )
+    mirror = engine.mirror(relation)
+    if not mirror.columns:
+        raise UsageError(f"{name} has no columns.")
+    if any(folded(column.name) == N for column in mirror.columns):
+        raise UsageError(
+            f"{name} has a column {N!r}, which is how the rows of a tuple are counted: rename it in a view."
+        )
+    return Source(engine, relation, name, mirror.columns, warehouse=warehouse)
+
+
+def _releases_there(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+    """Return which releases of which tables the ledger of a warehouse has; none where it cannot be read."""
+    if warehouse.kind_of(sql.relation(RELEASES, SCHEMA)) is None:
+        return []
+    try:
+        return warehouse.rows(sql.query("ledger/targets"), "releases")
+    except SourceError:  # it may not be read by this user, or is not ours
+        return []

@@ -1,0 +1,341 @@
+"""Spark: a warehouse that is spoken to by pyspark, by a session with a driver of its own or by Spark Connect."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.spark.catalog import SCHEMA, Catalog, with_kept_names
+from kanon_sql.engine.spark.failures import told
+from kanon_sql.engine.spark.files import reads_file, view_of_file
+from kanon_sql.engine.spark.rows import sent, take
+from kanon_sql.engine.spark.session import is_connect, opened, ours, place_of, tagged
+from kanon_sql.engine.spark.types import type_of
+from kanon_sql.engine.timing import check_deadline, next_deadline
+from kanon_sql.errors import KanonError, SourceError, UsageError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import render, rendered
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.warehouse.warehouse import Listed, RelationKind
+    from kanon_sql.engine.warehouse.workbench import Workbench
+
+_KEPT = "releases_kept"
+
+
+class SparkWarehouse:
+    """The tables that a session of Spark knows.
+
+    Spark has no transactions: what was made is dropped where the work ends in an error.
+    """
+
+    dialect = "spark"
+    kind = "Spark"
+    all_or_nothing = False
+    job_for_each = True
+
+    def __init__(self, session: Any, *, owned: bool, url: str | None = None) -> None:  # noqa: ANN401 - of pyspark
+        """Work in a session.
+
+        Args:
+            session: a SparkSession, or a DataFrame, whose session it is then.
+            owned: whether Spark was started for this, and is stopped with it.
+            url: by which it was opened.
+
+        Raises:
+            SourceError: Spark cannot be asked.
+        """
+        self._frame = None if hasattr(session, "catalog") else session
+        self.session = session if self._frame is None else session.sparkSession
+        self.place = "Spark Connect" if is_connect(self.session) else "Spark"
+        self.tell: Callable[[Logged], None] = lambda _logged: None
+        self._owned, self._url = owned, url
+        self._temporary: list[exp.Table] = []
+        self._named: list[exp.Table] = []
+        self._made: list[exp.Table] = []
+        self._catalog = Catalog(self.session)
+        if url is not None:
+            self.place = place_of(url)
+        with told("the current schema"):
+            self.schema = str(self.session.catalog.currentDatabase())
+
+    @classmethod
+    def connect(cls, url: str) -> SparkWarehouse:
+        """Return the Spark at a URL (see ``session.opened``).
+
+        Raises:
+            SourceError: it cannot be reached, or pyspark, Java or gRPC is not there.
+        """
+        session, owned = opened(url)
+        try:
+            return cls(session, owned=owned, url=url)
+        except BaseException:
+            if owned:
+                session.stop()
+            raise
+
+    # What there is
+
+    def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, a session or a data frame
+        """Tell whether a source is this Spark."""
+        session = source if hasattr(source, "catalog") else getattr(source, "sparkSession", None)
+        return session is self.session or (self._url is not None and source == self._url)
+
+    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
+        """Return the data frame that a source is, or what a table names, as a relation of the session.
+
+        What is there under the very name needs no list of all that there is, which is long in some catalogs.
+        """
+        frame = source if hasattr(source, "sparkSession") and not hasattr(source, "catalog") else None
+        if frame is not None and table is not None:
+            raise UsageError("A data frame has no tables: leave the table name out.")
+        if frame is None and not reads_file(table):
+            return None if table is None else self._catalog.found(table, self.schema)
+        name = sql.relation(f"kanon_source_{uuid.uuid4().hex[:12]}")
+        with told("read the source"), ours(self.session):
+            found = frame if frame is not None else view_of_file(self.session, str(table))
+            found.createOrReplaceTempView(render(name, self.dialect))
+        self._named.append(name)
+        return name
+
+    def relations(self, schema: str | None = None) -> list[Listed]:
+        """Return the tables and views that a person may name."""
+        mine = {table.name for table in (*self._named, *self._temporary)}
+        return [listed for listed in self._catalog.relations(self.schema, schema) if listed.name not in mine]
+
+    def schemas(self) -> list[str]:
+        """Return the schemas there are."""
+        return self._catalog.schemas()
+
+    def columns(self, relation: exp.Table) -> tuple[Column, ...]:
+        """Return the columns of a relation (see ``Warehouse.columns``)."""
+        with told("columns of the table"):
+            fields = self.session.table(render(with_kept_names(relation), self.dialect)).schema.fields
+        return tuple(Column(field.name, type_of(field.dataType.simpleString())) for field in fields)
+
+    def kind_of(self, relation: exp.Table) -> RelationKind | None:
+        """Return what a relation is; None if there is none of that name."""
+        return self._catalog.kind_of(relation)
+
+    def definition_of(self, view: exp.Table) -> str:
+        """Return the text of the query of a view."""
+        describe = exp.Command(this="DESCRIBE", expression=f"EXTENDED {render(view, self.dialect)}")
+        rows = self.rows(describe, "definition of the view")
+        return next(str(row[1]) for row in reversed(rows) if row[0] == "View Text")
+
+    def require_kind(self, kind: RelationKind) -> None:
+        """Raise where there are no relations of a kind.
+
+        Raises:
+            UsageError: there are no materialized views; or what is made would be gone with the Spark that was started.
+        """
+        if kind == "MATERIALIZED VIEW":
+            raise UsageError("Spark has no materialized views: make a table, or a view.")
+        kept = self.session.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
+        if self._owned and not is_connect(self.session) and kept and self._is_own_catalog():
+            raise UsageError(
+                f"The catalog of {self.place} is in memory, and ends with this program: give --out FILE, or a catalog "
+                "that stays (?spark.sql.catalogImplementation=hive after the address)."
+            )
+
+    def origin_of(self, relation: exp.Table) -> str | None:
+        """Return the comment on a table; None if it has none."""
+        return self._catalog.comment_on(relation)
+
+    def _is_own_catalog(self) -> bool:
+        return bool(self.session.catalog.currentCatalog() == "spark_catalog")
+
+    # Statements
+
+    def numbers_of_values(self, relation: exp.Table) -> None:
+        """Return None: tables have no statistics, unless somebody had them made."""
+
+    def read(self, column: Column) -> exp.Expr:
+        """Return a column as it is carried over: what has no type of its own there, and numbers of many forms, as text.
+
+        0 and -0 are equal and written differently: as text they stay apart, for who checks what is written.
+        """
+        value = sql.column(column.name, "source")
+        if column.type == "BLOB":
+            return exp.Hex(this=value)
+        return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
+
+    def run(self, statement: exp.Expr, title: str) -> None:
+        """Run a statement whose result is not needed."""
+        if isinstance(statement, exp.Drop) and statement.args.get("tables"):
+            (dropped,) = statement.args["tables"]
+            if dropped in self._temporary:
+                with self._working(title):
+                    self.session.catalog.dropTempView(dropped.name)
+                return
+        if isinstance(statement, exp.Delete):
+            self._delete(statement, title)
+            return
+        if _is_temporary(statement):
+            # Kept for itself: a cached view would be planned again, through all that it was made from, at every use.
+            self.frame(statement.expression, statement.this, title)
+            return
+        if isinstance(statement, exp.Create) and statement.kind == "TABLE" and not statement.args.get("exists"):
+            self._made.append(statement.this.copy())
+        self.tell(Logged(title, statement, {}, self.dialect))
+        with self._working(title):
+            for text in self._texts(statement):
+                self.session.sql(text)
+
+    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
+        self.tell(Logged(title, statement, {}, self.dialect))
+        with self._working(title):
+            return [tuple(row) for row in self._query(statement).collect()]
+
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+        """Make the rows of a query a temporary table of the workbench (see ``rows.take`` for what it takes)."""
+        self.tell(Logged(title, query, {}, self.dialect))
+        with self._working(title):
+            take(self._query(query), types, into, table)
+
+    def upload(
+        self, table: exp.Table, shape: exp.Query, names: Sequence[str], rows: Iterable[Sequence[Any]], title: str
+    ) -> None:
+        """Make rows a temporary view (see ``Warehouse.upload``): they are local to the driver, and are not computed."""
+        self.tell(Logged(title, sql.create_view(table, shape, temporary=True), {}, self.dialect))
+        with self._working(title):
+            types = [field.dataType for field in self._query(shape).schema.fields]
+            sent(self.session, rows, names, types).createOrReplaceTempView(render(table, self.dialect))
+        self._temporary.append(table)
+
+    def frame(self, query: exp.Query, table: exp.Table, title: str) -> Any:  # noqa: ANN401 - of pyspark
+        """Return the rows of a query as a data frame that is computed once, and that knows nothing of where from.
+
+        Args:
+            query: run here.
+            table: the temporary view that it is to be for a while.
+            title: what it is for.
+        """
+        self.tell(Logged(title, query, {}, self.dialect))
+        with self._working(title):
+            frame = self._query(query).localCheckpoint(eager=True)
+            frame.createOrReplaceTempView(render(table, self.dialect))
+        self._temporary.append(table)
+        return frame
+
+    def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
+        """Give a relation its name."""
+        new = sql.relation(target.name, target.db or made.db or self.schema)
+        old = sql.relation(made.name, made.db or self.schema)
+        rename = exp.Alter(this=old, kind=kind, actions=[exp.AlterRename(this=new)])
+        self.run(rename, "the verified release takes its name")
+
+    def drop(self, relation: exp.Table, kind: RelationKind) -> None:
+        """Drop a relation, if it is there."""
+        self.run(sql.drop(relation, kind), "drop what is not needed any more")
+
+    def undo(self, relation: exp.Table, kind: RelationKind) -> None:
+        """Take back what was made and is not to be."""
+        with suppress(KanonError):  # the error that led here is told
+            self.drop(relation, kind)
+        for table in [table for table in self._made if folded(table.db) == SCHEMA]:
+            with suppress(KanonError):
+                self.drop(table, "TABLE")
+        self._made.clear()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run the statements inside one after the other: Spark has no transactions (see ``undo``)."""
+        self._made.clear()
+        yield
+        self._made.clear()
+
+    @contextmanager
+    def alone(self, table: exp.Table, query: exp.Query) -> Iterator[list[tuple[Any, ...]]]:
+        """Hand out what is there now; Spark has no locks (see ``Warehouse.alone``)."""
+        yield self.rows(query, "earlier releases, as they are now") if self.kind_of(table) is not None else []
+
+    def forget(self) -> None:
+        """Drop the temporary views that were made for a while."""
+        for table in self._temporary:
+            with suppress(KanonError), told("drop what was made for a while"):
+                self.session.catalog.dropTempView(table.name)
+        self._temporary.clear()
+
+    def close(self) -> None:
+        """Let go of the session; Spark ends where it was started here."""
+        self._temporary += self._named
+        self._named = []
+        self.forget()
+        if self._owned:
+            self.session.stop()
+
+    def _query(self, query: exp.Expr) -> Any:  # noqa: ANN401 - a DataFrame of pyspark
+        *before, text = self._texts(query)
+        for statement in before:
+            self.session.sql(statement)
+        return self.session.sql(text)
+
+    def _texts(self, statement: exp.Expr) -> list[str]:
+        if isinstance(statement, exp.Command):  # Spark's own, which is no statement of DuckDB
+            return [statement.sql(self.dialect)]
+        # Settings that stand before a recursive query are among those that ``ours`` takes back.
+        return rendered(with_kept_names(statement), self.dialect)
+
+    @contextmanager
+    def _working(self, title: str) -> Iterator[None]:
+        """Work with our settings, with errors of ours; whoever interrupts it stops the jobs too."""
+        tag = f"kanon-{uuid.uuid4().hex}"
+        check_deadline(title)
+        deadline = next_deadline()
+        try:
+            with told(title), ExitStack() as stack:
+                stack.enter_context(ours(self.session))
+                stop = tagged(self.session, tag, stack)
+                if deadline is not None:
+                    timer = threading.Timer(max(0.0, deadline - time.monotonic()), stop, [tag])
+                    timer.start()
+                    stack.callback(timer.cancel)
+                try:
+                    yield
+                except KeyboardInterrupt:
+                    stop(tag)
+                    raise
+        except KeyboardInterrupt:  # which is what jobs that were stopped end with, whoever stopped them
+            check_deadline(title)
+            raise
+
+    def _delete(self, statement: exp.Delete, title: str) -> None:
+        """Delete rows by writing the table anew without them: a table of Parquet files has no DELETE."""
+        table, condition = statement.this, statement.args["where"].this
+        there = sql.relation(_KEPT, table.db)
+        kept = exp.Not(this=exp.Paren(this=exp.Coalesce(this=condition.copy(), expressions=[exp.false()])))
+        self.drop(there, "TABLE")
+        self.run(sql.create_table(there, exp.select("*").from_(table.copy()).where(kept)), title)
+        self.drop(table, "TABLE")
+        self.rename(there, table, "TABLE")
+
+
+def _is_temporary(statement: exp.Expr) -> bool:
+    if not isinstance(statement, exp.Create) or statement.kind != "TABLE":
+        return False
+    properties = statement.args.get("properties")
+    return properties is not None and properties.find(exp.TemporaryProperty) is not None
+
+
+def spark_of(source: Any) -> SparkWarehouse:  # noqa: ANN401 - a URL, a session or a data frame
+    """Return the Spark that a source names.
+
+    Raises:
+        SourceError: it cannot be reached, or pyspark, Java or gRPC is not there.
+    """
+    if isinstance(source, str):
+        return SparkWarehouse.connect(source)
+    if getattr(source, "isStreaming", False):
+        raise SourceError("The data frame is a stream, which has no end: write it to a table first.")
+    return SparkWarehouse(source, owned=False)

@@ -1,0 +1,1 @@
+"""Databases that are not DuckDB, and the DuckDB beside them in which is searched."""

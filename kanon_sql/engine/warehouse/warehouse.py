@@ -1,0 +1,234 @@
+"""The warehouse: the engine that holds a table which is too large, or too well kept, to be carried elsewhere.
+
+What it is asked for is little: which relations and columns there are, the distinct tuples of some columns with their
+counts (one scan), and to run the statements that publish (one scan). Everything between is done on the workbench, an
+embedded DuckDB, on those tuples: see ``kanon_sql.engine.warehouse.workbench``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from sqlglot import exp
+
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from kanon_sql.engine.base import Column, Logged
+    from kanon_sql.engine.warehouse.workbench import Workbench
+
+RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
+
+N = "kanon_n"
+"""Column of fetched tuples: how many rows have them."""
+
+# Types of DuckDB, but for those of a family, whose values come over unchanged.
+_COME_OVER = {"UUID", "TIME", "TIME WITH TIME ZONE", "JSON"}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A relation of a warehouse.
+
+    Attributes:
+        schema: that it is in.
+        name: of it.
+        kind: what it is.
+    """
+
+    schema: str
+    name: str
+    kind: RelationKind
+
+
+class Warehouse(Protocol):
+    """Holds tables and runs statements in its own dialect.
+
+    Attributes:
+        dialect: in which statements are rendered for it.
+        kind: what messages call it, such as PostgreSQL.
+        place: which one it is, without any password.
+        schema: the current schema: where a bare name is looked up and made.
+        tell: called with every statement before it is run.
+        all_or_nothing: whether statements of a transaction take effect together.
+        job_for_each: whether every statement is a job, which takes long however little it does.
+    """
+
+    dialect: str
+    kind: str
+    place: str
+    schema: str
+    tell: Callable[[Logged], None]
+    all_or_nothing: bool
+    job_for_each: bool
+
+    def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
+        """Tell whether a source is this warehouse."""
+
+    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
+        """Return the relation that a source is, or that a table names, where it is none that is listed; else None."""
+
+    def relations(self, schema: str | None = None) -> list[Listed]:
+        """Return the tables and views that a person may name, but for those of the system; or those of one schema."""
+
+    def schemas(self) -> list[str]:
+        """Return the schemas there are, but for those of the system."""
+
+    def columns(self, relation: exp.Table) -> tuple[Column, ...]:
+        """Return the columns of a relation, with the types that DuckDB has for theirs.
+
+        A type that DuckDB does not have, or of which equal values may be written in several ways, goes by its own name.
+        """
+
+    def kind_of(self, relation: exp.Table) -> RelationKind | None:
+        """Return what a relation is; None if there is none of that name."""
+
+    def definition_of(self, view: exp.Table) -> str:
+        """Return the text of the query of a view."""
+
+    def require_kind(self, kind: RelationKind) -> None:
+        """Raise where there are no relations of a kind.
+
+        Raises:
+            UsageError: there are none.
+        """
+
+    def origin_of(self, relation: exp.Table) -> str | None:
+        """Return the comment on a table; None if it has none."""
+
+    def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int] | None:
+        """Return how many values columns have, as far as the warehouse knows without a look at them.
+
+        None where it never knows.
+        """
+
+    def read(self, column: Column) -> exp.Expr:
+        """Return a column as it is carried over: in its own type, or as text where that says more."""
+
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+        """Make the rows of a query a temporary table of the workbench, in batches.
+
+        Args:
+            query: run here.
+            types: of its columns in their order, as DuckDB writes them.
+            into: the workbench.
+            table: what it is called there.
+            title: what it is for.
+        """
+
+    def upload(
+        self, table: exp.Table, shape: exp.Query, names: Sequence[str], rows: Iterable[Sequence[Any]], title: str
+    ) -> None:
+        """Make rows a temporary table.
+
+        Args:
+            table: its name.
+            shape: a query without rows that has its columns and their types.
+            names: of the columns.
+            rows: their values as text, None for NULL.
+            title: what it is for.
+        """
+
+    def run(self, statement: exp.Expr, title: str) -> None:
+        """Run a statement, rendered in the dialect of the warehouse; one said for DuckDB may become several."""
+
+    def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, of which there are few.
+
+        Args:
+            statement: the query.
+            title: what it is for.
+
+        Raises:
+            DeadlineReachedError: a deadline passed (see ``kanon_sql.engine.timing``).
+        """
+
+    def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
+        """Give a relation its name; there is nothing of that name."""
+
+    def drop(self, relation: exp.Table, kind: RelationKind) -> None:
+        """Drop a relation, or what stands for a temporary table, if it is there."""
+
+    def undo(self, relation: exp.Table, kind: RelationKind) -> None:
+        """Take back what was made and is not to be, where the end of the transaction did not."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return a context whose statements take effect together or not at all, as far as the warehouse can do that."""
+
+    def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[list[tuple[Any, ...]]]:
+        """Return a context in which no other run reads or writes a table of kanon's own, as far as that can be.
+
+        What it hands out are the rows of a query as they are then, whatever the rows of other tables are read as.
+
+        Args:
+            table: the table; it need not be there.
+            query: of this table.
+        """
+
+    def forget(self) -> None:
+        """Drop what was made for a while."""
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+
+
+def carried_type(column: Column) -> str:
+    """Return the type that a column has on the workbench."""
+    return column.lookup_type if column.family != "other" or column.type in _COME_OVER else "VARCHAR"
+
+
+def tuples_query(
+    warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column], person: Column | None = None
+) -> tuple[exp.Query, dict[str, str]]:
+    """Return the query of the distinct tuples of some columns with their counts, and the types of what it returns.
+
+    One scan and one grouping. People leave the warehouse as numbers, not as names: each has one, and NULL is nobody's.
+
+    Args:
+        warehouse: that will run it.
+        relation: the table.
+        columns: whose values are needed.
+        person: that of them which names people.
+    """
+    types = {column.name: "BIGINT" if column == person else carried_type(column) for column in columns}
+    values = [sql.named(warehouse.read(column), column.name) for column in columns]
+    count = sql.named(sql.count_rows(), N)
+    groups = [value.unalias().copy() for value in values]
+    query = exp.select(*values, count).from_(sql.aliased(relation, "source"))
+    if groups:
+        query = query.group_by(*groups)
+    if person is None:
+        return query, {**types, N: "BIGINT"}
+    name = sql.column(person.name, "tuples")
+    order = exp.Order(expressions=[exp.Ordered(this=name, nulls_first=False)])
+    number = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
+    numbered = exp.Case().when(name.copy().is_(exp.null()).not_(), number)
+    carried = [
+        sql.named(numbered, person.name) if column == person else sql.column(column.name, "tuples")
+        for column in columns
+    ]
+    with_numbers = exp.select(*carried, sql.column(N, "tuples")).from_(query.subquery("tuples"))
+    return with_numbers, {**types, N: "BIGINT"}
+
+
+def values_query(
+    warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column]
+) -> tuple[exp.Query, dict[str, str]]:
+    """Return the query of the values of each column by itself with their counts, and the types of what it returns.
+
+    One scan. A row has a value of one column, and NULL in all others.
+
+    Args:
+        warehouse: that will run it.
+        relation: the table.
+        columns: whose values are needed.
+    """
+    values = [sql.named(warehouse.read(column), column.name) for column in columns]
+    each = [exp.Tuple(expressions=[value.unalias().copy()]) for value in values]
+    query = exp.select(*values, sql.named(sql.count_rows(), N)).from_(sql.aliased(relation, "source"))
+    query.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=each)]))
+    return query, {**{column.name: carried_type(column) for column in columns}, N: "BIGINT"}

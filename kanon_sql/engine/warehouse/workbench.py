@@ -1,0 +1,381 @@
+"""The workbench: an embedded DuckDB that has the tables of a warehouse as far as somebody looks at them.
+
+A table of the warehouse is known here under its own name. When a statement first asks for some of its columns, their
+distinct tuples are fetched with their counts, by one scan there; a view repeats each tuple as often as it is there. So
+every statement that is written for a table runs here unchanged, with the same result, and rows stay where they are.
+
+    kanon_tuples_1(age, sex, kanon_n)      fetched
+    patients(age, sex)                     the view: each tuple kanon_n times
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.engine.duckdb.text_reader import text_reader
+from kanon_sql.engine.postgres.types import as_duckdb_writes
+from kanon_sql.engine.warehouse.warehouse import N, carried_type, tuples_query, values_query
+from kanon_sql.engine.warehouse.whole_reads import tables_read_whole
+from kanon_sql.errors import NoRightError, UsageError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Self
+
+    from kanon_sql.engine.base import Column, Logged
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
+    from kanon_sql.engine.warehouse.warehouse import Warehouse
+
+SCHEMA = "kanon"
+_HIERARCHY, _LEDGER = "hierarchy_", "releases"
+
+
+@dataclass
+class Mirror:
+    """A relation of the warehouse as the workbench has it.
+
+    Attributes:
+        relation: its name, here and there.
+        columns: all of its columns.
+        brought: names of those whose tuples were fetched.
+        person: the column whose values are people, fetched as numbers.
+        tuples: the table of tuples; None before any was fetched.
+        sealed: whether none may be fetched.
+    """
+
+    relation: exp.Table
+    columns: tuple[Column, ...]
+    brought: frozenset[str] = frozenset()
+    person: Column | None = None
+    tuples: exp.Table | None = None
+    sealed: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the tuples of all columns were fetched."""
+        return all(column.name in self.brought for column in self.columns)
+
+
+class Workbench(DuckDBEngine):
+    """An embedded DuckDB beside a warehouse."""
+
+    warehouse: Warehouse
+    has_collations = False  # texts that a warehouse compares in another way than by their characters are no texts here
+
+    @classmethod
+    def beside(cls, warehouse: Warehouse, resources: Resources | None = None) -> Self:
+        """Return an empty workbench with the schemas of a warehouse, its ledger and its stored hierarchies.
+
+        Raises:
+            NoRoomError: the memory limit is too small for anything.
+            SourceError: the warehouse cannot be read, or there is no place for what does not fit into memory.
+        """
+        engine = cls.in_memory(resources)
+        try:
+            engine.stand_beside(warehouse)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    def stand_beside(self, warehouse: Warehouse) -> None:
+        """Begin to work for a warehouse."""
+        self.warehouse = warehouse
+        self._mirrors: dict[tuple[str, str], Mirror] = {}
+        self._searching: list[WarehouseEngine] = []
+        self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
+        self.unreadable: set[tuple[str, str]] = set()
+        self.newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again
+        warehouse.tell = self._told
+        for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
+            create = exp.Create(this=exp.Table(db=sql.identifier(schema)), kind="SCHEMA", exists=True)
+            self._execute(create, "schemas of the warehouse")
+        current = exp.Table(this=sql.identifier(warehouse.schema), db=sql.identifier("memory"))
+        self._execute(exp.Use(this=current), "the schema of the warehouse")
+        for listed in warehouse.relations(SCHEMA):
+            if listed.kind == "TABLE":
+                own = sql.relation(listed.name, listed.schema)
+                try:
+                    self._copy_own(own)
+                except NoRightError:  # said where it is needed: a check of a table needs none of them
+                    self.unreadable.add(self._key(own))
+
+    @property
+    def spills_to(self) -> Path:
+        """The directory in which private ones may be made."""
+        return Path(tempfile.gettempdir()) if self._spill is None else self._spill.path.parent
+
+    def read_batch(self, table: exp.Table, types: Mapping[str, str], file: Path, *, first: bool) -> None:
+        """Take rows from a file of CSV as PostgreSQL writes it: NULL is nothing, a text without characters is "".
+
+        Args:
+            table: where they go to; made by the first batch.
+            types: of the columns in their order.
+            file: with the rows.
+            first: whether it is the first batch.
+        """
+        texts = dict.fromkeys(_places(types), "VARCHAR")
+        rows = exp.Table(this=text_reader(file, texts, csv=True, header=False))
+        query = _typed(types, rows, written=True)
+        if first:
+            self._execute(sql.create_table(table, query, temporary=True), f"take {table.name} from the warehouse")
+        else:
+            self._execute(exp.Insert(this=table.copy(), expression=query), f"take {table.name} from the warehouse")
+
+    def take(self, table: exp.Table, types: Mapping[str, str], rows: exp.Table | None) -> None:
+        """Make rows a temporary table.
+
+        Args:
+            table: its name.
+            types: of the columns in their order.
+            rows: a relation with the columns ``column_0``, ``column_1`` and so on; None if there are no rows.
+        """
+        self._execute(
+            sql.create_table(table, _typed(types, rows), temporary=True), f"take {table.name} from the warehouse"
+        )
+
+    def take_arrow(self, table: exp.Table, types: Mapping[str, str], rows: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
+        """Make the rows of an Arrow table, whose columns are called as in ``take``, a temporary table."""
+        name = f"{table.name}_as_arrow"
+        self.connection.register(name, rows)
+        try:
+            self.take(table, types, sql.relation(name))
+        finally:
+            self.connection.unregister(name)
+
+    # Relations of the warehouse
+
+    def mirror(self, relation: exp.Table, columns: Sequence[Column] | None = None) -> Mirror:
+        """Return a relation of the warehouse as it is known here, from now on."""
+        key = self._key(relation)
+        if key not in self._mirrors:
+            found = tuple(columns) if columns is not None else self.warehouse.columns(relation)
+            self._mirrors[key] = Mirror(relation.copy(), found)
+        return self._mirrors[key]
+
+    def known(self, relation: exp.Table) -> str | None:
+        """Return what a relation of the warehouse is, and know it from now on; None if there is none of that name."""
+        kind = self.warehouse.kind_of(relation)
+        if kind is not None and folded(relation.db or self.warehouse.schema) != SCHEMA:
+            self.mirror(relation)
+        return kind
+
+    def rename_mirror(self, made: exp.Table, target: exp.Table) -> None:
+        """Know a relation by another name; what was fetched of it stays."""
+        self.forget_mirror(target)
+        mirror = self._mirrors.pop(self._key(made))
+        mirror.relation = target.copy()
+        self._mirrors[self._key(target)] = mirror
+        if mirror.tuples is not None:
+            self._execute(sql.drop(made, "VIEW"))
+            self._show(mirror, mirror.tuples)
+
+    def forget_mirror(self, relation: exp.Table) -> None:
+        """Forget a relation: it is another one now, or none."""
+        mirror = self._mirrors.pop(self._key(relation), None)
+        if mirror is not None and mirror.tuples is not None:
+            self._execute(sql.drop(mirror.relation, "VIEW"))
+            self._execute(sql.drop(mirror.tuples))
+
+    def bring(self, relation: exp.Table, columns: Iterable[Column], person: Column | None = None) -> None:
+        """Fetch the tuples of some columns, so that what asks for them needs no further scan.
+
+        Args:
+            relation: of the warehouse.
+            columns: those that will be asked for.
+            person: that of them which names people; their names stay in the warehouse.
+        """
+        mirror = self.mirror(relation)
+        mirror.person = mirror.person or person
+        self._bring(mirror, {column.name for column in columns} | ({person.name} if person is not None else set()))
+
+    def may_read(self, relation: exp.Table) -> bool:
+        """Tell whether a table of kanon's own could be copied from the warehouse; whether it is there is not asked."""
+        return self._key(relation) not in self.unreadable
+
+    def values_of(self, relation: exp.Table, columns: Sequence[Column]) -> exp.Table:
+        """Return a view of the values of each column by itself, NULL in all others; the tuples stay in the warehouse.
+
+        From now on, what would need them is refused (see ``is_sealed``): they were not to be moved.
+
+        Args:
+            relation: of the warehouse.
+            columns: whose values are fetched, by one scan.
+        """
+        query, types = values_query(self.warehouse, relation, columns)
+        table, view = self.temporary_name("kanon_values"), self.temporary_name("kanon_rows")
+        self.warehouse.fetch(query, types, self, table, f"values of each column of {relation.name} and their counts")
+        mirror = Mirror(view.copy(), tuple(columns), frozenset(types), tuples=table)
+        self._mirrors[self._key(view)] = mirror
+        self._show(mirror, table)
+        self.mirror(relation).sealed = True
+        return view
+
+    def searches_with(self, engine: WarehouseEngine) -> None:
+        """Close an engine that searches on the warehouse together with this one."""
+        self._searching.append(engine)
+
+    @property
+    def searching(self) -> WarehouseEngine | None:
+        """The engine that searches on the warehouse; None where the search is here."""
+        return self._searching[-1] if self._searching else None
+
+    def is_sealed(self, relation: exp.Table) -> bool:
+        """Tell whether the tuples of a relation are not to leave the warehouse."""
+        mirror = self._mirrors.get(self._key(relation))
+        return mirror is not None and mirror.sealed
+
+    def temporary_name(self, wanted: str) -> exp.Table:
+        """Return a name for a temporary table that no other table has, nor one of the warehouse that is looked at.
+
+        What is carried over has the name there that it has here.
+        """
+        looked_at = {mirror.relation.name for mirror in self._mirrors.values()}
+        while (table := super().temporary_name(wanted)).name in looked_at:
+            pass
+        return table
+
+    def tuples_of(self, relation: exp.Table) -> exp.Table | None:
+        """Return the table of tuples of a relation, with ``kanon_n`` rows each; None if it is none of the warehouse."""
+        mirror = self._mirrors.get(self._key(relation))
+        return None if mirror is None else mirror.tuples
+
+    def _bring(self, mirror: Mirror, names: set[str]) -> None:
+        if mirror.sealed:
+            raise UsageError(
+                f"This needs the tuples of {mirror.relation.name} on the workbench, and --search-on warehouse keeps "
+                "them where they are: leave it out."
+            )
+        if mirror.tuples is not None and names <= mirror.brought:
+            return
+        wanted = [column for column in mirror.columns if column.name in names | mirror.brought]
+        if not wanted:  # a count of all rows
+            wanted = [*mirror.columns[:1]]
+        table = self.temporary_name("kanon_tuples")
+        person = mirror.person if mirror.person in wanted else None
+        query, types = tuples_query(self.warehouse, mirror.relation, wanted, person)
+        title = f"distinct tuples of {mirror.relation.name} and their counts"
+        self.warehouse.fetch(query, types, self, table, title)
+        if mirror.tuples is not None:
+            super().rows(sql.drop(mirror.tuples), "tuples of fewer columns")
+        mirror.tuples, mirror.brought = table, frozenset(column.name for column in wanted)
+        self._show(mirror, table)
+
+    def _show(self, mirror: Mirror, tuples: exp.Table) -> None:
+        """Make the view that has each tuple as often as the relation does."""
+        names = [column.name for column in mirror.columns if column.name in mirror.brought]
+        rows = exp.Anonymous(this="RANGE", expressions=[sql.column(N)])
+        repeated = exp.select(*(sql.column(name) for name in names), sql.named(exp.Explode(this=rows), N))
+        view = exp.select(*(sql.column(name) for name in names)).from_(
+            repeated.from_(tuples.copy()).subquery("repeated")
+        )
+        create = sql.create_view(mirror.relation.copy(), view)
+        create.set("replace", True)  # noqa: FBT003 - the name of an argument of the expression
+        super().rows(create, f"{mirror.relation.name}: each tuple as often as it is there")
+
+    # Statements
+
+    def rows(
+        self,
+        statement: exp.Expr,
+        title: str = "",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Return all rows of a query (see ``Engine.rows``); what it needs of the warehouse is fetched first."""
+        if parameters is None or id(statement) not in self._seen:
+            self._bring_for(statement)
+            if parameters is not None:
+                self._seen[id(statement)] = statement
+        return super().rows(statement, title, parameters)
+
+    def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
+        """Return the columns of a relation in their order; of one of the warehouse, all that it has there."""
+        if isinstance(relation, exp.Table) and (mirror := self._mirrors.get(self._key(relation))) is not None:
+            return mirror.columns
+        return super().columns(relation)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others may change the tables between two statements: those of a warehouse, always."""
+        return True
+
+    def _bring_for(self, statement: exp.Expr) -> None:
+        """Fetch the columns that a statement names, or all where it says ``*``, of each of the tables that it reads."""
+        if all(mirror.complete for mirror in self._mirrors.values()):
+            return
+        read = {self._key(table) for table in statement.find_all(exp.Table)}
+        needed = [mirror for key, mirror in self._mirrors.items() if key in read and not mirror.complete]
+        if not needed:
+            return
+        named = {folded(identifier.name) for identifier in statement.find_all(exp.Identifier)}
+        whole = {self._key(table) for table in tables_read_whole(statement)}
+        for mirror in needed:
+            everything = self._key(mirror.relation) in whole
+            self._bring(
+                mirror, {column.name for column in mirror.columns if everything or folded(column.name) in named}
+            )
+
+    def _key(self, relation: exp.Table) -> tuple[str, str]:
+        return folded(relation.db or self.warehouse.schema), folded(relation.name)
+
+    def _told(self, logged: Logged) -> None:
+        self.statements.append(logged)
+        if self.listener is not None:
+            self.listener(logged)
+
+    def _copy_own(self, relation: exp.Table) -> None:
+        """Copy a table of kanon's own: a stored hierarchy, or the ledger."""
+        if not (relation.name.startswith(_HIERARCHY) or relation.name == _LEDGER):
+            return
+        columns = self.warehouse.columns(relation)
+        query = exp.select(*(sql.named(self.warehouse.read(column), column.name) for column in columns))
+        copied = self.temporary_name(relation.name)
+        types = {column.name: carried_type(column) for column in columns}
+        self.warehouse.fetch(
+            query.from_(sql.aliased(relation, "source")), types, self, copied, f"{SCHEMA}.{relation.name}"
+        )
+        schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)
+        self._execute(schema)
+        self._execute(sql.create_table(relation.copy(), exp.select("*").from_(copied)))
+        self._execute(sql.drop(copied))
+        if (origin := self.warehouse.origin_of(relation)) is not None:
+            self._execute(exp.Comment(this=relation.copy(), kind="TABLE", expression=sql.literal(origin)))
+
+    def close(self) -> None:
+        """Let go of the workbench, and of the warehouse."""
+        try:
+            for engine in getattr(self, "_searching", []):
+                engine.close()
+            super().close()
+        finally:
+            if (warehouse := getattr(self, "warehouse", None)) is not None:
+                warehouse.close()
+
+
+def _places(types: Mapping[str, str]) -> list[str]:
+    return [f"column_{number}" for number in range(len(types))]
+
+
+def _typed(types: Mapping[str, str], rows: exp.Table | None, *, written: bool = False) -> exp.Select:
+    """Return the query of rows that came, under their names and with their types; maybe as PostgreSQL writes them."""
+    if rows is None:
+        nothing = [sql.named(sql.cast(exp.null(), kind), name) for name, kind in types.items()]
+        return exp.select(*nothing).where(exp.false())
+    typed = zip(_places(types), types.items(), strict=True)
+    values = [
+        sql.named(
+            sql.cast(as_duckdb_writes(sql.column(place), kind), kind) if written else sql.cast(sql.column(place), kind),
+            name,
+        )
+        for place, (name, kind) in typed
+    ]
+    return exp.select(*values).from_(rows)

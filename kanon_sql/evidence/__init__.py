@@ -1,0 +1,1 @@
+"""Judges tables that exist: check, measure, risk, attack, report."""

@@ -1,0 +1,479 @@
+"""``attack``: what a release gives away to someone who knows people in its original.
+
+The attacker knows the quasi-identifier values of a person, which are a row of the original, and that the person is in
+the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is used
+by minimality alone, where it is known and the table is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.progress import Listener, Progress, silent
+from kanon_sql.engine.sources.addresses import ObjectAddress
+from kanon_sql.engine.sources.open_source import Source, open_beside, open_original
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.pieces import VALUE, level_name
+from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.roles import find_column, resolve_columns, resolve_quasi_identifiers
+from kanon_sql.release.anonymize import make_policy
+from kanon_sql.risks.attacks.background import background
+from kanon_sql.risks.attacks.candidates import find_candidates
+from kanon_sql.risks.attacks.class_people import people_by_original, people_by_release, persons_of
+from kanon_sql.risks.attacks.guesses import make_guesses
+from kanon_sql.risks.attacks.homogeneity import homogeneity
+from kanon_sql.risks.attacks.joint import Joint, SensitiveInBoth, Side, join, least_values
+from kanon_sql.risks.attacks.linkage import link
+from kanon_sql.risks.attacks.minimality import MOST_ROWS, Minimality, minimality
+from kanon_sql.risks.attacks.order import not_tested
+from kanon_sql.risks.attacks.order_tests import order_of
+from kanon_sql.risks.attacks.people import make_people
+from kanon_sql.risks.attacks.released import Shared, make_released
+from kanon_sql.risks.attacks.verdicts import Verdict, tally, verdicts_on
+from kanon_sql.search.prepare import prepare_source, repeated_in
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.measures.places import Places
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.policy import Count, Policy
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.risks.attacks.base import Attack
+    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.search.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What a release gave away.
+
+    Attributes:
+        table: the release.
+        original: what it was made from.
+        rows_in: rows of the original.
+        rows_out: rows of the release.
+        classes: its equivalence classes.
+        attacks: the outcome of each attack: linkage first, then homogeneity and background knowledge for each sensitive
+            column, order, and joint release for each other release.
+        repeated: columns of the original that may name people and have repeated values, where it was not said how
+            people are counted; those first that do name people. Then linkage, which counts rows, is not known to fail.
+    """
+
+    table: str
+    original: str
+    rows_in: int
+    rows_out: int
+    classes: int
+    attacks: tuple[Attack, ...]
+    repeated: tuple[RepeatedColumn, ...] = ()
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether some attack did."""
+        return any(attack.succeeded for attack in self.attacks)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict on each attack, in their order."""
+        people = next((one for one in self.repeated if one.names_people), None)
+        several = None if people is None else (people.found(), people.ways_on())
+        return verdicts_on(self.attacks, several_rows=several)
+
+    @property
+    def said(self) -> str:
+        """How many attacks succeed, in words."""
+        return tally([verdict.outcome for verdict in self.verdicts])
+
+    @property
+    def endangered(self) -> bool:
+        """Whether some attack succeeds, or is not known to fail."""
+        return any(verdict.endangers for verdict in self.verdicts)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the outcome as plain values: what ``--format json`` prints."""
+        return {
+            "table": self.table,
+            "original": self.original,
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "classes": self.classes,
+            "succeeded": self.succeeded,
+            "said": self.said,
+            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+            "attacks": [
+                {
+                    "attack": attack.name,
+                    "outcome": verdict.outcome,
+                    "succeeded": verdict.succeeded,
+                    **attack.figures(),
+                    "found": verdict.found,
+                    "stopped_by": verdict.stopped_by,
+                }
+                for attack, verdict in zip(self.attacks, self.verdicts, strict=True)
+            ],
+        }
+
+
+def attack(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    original: Any,  # noqa: ANN401 - the same, or the name of a table
+    original_table: str | None = None,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    others: Sequence[Any] = (),
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    k: int | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    entity: str | None = None,
+    count: Count = "people",
+    algorithm: str | None = None,
+    confidence: float = 1,
+    ruled_out: int = 1,
+    resources: Resources | None = None,
+    progress: Listener | None = None,
+) -> Attacked:
+    """Return what a release gives away to someone who knows the quasi-identifiers of every row of its original.
+
+    Args:
+        source: the release, as for ``anonymize``.
+        table: its name in a database.
+        original: the table that it was made from: a table in the same database, a path, or a data frame.
+        original_table: the name of the original, where ``original`` is a database.
+        quasi_identifiers: the columns that the attacker knows.
+        sensitive: the columns whose values the attacker wants to know.
+        others: further releases of the same original: tables in the database of the release, paths, or data frames.
+        hierarchies: those that the releases were made with, as for ``anonymize``.
+        k: a row whose candidates are fewer counts as found; 5 if neither this nor ``models`` says so.
+        models: what the release was to satisfy, beside ``k``: for what follows from an algorithm.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
+        entity: the column of the original that names the person: then fewer than k people are a success too.
+        count: "people", or "rows" also where several are of one person. Where people have several rows and there is no
+            entity, rows are counted all the same, and linkage is not excluded.
+        algorithm: by which the release was made, where the attacker knows it; by default that of a policy.
+        confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
+        ruled_out: up to how many sensitive values the attacker can rule out for a person.
+        resources: what may be taken of the machine; a connection has settings of its own.
+        progress: called as the work goes on.
+
+    Raises:
+        UsageError: a column is not there, or labels of a release cannot be read under these hierarchies.
+        SourceError: a source or a hierarchy cannot be read.
+    """
+    asked = make_policy(
+        policy,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        hierarchies=hierarchies,
+        k=k,
+        models=models,
+        rest="drop",
+        entity=entity,
+        count=count,
+    )
+    opened = open_original(source, original, original_table, resources)
+    try:
+        release = open_beside(opened, source, table, as_text=True)
+        beside = [open_other(opened, source, release, other) for other in others]
+        known = algorithm if algorithm is not None or policy is None else asked.algorithm
+        return attack_release(opened, release, beside, asked, confidence, ruled_out, progress or silent, known)
+    finally:
+        opened.engine.close()
+
+
+def open_other(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - as for ``attack``
+    release: Source,
+    other: Any,  # noqa: ANN401 - the same, or the name of a table
+) -> Source:
+    """Return another release: a table in the database of the first one, or a source of its own.
+
+    Args:
+        opened: the original, in whose engine all are read.
+        source: what the first release was opened from.
+        release: the first release.
+        other: the other one.
+
+    Raises:
+        UsageError: there is no such table.
+        SourceError: it cannot be opened.
+    """
+    in_database = not (release.file or release.frame_kind or isinstance(release.address, ObjectAddress))
+    if isinstance(other, str) and in_database and not (Path(other).suffix and Path(other).exists()):
+        return open_beside(opened, source, other)
+    return open_beside(opened, other, as_text=True)
+
+
+def attack_release(
+    original: Source,
+    release: Source,
+    others: Sequence[Source],
+    policy: Policy,
+    confidence: float = 1,
+    ruled_out: int = 1,
+    progress: Listener = silent,
+    algorithm: str | None = None,
+) -> Attacked:
+    """Return what a release gives away, all tables in one engine (see ``attack``).
+
+    Args:
+        original: what the release was made from.
+        release: the release.
+        others: further ones.
+        policy: what the attacker knows, and wants to know.
+        confidence: as for ``attack``.
+        ruled_out: as for ``attack``.
+        progress: called as the work goes on.
+        algorithm: by which the release was made; None where that is not known.
+
+    Raises:
+        UsageError: a column is not there, a setting is out of range, or labels cannot be read.
+    """
+    _require(confidence, ruled_out)
+    engine, k = original.engine, policy.k
+    repeated = repeated_in(original, policy)
+    _bring(original, release, policy)
+    # 1. What the attacker knows.
+    alone = policy.of_rows()
+    prepared = prepare_source(original, alone, lambda doing: progress(Progress(doing)))
+    quasi_identifiers, places = prepared.roles.quasi_identifiers, prepared.places()
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
+    shared = _shared(original, release, quasi_identifiers, columns)
+    wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
+    no_order = _no_order(original, release)
+    entity = person_of(policy.columns.entity, original)
+    needed = (*quasi_identifiers, *(both.original for both in shared)) if no_order else original.columns
+    if entity is not None and entity not in needed:
+        needed = (*needed, entity)
+    people = make_people(engine, original.relation, needed, places)
+    # 2. Whom he finds.
+    progress(Progress("Looking people up"))
+    candidates = find_candidates(engine, people, places, release.relation, columns)
+    found_people = None
+    if entity is not None:
+        persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
+        found_people = (
+            persons,
+            (
+                people_by_original(engine, candidates, persons, entity)
+                if published is None
+                else people_by_release(engine, candidates, release.relation, columns, published)
+            ),
+        )
+    attacks: list[Attack] = [linkage := link(engine, candidates, k, found_people)]
+    released = make_released(engine, release.relation, columns, shared, candidates)
+    for number in wanted:
+        progress(Progress("Guessing sensitive values"))
+        share = Fraction(str(confidence))
+        own = make_guesses(engine, people, candidates, released, number, share)
+        attacks += [homogeneity(own, linkage.rows, confidence), background(own, linkage.rows, ruled_out)]
+    if algorithm is not None:
+        attacks += _known_algorithm(
+            original, release, policy, prepared, columns, [shared[n] for n in wanted], algorithm
+        )
+    # 3. What the order says, and other releases.
+    progress(Progress("Testing the order"))
+    rows_out, classes = candidates.rows, candidates.number
+    attacks.append(
+        not_tested(no_order, rows_out)
+        if no_order
+        else order_of(engine, people, candidates, released, quasi_identifiers)
+    )
+    first = Side(engine, people, candidates, release.relation, columns)
+    for other in others:
+        progress(Progress("Joining releases"))
+        sensitive = [shared[number] for number in wanted]
+        attacks.append(_joined(original, other, policy, places, people, first, sensitive, entity))
+    return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks), repeated)
+
+
+def person_of(entity: str | None, original: Source) -> Column | None:
+    """Return the column of an original that names the person; None where none is asked for.
+
+    Raises:
+        UsageError: the original does not have it, so that rows would be counted where people were asked for.
+    """
+    column = None if entity is None else find_column(entity, original.columns)
+    if entity is not None and column is None:
+        raise UsageError(
+            f"{original.name} has no column {entity!r} to count people by. Name the column of the original that tells "
+            "who a row is about: --entity."
+        )
+    return column
+
+
+def _known_algorithm(
+    original: Source,
+    release: Source,
+    policy: Policy,
+    prepared: Prepared,
+    columns: Sequence[Column],
+    wanted: Sequence[Shared],
+    algorithm: str,
+) -> Iterator[Minimality]:
+    """Return what the algorithm says of each sensitive column that a model is about."""
+    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    rows = prepared.frequency.rows
+    for both in wanted:
+        name = both.original.name
+        if not any(model.sensitive is None or folded(model.sensitive) == folded(name) for model in about):
+            continue
+        reason = None
+        if len(wanted) > 1:
+            reason = "not counted where there are several sensitive columns"
+        elif policy.columns.entity is not None:
+            reason = "not counted where models count people"
+        elif policy.measure not in CELL_MEASURES:
+            reason = f"not counted where {policy.measure} is minimized"
+        elif rows > MOST_ROWS:
+            reason = f"only counted for tables of at most {MOST_ROWS:,} rows"
+        if reason is not None:
+            yield Minimality(name, algorithm, rows, reason=reason)
+            continue
+        known = [hierarchy.column for hierarchy in prepared.hierarchies]
+        originals = _as_texts(original, [*known, both.original])
+        released = _as_texts(release, [*columns, both.released])
+        trees = []
+        for hierarchy in prepared.hierarchies:
+            levels = [VALUE, *(level_name(level) for level in range(1, hierarchy.height + 1))]
+            texts = [sql.named(sql.cast(sql.column(level), "VARCHAR"), level) for level in levels]
+            lookup = original.engine.rows(exp.select(*texts).from_(hierarchy.relation.copy()), "labels by level")
+            trees.append({labels[0]: labels for labels in lookup})
+        yield minimality(
+            [row[:-1] for row in originals],
+            [row[-1] for row in originals],
+            [(row[:-1], row[-1]) for row in released],
+            trees,
+            prepared.costs_of(policy.measure).generalization,
+            [_with_distance(model, both.original) for model in policy.models],
+            name,
+            algorithm,
+        )
+
+
+def _with_distance(model: PrivacyModel, column: Column) -> PrivacyModel:
+    """Return a model of t-closeness with the distance that it takes for texts where it names none."""
+    if isinstance(model, TCloseness) and model.distance is None and column.family == "text":
+        return replace(model, distance="equal")
+    return model
+
+
+def _as_texts(source: Source, columns: Sequence[Column]) -> list[tuple[str | None, ...]]:
+    """Return the rows of a small table as texts."""
+    texts = [sql.named(sql.cast(sql.column(column.name), "VARCHAR"), column.name) for column in columns]
+    return source.engine.rows(exp.select(*texts).from_(source.relation.copy()), "rows of a small table")
+
+
+def _require(confidence: float, ruled_out: int) -> None:
+    if isinstance(confidence, bool) or not 0 < confidence <= 1:
+        raise UsageError(f"The confidence is a share above 0 and up to 1, not {confidence!r}.")
+    if isinstance(ruled_out, bool) or not isinstance(ruled_out, int) or ruled_out < 1:
+        raise UsageError(f"The number of values that are ruled out is 1 or more, not {ruled_out!r}.")
+
+
+def _shared(
+    original: Source, release: Source, known: Sequence[Column], columns: Sequence[Column]
+) -> tuple[Shared, ...]:
+    """Return the columns that a release has as the original has them, besides quasi-identifiers."""
+    pairs = ((column, find_column(column.name, original.columns)) for column in release.columns)
+    return tuple(
+        Shared(released, own)
+        for released, own in pairs
+        if own is not None and own not in known and released not in columns
+    )
+
+
+def _bring(original: Source, release: Source, policy: Policy) -> None:
+    """Fetch what the attack looks at from a warehouse, by one scan of each table: columns that both of them have."""
+    names, entity = policy.columns.quasi_identifiers, person_of(policy.columns.entity, original)
+    known = resolve_columns(names, original.columns, original.name)
+    columns = resolve_quasi_identifiers(names, release.columns, release.name)
+    shared = _shared(original, release, known, columns)
+    original.bring([*known, *(both.original for both in shared)], entity)
+    release.bring([*columns, *(both.released for both in shared)])
+
+
+def _sensitive(
+    names: Sequence[str],
+    original: Source,
+    release: Source,
+    shared: Sequence[Shared],
+    quasi_identifiers: Sequence[Column],
+) -> list[int]:
+    """Return the numbers of the sensitive columns among the shared ones.
+
+    Raises:
+        UsageError: one is not there, or is a quasi-identifier.
+    """
+    numbers = []
+    resolve_columns(names, release.columns, release.name)
+    for column in dict.fromkeys(resolve_columns(names, original.columns, original.name)):
+        if column in quasi_identifiers:
+            raise UsageError(f"Column {column.name!r} was given two roles: quasi-identifying and sensitive.")
+        numbers.append(next(number for number, both in enumerate(shared) if both.original == column))
+    return numbers
+
+
+def _no_order(original: Source, release: Source) -> str | None:
+    """Return why the order of the two tables means nothing; None if it may mean something."""
+    for source, what in ((release, "the release"), (original, "the original")):
+        if source.warehouse is not None:
+            return f"{what} is in {source.warehouse.kind}, where rows have no order of their own"
+        if source.file is None and source.frame_kind is None and _is_view(source):
+            return f"{what} is a view: its rows have no order of their own"
+    return None
+
+
+def _is_view(source: Source) -> bool:
+    table = source.relation
+    statement = sql.statement(
+        "catalog/is_view", values={"name": table.name, "schema": table.db or None, "catalog": table.catalog or None}
+    )
+    (views,) = source.engine.row(statement, "is it a view?")
+    return bool(views)
+
+
+def _joined(
+    original: Source,
+    other: Source,
+    policy: Policy,
+    places: Sequence[Places],
+    people: People,
+    first: Side,
+    sensitive: Sequence[Shared],
+    person: Column | None,
+) -> Joint:
+    """Return what another release adds. Quasi-identifiers that it lacks say nothing there."""
+    engine = original.engine
+    found = [find_column(own.hierarchy.column.name, other.columns) for own in places]
+    both = [(own, column) for own, column in zip(places, found, strict=True) if column is not None]
+    if not both:
+        raise UsageError(f"{other.name} has none of the quasi-identifiers: is it a release of {original.name}?")
+    columns = [column for _, column in both]
+    second = find_candidates(engine, people, [own for own, _ in both], other.relation, columns)
+    least = least_values((model.name, model.required, model.sensitive) for model in policy.models)
+    in_both = [
+        SensitiveInBoth(both.original, both.released, column, least.get(both.original.name, 2))
+        for both in sensitive
+        if (column := find_column(both.original.name, other.columns)) is not None
+    ]
+    sides = (first, Side(engine, people, second, other.relation, columns))
+    joint = join(engine, people, sides, in_both, other.name, policy.k, person)
+    sides[1].drop()
+    return joint

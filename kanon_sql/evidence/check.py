@@ -1,0 +1,478 @@
+"""``check``: does a table satisfy a policy, as it is?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.equality import require_identity
+from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.policy import Policy, models_with_k, read_policy
+from kanon_sql.policy.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
+from kanon_sql.release.pseudonyms import not_pseudonyms_query
+from kanon_sql.release.script import lookup_statement
+from kanon_sql.release.statements.view import hidden_rows
+from kanon_sql.release.verify.classes import (
+    ModelResult,
+    Tied,
+    class_check_query,
+    k_of,
+    read_verification,
+    worst_classes_query,
+)
+from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
+from kanon_sql.risks.attacks.class_people import name_people
+from kanon_sql.search.model_columns import resolve_models
+from kanon_sql.search.population import open_population
+from kanon_sql.search.prepare import columns_with_hierarchy, make_hierarchies, prepare_source, repeated_in
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import script
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.policy import Count
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.risks.attacks.class_people import ClassPeople
+
+
+WORST = 5
+"""Classes that are told of each model that fails."""
+
+
+@dataclass(frozen=True)
+class WorstClass:
+    """A class that fails a model; its values are not told.
+
+    Attributes:
+        model: the name of the model.
+        sensitive: the sensitive column that it is about.
+        rows: rows of the class.
+        measured: its measure.
+    """
+
+    model: str
+    sensitive: str | None
+    rows: int
+    measured: int | float
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Whether a table satisfies a policy, and by how much.
+
+    Attributes:
+        table: what was checked.
+        rows: its rows.
+        classes: its equivalence classes.
+        smallest_class: rows of the smallest class; None for a table without rows.
+        models: the result of each privacy model.
+        classes_failing: classes that fail some model.
+        rows_failing: rows in them.
+        identifying: identifying columns that the table has and must not have.
+        entity: the column that names the person, where people are counted.
+        original: the table that the people were counted by; None where the table itself says who its rows are about.
+        smallest_class_people: people of the class with the fewest, at least; None where that is not known.
+        smallest_class_people_at_most: ... at most.
+        worst: of each model that fails, the worst classes.
+        pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
+        hidden_rows: of a view of kanon's, how many rows of the table behind it it leaves out because it does not know
+            their values, which came later; None for anything else, and where that table may not be read.
+        repeated: columns that may name people and have repeated values, where it was not said how people are counted;
+            those first that do name people.
+    """
+
+    table: str
+    rows: int
+    classes: int
+    smallest_class: int | None
+    models: tuple[ModelResult, ...]
+    classes_failing: int
+    rows_failing: int
+    identifying: tuple[str, ...]
+    entity: str | None = None
+    worst: tuple[WorstClass, ...] = ()
+    pseudonyms: tuple[Tied, ...] = ()
+    hidden_rows: int | None = None
+    original: str | None = None
+    smallest_class_people: int | None = None
+    smallest_class_people_at_most: int | None = None
+    repeated: tuple[RepeatedColumn, ...] = ()
+
+    @property
+    def people_repeat(self) -> RepeatedColumn | None:
+        """The column that names people who have several rows each, though rows were counted."""
+        return next((one for one in self.repeated if one.names_people), None)
+
+    @property
+    def verified(self) -> bool:
+        """Whether it is known of every model if it holds, and that rows were counted where rows are meant."""
+        return self.people_repeat is None and all(model.verified for model in self.models)
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is known that the table does not satisfy the policy."""
+        tied_alike = not any(tied.failing for tied in self.pseudonyms)
+        return any(model.verified and not model.holds for model in self.models) or bool(
+            self.identifying or not tied_alike
+        )
+
+    @property
+    def holds(self) -> bool:
+        """Whether every model holds, no identifying column is there, and no pseudonym ties too much together.
+
+        A model of which that could not be verified does not hold.
+        """
+        return all(model.holds for model in self.models) and not self.fails and self.people_repeat is None
+
+    @property
+    def k(self) -> int | float | None:
+        """The measure of k-anonymity: people where they are asked for, else rows; None where it is not known."""
+        if (self.entity is not None or self.people_repeat is not None) and self.smallest_class_people is None:
+            return None
+        return k_of(self.models, self.smallest_class)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the result as plain values: what ``--format json`` prints."""
+        return {
+            "table": self.table,
+            "holds": self.holds,
+            "verified": self.verified,
+            "original": self.original,
+            "rows": self.rows,
+            "classes": self.classes,
+            "k": self.k,
+            "smallest_class": self.smallest_class,
+            "smallest_class_people": self.smallest_class_people,
+            "smallest_class_people_at_most": self.smallest_class_people_at_most,
+            "entity": self.entity,
+            "models": [vars(model) for model in self.models],
+            "worst_classes": [vars(one) for one in self.worst],
+            "classes_failing": self.classes_failing,
+            "rows_failing": self.rows_failing,
+            "identifying_columns": list(self.identifying),
+            "pseudonyms": [tied.stated() for tied in self.pseudonyms],
+            "hidden_rows": self.hidden_rows,
+            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+        }
+
+
+def check(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
+    original_table: str | None = None,
+    quasi_identifiers: Sequence[str] = (),
+    identifying: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    k: int | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    entity: str | None = None,
+    count: Count = "people",
+    population: str | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    resources: Resources | None = None,
+) -> CheckResult:
+    """Return whether a table satisfies a policy as it is. Nothing is changed.
+
+    Models that compare a class with the whole table compare it with this table: where rows were suppressed, their
+    values are not among those that a class is compared to, as they were when the release was made.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        original: what the table was made from: a table in the same database, a path, or a data frame. People are
+            counted by it where the table does not say who its rows are about, as no release does.
+        original_table: the name of the original, where ``original`` is a database.
+        quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
+        identifying: columns that the table must not have.
+        sensitive: columns that models are about; may be left out where each model names its own.
+        entity: the column that names the person: k counts people, not rows. Where neither the table nor the original
+            has it, k is not verified, and does not hold.
+        count: what k counts: "people", which is not verified of a table with several rows of one person and no entity;
+            or "rows", also where several are of one person.
+        population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with; with values written like
+            those of the table.
+        hierarchies: of sensitive columns, for the hierarchical distance of t-closeness; with an original, those that
+            the table was made with, as for ``anonymize``.
+        k: the smallest class that is allowed; 5 if neither this nor ``models`` says so.
+        models: what every class must satisfy, beside ``k``.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above but for the original.
+        resources: what may be taken of the machine; a connection has settings of its own.
+
+    Raises:
+        UsageError: a quasi-identifier is not there, or none is named.
+        SourceError: the source cannot be read.
+    """
+    if policy is None:
+        rules = hierarchies if isinstance(hierarchies, Mapping) else {}
+        policy = Policy(
+            NamedColumns(names(identifying), names(quasi_identifiers), names(sensitive), entity=entity),
+            models_with_k(models, k),
+            {column: str(rule) for column, rule in rules.items()},
+            None if hierarchies is None or isinstance(hierarchies, Mapping) else Path(hierarchies),
+            population=population,
+            count=count,
+        )
+    elif not isinstance(policy, Policy):
+        policy, _ = read_policy(Path(policy))
+    opened = (
+        open_source(source, table, as_text=True, resources=resources)
+        if original is None
+        else open_original(source, original, original_table, resources)
+    )
+    try:
+        release = opened if original is None else open_beside(opened, source, table, as_text=True)
+        return check_source(release, policy, None if original is None else opened)
+    finally:
+        opened.engine.close()
+
+
+def check_source(source: Source, policy: Policy, original: Source | None = None) -> CheckResult:
+    """Return whether an open source satisfies a policy.
+
+    Args:
+        source: the table.
+        policy: what it must satisfy.
+        original: what it was made from, in the same engine.
+
+    Raises:
+        UsageError: a column is not there, or an original is given that nothing is counted by.
+    """
+    repeated = repeated_in(source, policy)
+    identifying = _identifying(source, policy, original)
+    named, people = _with_people(source, policy, original)
+    asked = _asked(source, policy, named)
+    row = source.engine.row(asked.query(), "check the classes of the table")
+    found = read_verification(row, asked.models)
+    models = tuple(
+        _known(result, _counting(model, repeated), asked, people)
+        for result, model in zip(found.models, asked.models, strict=True)
+    )
+    smallest = next(
+        (
+            int(result.measured)
+            for result, model in zip(models, asked.models, strict=True)
+            if model.entity is not None and result.measured is not None
+        ),
+        None,
+    )
+    return CheckResult(
+        table=source.name,
+        rows=found.rows,
+        classes=found.classes,
+        smallest_class=found.smallest_class,
+        models=models,
+        classes_failing=found.classes_failing,
+        rows_failing=found.rows_failing,
+        identifying=identifying,
+        entity=policy.columns.entity,
+        original=None if original is None or people is None else original.name,
+        smallest_class_people=smallest,
+        smallest_class_people_at_most=smallest if people is None else people.smallest_at_most,
+        worst=tuple(
+            WorstClass(result.model, result.sensitive, int(rows), measured)
+            for number, result in enumerate(found.models)
+            if not result.holds
+            for rows, measured in source.engine.rows(asked.worst_query(number), f"worst classes, {result.model}")
+        ),
+        pseudonyms=_ties(source, policy, asked),
+        hidden_rows=hidden_rows(source),
+        repeated=repeated,
+    )
+
+
+def _counting(model: PrivacyModel, repeated: Sequence[RepeatedColumn]) -> PrivacyModel:
+    """Return a model that counts people where a table is found to have several rows of one."""
+    people = next((one for one in repeated if one.names_people), None)
+    return model if people is None else model.counting(people.columns[0])
+
+
+def _known(result: ModelResult, model: PrivacyModel, asked: _Asked, people: ClassPeople | None) -> ModelResult:
+    """Return what was measured of a model, and whether it is known to hold: people may not be named."""
+    if model.entity is None or (asked.entity is not None and people is None):
+        return result
+    if people is None:  # rows were measured: a class of too few rows has too few people
+        fails = not result.holds
+        return replace(result, holds=False, measured=None, verified=fails)
+    fails = people.smallest_at_most is not None and people.smallest_at_most < result.required
+    return replace(result, verified=result.holds or fails)
+
+
+def _with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
+    """Return a table with the column that names people, by its original where it does not have the column itself.
+
+    Raises:
+        UsageError: the original does not have it either, or no column is named.
+    """
+    if original is None:
+        return source, None
+    entity = policy.columns.entity
+    if entity is None:
+        raise UsageError(
+            "An original says how many people each class has: name the column that tells them apart, --entity."
+        )
+    if find_column(entity, source.columns) is not None:
+        return source, None
+    person = find_column(entity, original.columns)
+    if person is None:
+        raise UsageError(f"Neither {source.name} nor {original.name} has a column {entity!r} to count people by.")
+    quasi = policy.columns.quasi_identifiers
+    columns = resolve_quasi_identifiers(quasi, source.columns, source.name)
+    require_identity(source.engine, source.relation, columns)
+    original.bring(resolve_quasi_identifiers(quasi, original.columns, original.name), person)
+    kept = list(dict.fromkeys([*columns, *_columns_of(source, _models_of(source, policy)[0], policy)]))
+    source.bring(kept)
+    prepared = prepare_source(original, policy.of_rows())
+    table, people = name_people(
+        source.engine, original.relation, prepared.places(), person, source.relation, columns, kept
+    )
+    return replace(source, relation=table, columns=source.engine.columns(table), warehouse=None), people
+
+
+def check_query(source: Source, policy: Policy) -> exp.Select:
+    """Return the one statement of a check."""
+    return _asked(source, policy).query()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of a table, in terms of its columns."""
+
+    relation: exp.Table
+    columns: tuple[Column, ...]
+    models: tuple[PrivacyModel, ...]
+    entity: str | None
+    trees: dict[str, Hierarchy]
+    everybody: exp.Query | None = None
+
+    def query(self) -> exp.Select:
+        return class_check_query(
+            self.relation, self.columns, self.models, self.entity, trees=self.trees, everybody=self.everybody
+        )
+
+    def worst_query(self, number: int) -> exp.Select:
+        return worst_classes_query(
+            self.relation,
+            self.columns,
+            self.models,
+            number,
+            self.entity,
+            trees=self.trees,
+            everybody=self.everybody,
+            most=WORST,
+        )
+
+
+def _asked(source: Source, policy: Policy, counted: Source | None = None) -> _Asked:
+    """Return what a policy asks of a table.
+
+    Args:
+        source: the table.
+        policy: what it must satisfy.
+        counted: the table with the column that names people; without it, the table as it is.
+
+    Raises:
+        UsageError: a column is not there.
+    """
+    named = policy.columns
+    columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
+    require_identity(source.engine, source.relation, columns)
+    counted = counted or source
+    person = find_column(named.entity, counted.columns) if named.entity is not None else None
+    entity = None if person is None else person.name
+    models, trees = _models_of(source, policy)
+    source.bring([*columns, *_columns_of(source, models, policy)], person if counted is source else None)
+    everybody = None
+    if policy.population is not None:
+        population = open_population(source, policy.population_path, columns, as_text=True)
+        everybody = exp.select("*").from_(population.relation.copy())
+    return _Asked(counted.relation, tuple(columns), models, entity, trees, everybody)
+
+
+def _columns_of(source: Source, models: tuple[PrivacyModel, ...], policy: Policy) -> list[Column]:
+    """Return the columns besides the quasi-identifiers that a check asks for."""
+    wanted = [model.sensitive for model in models if isinstance(model, SensitiveModel) and model.sensitive]
+    found = [find_column(name, source.columns) for name in (*wanted, *policy.columns.pseudonymize)]
+    return [column for column in found if column is not None]
+
+
+def _models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], dict[str, Hierarchy]]:
+    """Return the models that know their columns, and the hierarchies of columns in which distances count."""
+    about = [model.sensitive for model in policy.models if isinstance(model, SensitiveModel) and model.sensitive]
+    sensitive = resolve_columns(dict.fromkeys((*policy.columns.sensitive, *about)), source.columns, source.name)
+    asked = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
+    in_trees = columns_with_hierarchy(source, sensitive, policy) if asked else []
+    made = {hierarchy.column.name: hierarchy for hierarchy in make_hierarchies(source, in_trees, policy)}
+    return resolve_models(policy.models, sensitive, source.name, list(made)), made
+
+
+def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
+    """Return the text of the statement of a check, after what makes the source if a script needs that."""
+    asked = _asked(source, policy)
+    foreign = dialect != source.engine.dialect
+    needed = [tree for tree in asked.trees.values() if tree.stored is None]
+    trees = [lookup_statement(source.engine, tree, dialect=dialect) for tree in needed]
+    # Elsewhere the source is expected to be there.
+    statements = [*(() if foreign else source.setup), *trees, asked.query()]
+    return script(statements, dialect) + "\n"
+
+
+def _identifying(source: Source, policy: Policy, original: Source | None) -> tuple[str, ...]:
+    """Return the identifying columns of the policy that the table has, but for those that hold pseudonyms only.
+
+    The column that names the person is none of them: people are counted by it, so that it must be there. Only of a
+    table with an original it is known that it is a release, which must not name people as the original does.
+    """
+    named = policy.columns
+    replaced = [column for name in named.pseudonymize if (column := find_column(name, source.columns)) is not None]
+    person = find_column(named.entity, source.columns) if named.entity else None
+    found = [find_column(name, source.columns) for name in named.identifying]
+    others = [column for column in found if column is not None and column != person and column not in replaced]
+    raw = [column for column in replaced if _holds_others(source, column)]
+    if original is not None and person is not None and person not in raw and _names_people(source, original, person):
+        raw.append(person)
+    return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
+
+
+def _ties(source: Source, policy: Policy, asked: _Asked) -> tuple[Tied, ...]:
+    """Return what is found of the pseudonyms that the table has."""
+    columns = [find_column(name, source.columns) for name in policy.columns.pseudonymize]
+    names = list(dict.fromkeys(column.name for column in columns if column is not None))
+    queries = [signature_query(source.relation, asked.columns, names, name, policy.k) for name in names]
+    return tied_of(source.engine, names, queries)
+
+
+def _names_people(source: Source, original: Source, person: Column) -> bool:
+    """Tell whether a column of a release names people as the same column of its original does."""
+    column = find_column(person.name, original.columns)
+    if column is None:
+        return False
+    original.bring([column])
+    source.bring([person])
+    query = sql.query(
+        "verify/raw_people",
+        values={"published": sql.column(person.name, "release"), "person": sql.column(column.name, "original")},
+        tables={"release": source.relation, "original": original.relation},
+    )
+    return bool(source.engine.row(query, "does it name people as its original does?")[0])
+
+
+def _holds_others(source: Source, column: Column) -> bool:
+    """Tell whether a column that is to hold pseudonyms holds anything else."""
+    query = not_pseudonyms_query(source.relation, column.name)
+    return bool(source.engine.row(query, "values that are no pseudonyms")[0])

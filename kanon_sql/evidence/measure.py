@@ -1,0 +1,343 @@
+"""``measure``: what a published table is worth, by itself and against its original."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.engine.progress import Listener, Progress, silent
+from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
+from kanon_sql.errors import UsageError
+from kanon_sql.evidence.risk import open_population, require_entity, risk_of
+from kanon_sql.measures.average_class_size import average_class_size, average_rows
+from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.published import measure_published
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.roles import find_column, resolve_quasi_identifiers
+from kanon_sql.release.anonymize import make_policy
+from kanon_sql.release.verify.classes import class_check_query, read_verification
+from kanon_sql.risks.attacks.class_people import name_people
+from kanon_sql.risks.estimators.assessment import RiskSettings
+from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, threshold_of
+from kanon_sql.search.prepare import prepare_source, repeated_in
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.measures.published import PublishedMeasures
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.policy import Count, Policy
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.risks.estimators.assessment import Risk
+    from kanon_sql.search.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class MeasuredPeople:
+    """How many people the classes of a table have.
+
+    Attributes:
+        entity: the column that names the person.
+        smallest_class: people of the class with the fewest, at least; None where neither the table nor an original
+            names them, and for a table without rows.
+        smallest_class_at_most: ... at most.
+        settled: whether it is known who is in which class. If not, the risk is that of the fewest people that each
+            class can have; who is in two classes is two people then.
+    """
+
+    entity: str
+    smallest_class: int | None
+    smallest_class_at_most: int | None
+    settled: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured in a table.
+
+    Attributes:
+        table: what was measured.
+        original: what it was made from, if that was given.
+        rows_in: rows of the original; None without one.
+        rows_out: rows of the table.
+        classes: its equivalence classes.
+        smallest_class: rows of the smallest class; None for a table without rows.
+        people: the same in people; None where the column that names them is not known.
+        levels: the level of each quasi-identifier; None for one whose labels are on several levels, and without an
+            original.
+        measures: every measure, by name; None where an original is needed and there is none.
+        risk: who could be found in the table.
+        risk_before: who could be found in its original; None without one.
+        repeated: columns of the original, or without one of the table, that may name people and have repeated values,
+            where it was not said how people are counted; those first that do name people.
+    """
+
+    table: str
+    original: str | None
+    rows_in: int | None
+    rows_out: int
+    classes: int
+    smallest_class: int | None
+    levels: dict[str, int | None] | None
+    measures: dict[str, float | None]
+    risk: Risk
+    risk_before: Risk | None = None
+    people: MeasuredPeople | None = None
+    repeated: tuple[RepeatedColumn, ...] = ()
+
+    @property
+    def people_repeat(self) -> RepeatedColumn | None:
+        """The column that names people who have several rows each, though rows were counted."""
+        return next((one for one in self.repeated if one.names_people), None)
+
+    @property
+    def rows_suppressed(self) -> int | None:
+        """Rows of the original that the table does not have."""
+        return None if self.rows_in is None else self.rows_in - self.rows_out
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain values: what ``--format json`` prints."""
+        return {
+            "table": self.table,
+            "original": self.original,
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "rows_suppressed": self.rows_suppressed,
+            "classes": self.classes,
+            "smallest_class": self.smallest_class,
+            "people": None if self.people is None else vars(self.people),
+            "levels": self.levels,
+            "measures": self.measures,
+            "risk": self._risks(),
+            "repeated_columns": [repeated.summary() for repeated in self.repeated],
+        }
+
+    def _risks(self) -> dict[str, Any]:
+        after = self.risk.summary()
+        return after if self.risk_before is None else {"before": self.risk_before.summary(), "after": after}
+
+
+def measure(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    original: Any = None,  # noqa: ANN401 - the same, or the name of a table
+    original_table: str | None = None,
+    quasi_identifiers: Sequence[str] = (),
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    k: int | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    entity: str | None = None,
+    count: Count = "people",
+    threshold: str | float = DEFAULT_THRESHOLD,
+    subsets: int | None = None,
+    sampling_fraction: float | None = None,
+    population: Any = None,  # noqa: ANN401 - as for original
+    population_table: str | None = None,
+    resources: Resources | None = None,
+    progress: Listener | None = None,
+) -> Measured:
+    """Return what a published table is worth: who could be found in it, and how much of its original it keeps.
+
+    Nothing is known of how it was made: labels are looked up in the hierarchies as they stand in the table.
+
+    Args:
+        source: the published table, as for ``anonymize``.
+        table: its name in a database.
+        original: the table that it was made from: a table in the same database, a path, or a data frame.
+        original_table: the name of the original, where ``original`` is a database.
+        quasi_identifiers: the columns that were generalized.
+        hierarchies: those that it was made with, as for ``anonymize``.
+        k: in whose units classes are measured; 5 if neither this nor ``models`` says so.
+        models: the same as ``[KAnonymity(k)]``.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above, and of the entity.
+        entity: the column that names the person: the risk is that of people, not of rows. Of a table that does not
+            have it, the original says how many people each class has.
+        count: "people", or "rows" also where several are of one person; without an entity, ``Measured.repeated`` says
+            whether that is found of people, and then no threshold is known to be met.
+        threshold: the risk above which rows are counted, as for ``risk``.
+        subsets: columns of the largest subsets of quasi-identifiers to look at, as for ``risk``.
+        sampling_fraction: the share of the population that the original has; without an original, the table.
+        population: everybody whom the rows of the published table could be about, as for ``risk``.
+        population_table: the name of the population, where ``population`` is a database.
+        resources: what may be taken of the machine; a connection has settings of its own.
+        progress: called as the work goes on.
+
+    Raises:
+        UsageError: a column is not there, or the table is no release of the original under these hierarchies.
+        SourceError: a source or a hierarchy cannot be read.
+    """
+    risks = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    asked = make_policy(
+        policy,
+        quasi_identifiers=quasi_identifiers,
+        hierarchies=hierarchies,
+        k=k,
+        models=models,
+        rest="drop",
+        entity=entity,
+        count=count,
+    )
+    if original is None:
+        if hierarchies is not None or original_table is not None:
+            raise UsageError("Hierarchies say what labels stand for in the original: name it, original=.")
+        opened = open_source(source, table, as_text=True, resources=resources)
+        try:
+            require_entity(entity, opened)
+            return measure_alone(opened, asked, risks, open_population(opened, source, population, population_table))
+        finally:
+            opened.engine.close()
+    opened = open_original(source, original, original_table, resources)
+    try:
+        release = open_beside(opened, source, table, as_text=True)
+        require_entity(entity, opened, release)
+        everybody = open_population(opened, source, population, population_table)
+        return measure_against(opened, release, asked, progress or silent, risks, everybody)
+    finally:
+        opened.engine.close()
+
+
+def measure_alone(
+    source: Source, policy: Policy, asked: RiskSettings | None = None, population: Source | None = None
+) -> Measured:
+    """Return what can be said of a published table without its original: the sizes of its classes, and its risk.
+
+    Args:
+        source: the table.
+        policy: names its quasi-identifiers.
+        asked: what is asked about its risk.
+        population: everybody whom its rows could be about, in the same engine.
+    """
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
+    repeated = repeated_in(source, policy)
+    models = (KAnonymity(policy.k),)
+    source.bring(columns, find_column(policy.columns.entity or "", source.columns))
+    query = class_check_query(source.relation, columns, models)
+    found = read_verification(source.engine.row(query, "sizes of the classes"), models)
+    of_classes = {
+        "average_class_size": average_class_size(found.rows, found.classes, policy.k),
+        "average_rows_per_class": average_rows(found.rows, found.classes),
+    }
+    risk = risk_of(source, policy, asked or RiskSettings(), population, repeated=repeated)
+    return Measured(
+        source.name,
+        None,
+        None,
+        found.rows,
+        found.classes,
+        found.smallest_class,
+        None,
+        of_classes,
+        risk,
+        people=_people(policy, risk),
+        repeated=repeated,
+    )
+
+
+def _people(policy: Policy, risk: Risk) -> MeasuredPeople | None:
+    """Return the people of the smallest class of a table that may name them itself."""
+    entity = policy.columns.entity
+    if entity is None:
+        return None
+    named = risk.counted == "people"
+    smallest = risk.smallest_class if named else None
+    return MeasuredPeople(entity, smallest, smallest, named)
+
+
+def measure_against(
+    original: Source,
+    release: Source,
+    policy: Policy,
+    progress: Listener = silent,
+    asked: RiskSettings | None = None,
+    population: Source | None = None,
+) -> Measured:
+    """Return what a published table is worth against its original, and the risk of both; all in one engine.
+
+    Args:
+        original: the table that it was made from.
+        release: the published table.
+        policy: names the quasi-identifiers and their hierarchies.
+        progress: called as the work goes on.
+        asked: what is asked about the risk.
+        population: everybody whom the rows of the release could be about.
+    """
+    # What is known of the original, is known of its release: its rows are rows of the same people.
+    before = repeated_in(original, policy)
+    repeated = before or repeated_in(release, policy)
+    prepared, found = quality_against(original, release, policy, progress)
+    progress(Progress("Risk of the original"))
+    settings = asked or RiskSettings()
+    risk_before = risk_of(original, policy, settings, repeated=before)
+    progress(Progress("Risk of the release"))
+    # Both are samples of one population; of as many rows, where the release does not say who is who.
+    counted, people = _with_people(prepared, release, policy)
+    if people is not None and not people.settled:  # what each class has at least says nothing of united classes
+        settings = replace(settings, subsets=0)
+    of_people = (
+        risk_before.counted == "people" and find_column(policy.columns.entity or "", counted.columns) is not None
+    )
+    size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
+    risk = risk_of(counted, policy, settings, population, size, repeated)
+    names = [hierarchy.column.name for hierarchy in prepared.hierarchies]
+    return Measured(
+        release.name,
+        original.name,
+        prepared.frequency.rows,
+        found.counts.rows,
+        found.counts.published,
+        found.counts.smallest,
+        dict(zip(names, found.levels, strict=True)),
+        found.values,
+        risk,
+        risk_before,
+        people or _people(policy, risk),
+        repeated,
+    )
+
+
+def _with_people(prepared: Prepared, release: Source, policy: Policy) -> tuple[Source, MeasuredPeople | None]:
+    """Return a release with the column that names people, by its original where it does not have the column itself."""
+    entity, original = policy.columns.entity, prepared.source
+    person = None if entity is None else find_column(entity, original.columns)
+    if entity is None or person is None or find_column(entity, release.columns) is not None:
+        return release, None
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
+    table, found = name_people(
+        original.engine, original.relation, prepared.places(), person, release.relation, columns, columns
+    )
+    named = replace(release, relation=table, columns=original.engine.columns(table), warehouse=None)
+    return named, MeasuredPeople(entity, found.smallest, found.smallest_at_most, found.settled or found.one_row_each)
+
+
+def quality_against(
+    original: Source, release: Source, policy: Policy, progress: Listener = silent
+) -> tuple[Prepared, PublishedMeasures]:
+    """Return every measure of a published table against its original, and the original as it was prepared for that.
+
+    Arguments are those of ``measure_against``.
+
+    Raises:
+        UsageError: a column is not there, or labels of the release cannot be read.
+    """
+    columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
+    # All that is asked of either side in one scan of it; its risk is that of people, where they are named.
+    for side in (original, release):
+        named = resolve_quasi_identifiers(policy.columns.quasi_identifiers, side.columns, side.name)
+        side.bring(named, find_column(policy.columns.entity or "", side.columns))
+    # Only quasi-identifiers are looked at, and rows are what measures count.
+    prepared = prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
+    progress(Progress("Measuring"))
+    found = measure_published(
+        prepared.frequency,
+        release.relation,
+        columns,
+        prepared.hierarchies,
+        prepared.labels,
+        [prepared.costs_of(name) for name in CELL_MEASURES],
+        policy.k,
+    )
+    return prepared, found

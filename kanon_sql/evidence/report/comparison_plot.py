@@ -1,0 +1,123 @@
+"""A comparison as a picture: what each algorithm loses at each k, and how long it searches."""
+
+from __future__ import annotations
+
+import html
+import io
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from kanon_sql.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from kanon_sql.release.compare import Compared, Comparison
+
+FORMATS = (".svg", ".png", ".html")
+_MARKS = "osD^vPX*h"  # a mark for each line, for those who do not see its colour
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a file for a picture before any work is done for it.
+
+    Raises:
+        UsageError: its suffix is not known, or what draws it is not installed.
+        SourceError: its directory does not exist.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(FORMATS)}.")
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent} does not exist.")
+    if find_spec("matplotlib") is None:
+        raise UsageError("Pictures need matplotlib: pip install 'kanon-sql[plot]'.")
+
+
+def plot(comparison: Comparison, path: Path) -> None:
+    """Draw a comparison into an SVG, PNG or HTML file.
+
+    Raises:
+        UsageError: there is nothing to draw, the suffix is not known, or what draws it is not installed.
+        SourceError: the file cannot be written.
+    """
+    check_plot(path)
+    if not any(result.loss is not None for result in comparison.results):
+        raise UsageError("No algorithm found a release: there is nothing to draw.")
+    drawn = _drawn(comparison, "png" if path.suffix.lower() == ".png" else "svg")
+    if path.suffix.lower() == ".html":
+        title = html.escape(f"Releases of {comparison.source}, compared by kanon")
+        picture = drawn.decode("utf-8")
+        drawn = _PAGE.replace("TITLE", title).replace("PICTURE", picture[picture.index("<svg") :]).encode("utf-8")
+    try:
+        path.write_bytes(drawn)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>TITLE</title>
+<style>body { font-family: sans-serif; margin: 2rem; } svg { max-width: 100%; height: auto; }</style></head>
+<body><h1>TITLE</h1>
+PICTURE
+</body>
+</html>
+"""
+
+
+def _drawn(comparison: Comparison, file_format: str) -> bytes:
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"svg.hashsalt": "kanon", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(11, 4.8), layout="constrained")
+        FigureCanvasAgg(figure)
+        _fill(figure, comparison)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=file_format, dpi=150, metadata={"Date": None} if file_format == "svg" else None)
+    return buffer.getvalue()
+
+
+def _fill(figure: Figure, comparison: Comparison) -> None:
+    losses, seconds = figure.subplots(1, 2)
+    lines: dict[str, list[Compared]] = {}
+    several = len({result.max_suppressed for result in comparison.results}) > 1
+    for result in comparison.results:
+        limit = result.max_suppressed
+        share = f"{limit:.0%}" if isinstance(limit, int | float) else limit
+        name = f"{result.algorithm}, {share} suppressed" if several else result.algorithm
+        if result.loss is not None:
+            lines.setdefault(name, []).append(result)
+    # What loses least at the smallest k is the first in the legend.
+    for place, (name, results) in enumerate(lines.items()):
+        points = sorted(results, key=lambda result: result.k)
+        # Lines may lie on each other: smaller marks on larger ones show that.
+        style = {
+            "marker": _MARKS[place % len(_MARKS)],
+            "markersize": max(4, 13 - 2 * place),
+            "markerfacecolor": "none",
+            "label": name,
+            "color": f"C{place % 10}",
+        }
+        losses.plot([point.k for point in points], [point.loss or 0 for point in points], **style)
+        seconds.plot([point.k for point in points], [point.seconds or 0 for point in points], **style)
+    sizes = sorted({result.k for result in comparison.results})
+    _axes(losses, "loss: 0 is the original table, 1 says nothing", sizes)
+    _axes(seconds, "seconds of search", sizes)
+    losses.set_ylim(bottom=0)
+    seconds.set_yscale("log")
+    figure.suptitle(f"{comparison.source}: {comparison.rows:,} rows")
+    figure.legend(*losses.get_legend_handles_labels(), loc="outside lower center", ncols=min(4, len(lines)))
+
+
+def _axes(axes: Axes, title: str, sizes: list[int]) -> None:
+    axes.set_title(title, fontsize=10)
+    axes.set_xscale("log")
+    axes.set_xticks(sizes, labels=[str(size) for size in sizes])
+    axes.minorticks_off()
+    axes.set_xlabel("k")
+    axes.grid(visible=True, alpha=0.3)

@@ -1,0 +1,360 @@
+"""A report: every figure that is told of a release, as plain data. No value that is not in the release is in it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from kanon_sql.engine.whole_files import require_free, write_whole
+from kanon_sql.errors import UsageError
+from kanon_sql.risks.attacks.verdicts import tally
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from kanon_sql.policy.policy import Count
+    from kanon_sql.risks.attacks.verdicts import Outcome
+    from kanon_sql.risks.estimators.assessment import Risk
+
+FORMATS = (".html", ".md", ".json")
+_HTML, _MARKDOWN = ".html", ".md"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What was asked of every class, and what the worst class of the output has.
+
+    Attributes:
+        model: name of the privacy model.
+        letter: of its threshold.
+        sensitive: the sensitive column that it is about.
+        entity: the column that names people, where people are counted.
+        required: the threshold.
+        measured: the measure of the worst class; None for an output without rows.
+        holds: whether every class satisfies it.
+    """
+
+    model: str
+    letter: str
+    sensitive: str | None
+    entity: str | None
+    required: float
+    measured: float | None
+    holds: bool
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """How many rows have a label, in the output and before (see ``distribution``).
+
+    Attributes:
+        kind: ``label``, ``others`` for labels that are counted together, or ``left out`` for rows whose label is not
+            in the output.
+        label: the label as the output has it; None for NULL, and for the other kinds.
+        rows_out: rows of the output.
+        rows_in: rows of the original; None where that is not told.
+    """
+
+    kind: Literal["label", "others", "left out"]
+    label: str | None
+    rows_out: int
+    rows_in: int | None
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column of the original, and what became of it.
+
+    Attributes:
+        name: of the column.
+        type: its type in the original.
+        role: its role.
+        published: how it is published.
+        hierarchy: what it was generalized by, of a quasi-identifier.
+        chosen: whether that hierarchy was chosen here because nobody gave one.
+        height: levels of the hierarchy.
+        level: its level in the output; None where cells have several.
+        labels: different labels in the output.
+        loss: what was measured of this column alone, 0 to 1; None where that cannot be.
+        distribution: rows by label.
+        hidden: whether the original's rows by label are not told, or not all of them.
+        rows_alone: of a column that is published as it is, rows of the output that no other row is like in it and in
+            the labels of all quasi-identifiers; None of other columns.
+    """
+
+    name: str
+    type: str
+    role: str
+    published: str
+    hierarchy: str | None = None
+    chosen: bool = False
+    height: int | None = None
+    level: int | None = None
+    labels: int | None = None
+    loss: float | None = None
+    distribution: tuple[LabelCount, ...] = ()
+    hidden: bool = False
+    rows_alone: int | None = None
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What an attack found.
+
+    Attributes:
+        name: of the attack.
+        about: the sensitive column, or the other release, that it is about.
+        outcome: the verdict on it (see ``kanon_sql.risks.attacks.verdicts``).
+        succeeded: whether it found out what should be hidden; None where that is not known, or says nothing.
+        found: what it found, in words.
+        stopped_by: what would stop it.
+        figures: what it found.
+    """
+
+    name: str
+    about: str | None
+    outcome: Outcome
+    succeeded: bool | None
+    found: str
+    stopped_by: str
+    figures: dict[str, Any]
+
+    @property
+    def endangers(self) -> bool:
+        """Whether it succeeds, or is not known to fail."""
+        return self.outcome in {"succeeds", "not excluded"}
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The release that another k would give.
+
+    Attributes:
+        k: the smallest class.
+        chosen: whether it is the k of this release.
+        loss: of the release; None if there is none.
+        rows_suppressed: rows that it leaves out.
+        share_suppressed: their share.
+        classes: its equivalence classes.
+    """
+
+    k: int
+    chosen: bool
+    loss: float | None
+    rows_suppressed: int | None
+    share_suppressed: float | None
+    classes: int | None
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the release was searched for.
+
+    Attributes:
+        algorithm, measure: how, and what should be least.
+        max_suppressed: the limit of suppression.
+        time_limit: in seconds.
+        optimal: whether it is proven that no full-domain release is better.
+        gap: how much less any could cost, as a share; None if that is not known.
+        stopped: what stopped the search before its end.
+        nodes_tested, lattice_size: nodes of the lattice.
+        steps: of a local recoding.
+        rounds: of cuts.
+        seed: of the order of rows, and of random choices.
+    """
+
+    algorithm: str
+    measure: str
+    max_suppressed: float | str
+    time_limit: float | None
+    optimal: bool
+    gap: float | None
+    stopped: str | None
+    nodes_tested: int
+    lattice_size: int
+    steps: int | None
+    rounds: int | None
+    seed: int
+
+    @property
+    def is_of_parts(self) -> bool:
+        """Whether labels of one column may be of several levels: a local or multidimensional recoding."""
+        return self.steps is not None or self.rounds is not None
+
+
+@dataclass(frozen=True)
+class Pseudonymized:
+    """Identifying columns that are published as pseudonyms.
+
+    Attributes:
+        columns: their names.
+        key: where the key is from: ``drawn`` or ``key file``.
+        fewest_alike: for each column, how many pseudonyms at least are tied to rows alike; None if none stand for any.
+    """
+
+    columns: tuple[str, ...]
+    key: str
+    fewest_alike: dict[str, int | None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The evidence for a release.
+
+    Attributes:
+        made_at: the date, as in 2026-11-21.
+        source: the original.
+        published: name of the release; None if it is not published yet.
+        kind: what it is: ``table``, ``view``, ``file``, ``in place`` or ``nothing``.
+        asked_by: who asked for it; None if that was not said.
+        k: below which numbers of rows of the original are not told.
+        rows_in, rows_out, rows_suppressed: rows of the original, of the output, and left out.
+        classes: equivalence classes of the output.
+        smallest_class: rows of the smallest.
+        smallest_class_people: people of the one of fewest people; None where no column names them.
+        count: what classes were asked to be counted in.
+        requirements: what was asked of every class.
+        attributes: the columns of the original.
+        measures: the quality of the output, by measure; None if it cannot be measured.
+        risk_before, risk_after: the risk of the original and of the output.
+        attacks: what attackers found.
+        curve: what another k would cost.
+        search: how the release was found.
+        pseudonyms: columns that are published as pseudonyms.
+        sql: the statements that make and check the release.
+        versions: of what it was made with.
+        fingerprints: by which what was used is known again.
+        policy: the policy as a kanon.toml.
+        commands: those that make the release and this report again.
+        proposed: names of published columns whose role ``kanon init`` proposed, and no person has confirmed.
+        notes: what else must be known, in sentences.
+    """
+
+    made_at: str
+    source: str
+    published: str | None
+    kind: Literal["table", "view", "file", "in place", "nothing"]
+    asked_by: str | None
+    k: int
+    rows_in: int
+    rows_out: int
+    rows_suppressed: int
+    classes: int
+    smallest_class: int | None
+    requirements: tuple[Requirement, ...]
+    attributes: tuple[Attribute, ...]
+    measures: dict[str, float | None] | None
+    risk_before: Risk
+    risk_after: Risk
+    attacks: tuple[Attacked, ...]
+    curve: tuple[CurvePoint, ...]
+    search: Search
+    pseudonyms: Pseudonymized | None
+    sql: str
+    versions: dict[str, str]
+    fingerprints: dict[str, str]
+    policy: str
+    commands: tuple[str, ...]
+    proposed: tuple[str, ...] = ()
+    smallest_class_people: int | None = None
+    count: Count = "people"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the output satisfies everything that was asked."""
+        return all(requirement.holds for requirement in self.requirements)
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether the members of classes are people: where the original says who each row is about."""
+        return self.risk_after.people is not None
+
+    @property
+    def smallest(self) -> int | None:
+        """Members of the smallest class: people where they are counted, otherwise rows."""
+        return self.risk_after.smallest_class if self.counts_people else self.smallest_class
+
+    @property
+    def succeeded(self) -> tuple[Attacked, ...]:
+        """The attacks that succeeded."""
+        return tuple(attack for attack in self.attacks if attack.succeeded)
+
+    @property
+    def endangering(self) -> tuple[Attacked, ...]:
+        """The attacks that succeeded, or are not known to fail."""
+        return tuple(attack for attack in self.attacks if attack.endangers)
+
+    @property
+    def attacks_said(self) -> str:
+        """How many attacks succeed, in the words of ``kanon attack``."""
+        return tally([attack.outcome for attack in self.attacks])
+
+    @property
+    def quasi_identifiers(self) -> tuple[Attribute, ...]:
+        """The columns that were generalized."""
+        return tuple(attribute for attribute in self.attributes if attribute.role == "quasi-identifier")
+
+    def summary(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in ("requirements", "attributes", "attacks", "curve"):
+            plain[name] = [asdict(one) for one in plain[name]]
+        plain |= {"risk_before": self.risk_before.summary(), "risk_after": self.risk_after.summary()}
+        plain |= {"search": asdict(self.search), "pseudonyms": self.pseudonyms and asdict(self.pseudonyms)}
+        return {"holds": self.holds, **plain}
+
+    def to_json(self) -> str:
+        """Return the report as JSON; infinite numbers, which JSON does not have, are the text "Infinity"."""
+        return json.dumps(_finite(self.summary()), indent=2, ensure_ascii=False) + "\n"
+
+    def to_html(self) -> str:
+        """Return the report as one HTML page that loads nothing and runs nothing."""
+        from kanon_sql.evidence.report.compose import document_of
+        from kanon_sql.evidence.report.page import page_of
+
+        return page_of(document_of(self))
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        from kanon_sql.evidence.report.compose import document_of
+        from kanon_sql.evidence.report.markdown import markdown_of
+
+        return markdown_of(document_of(self))
+
+    def write(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the report to a .html, .md or .json file: whole, or not at all.
+
+        Raises:
+            UsageError: the suffix is not known, or the file exists and may not be replaced.
+            SourceError: it cannot be written.
+        """
+        from pathlib import Path
+
+        target = Path(path)
+        check_report(target, replace=replace)
+        text = {_HTML: self.to_html, _MARKDOWN: self.to_markdown}.get(target.suffix.lower(), self.to_json)()
+        write_whole(target, text, "The report")
+
+
+def check_report(path: Path, *, replace: bool) -> None:
+    """Refuse a file for a report before any work is done for it.
+
+    Raises:
+        UsageError: the suffix is not known, or the file exists and may not be replaced.
+        SourceError: its directory does not exist.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(FORMATS)}.")
+    require_free(path, replace=replace)
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value).replace("inf", "Infinity") if isinstance(value, float) and math.isinf(value) else value

@@ -1,0 +1,223 @@
+"""From a release to its report: everything is measured on rows that were made, not taken from the search."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kanon_sql.classes.recoding import Local, Multidimensional
+from kanon_sql.engine.progress import Listener, Progress, silent
+from kanon_sql.engine.sources.open_source import Source
+from kanon_sql.errors import UsageError, VerificationError
+from kanon_sql.evidence.attack import attack_release
+from kanon_sql.evidence.measure import measure_against
+from kanon_sql.evidence.report.attributes import attributes_of
+from kanon_sql.evidence.report.figures import Attacked, CurvePoint, Pseudonymized, Report, Requirement, Search
+from kanon_sql.evidence.report.outcomes import attacked, not_attacked
+from kanon_sql.evidence.report.proof import Made, made, require_same_rows
+from kanon_sql.evidence.report.provenance import Published, commands_of, fingerprints_of, policy_of, sql_of, versions
+from kanon_sql.evidence.risk import risk_of
+from kanon_sql.policy.policy import COUNTS_ROWS
+from kanon_sql.release.compare import compare
+from kanon_sql.release.prepared_table import PreparedTable
+from kanon_sql.risks.estimators.assessment import RiskSettings, assess
+
+if TYPE_CHECKING:
+    from kanon_sql.evidence.measure import Measured
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.release.release import Release
+    from kanon_sql.release.verify.classes import Verification
+    from kanon_sql.risks.estimators.assessment import Risk
+
+CURVE = (2, 3, 5, 10, 20, 50, 100)
+"""The k that a release is compared with."""
+_FEW = 5
+"""Fewer rows than this are few where no k was asked for."""
+
+
+def report_of(
+    release: Release,
+    published: Published | None = None,
+    *,
+    asked_by: str | None = None,
+    progress: Listener = silent,
+) -> Report:
+    """Return the report of a release.
+
+    Args:
+        release: the release.
+        published: what was published, in the same engine; without it, rows are made for the report.
+        asked_by: who asked for it.
+        progress: called as the work goes on.
+
+    Raises:
+        VerificationError: what was published is not what the policy makes.
+    """
+    source = release.prepared.source
+    source.require_rows()
+    progress(Progress("Making the release"))
+    with made(release) as of_release:
+        if published is not None and published.source is not None:
+            progress(Progress("Comparing with what was published"))
+            require_same_rows(release, of_release.rows, published.source)
+        released = Source(source.engine, of_release.rows, f"the release of {source.name}")
+        handed_out = released if published is None or published.source is None else published.source
+        return _gathered(release, published, of_release, released, handed_out, asked_by, progress)
+
+
+def _gathered(
+    release: Release,
+    published: Published | None,
+    of_release: Made,
+    released: Source,
+    handed_out: Source,
+    asked_by: str | None,
+    progress: Listener,
+) -> Report:
+    policy, original, publication = release.policy, release.prepared.source, release.publication
+    verification = of_release.verification
+    k = policy.k if policy.k > 1 else _FEW
+    # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
+    settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
+    measured, unmeasured = _measured(original, handed_out, settled, progress)
+    risks = _risks(release, settled, of_release, handed_out, measured)
+    attacks = _attacks(original, handed_out, settled, progress)
+    progress(Progress("Attributes one by one"))
+    attributes = attributes_of(release, released, handed_out, measured, k)
+    if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
+        risks = (_of_several_columns(risks[0]), _of_several_columns(risks[1]))
+    rows_in = release.rows_in
+    return Report(
+        made_at=dt.datetime.now(tz=dt.UTC).date().isoformat(),
+        source=original.name,
+        published=None if published is None else published.name,
+        kind="nothing" if published is None else published.kind,
+        asked_by=asked_by,
+        k=k,
+        rows_in=rows_in,
+        rows_out=verification.rows,
+        rows_suppressed=rows_in - verification.rows,
+        classes=verification.classes,
+        smallest_class=verification.smallest_class,
+        requirements=tuple(
+            Requirement(**result.stated(model.entity))
+            for result, model in zip(verification.models, publication.models, strict=True)
+        ),
+        attributes=attributes,
+        measures=None if measured is None else _rounded(measured.measures),
+        risk_before=risks[0],
+        risk_after=risks[1],
+        attacks=attacks,
+        curve=_curve(release, progress),
+        search=_search(release),
+        pseudonyms=_pseudonymized(release, verification),
+        sql=sql_of(publication),
+        versions=versions(),
+        fingerprints=fingerprints_of(release, released, published),
+        policy=policy_of(release, published),
+        commands=commands_of(release, published),
+        proposed=tuple(column.name for column in publication.roles.proposed),
+        smallest_class_people=risks[1].smallest_class if risks[1].people is not None else None,
+        count=policy.count,
+        notes=(
+            *([COUNTS_ROWS] if policy.count == "rows" else []),
+            *(f"{repeated.found()}. They were taken for different people." for repeated in release.prepared.repeated),
+            *([unmeasured] if unmeasured is not None else []),
+        ),
+    )
+
+
+def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
+    """Return measures with four digits: all that they have would tell what a row that was left out had."""
+    return {
+        name: value if value is None or isinstance(value, int) else float(f"{value:.4g}")
+        for name, value in measures.items()
+    }
+
+
+def _measured(
+    original: Source, released: Source, policy: Policy, progress: Listener
+) -> tuple[Measured | None, str | None]:
+    """Return what the output is worth, or None and why that cannot be measured."""
+    try:
+        return measure_against(original, released, policy, progress), None
+    except UsageError as error:
+        return None, f"How much of the original the output keeps could not be measured: {error}"
+
+
+def _risks(
+    release: Release, policy: Policy, of_release: Made, handed_out: Source, measured: Measured | None
+) -> tuple[Risk, Risk]:
+    """Return the risk of the original and of the release; both of people where people are counted."""
+    original, asked = release.prepared.source, RiskSettings()
+    before = None if measured is None else measured.risk_before
+    if before is None:
+        before = risk_of(original, policy, asked)
+    publication, entity = release.publication, release.publication.roles.entity
+    if of_release.people is not None and entity is not None:
+        person = replace(entity, name=publication.entity_name)
+        columns = publication.published_quasi_identifiers
+        return before, assess(original.engine, of_release.people, columns, asked, entity=person)
+    return before, risk_of(handed_out, policy, asked) if measured is None else measured.risk
+
+
+def _of_several_columns(risk: Risk) -> Risk:
+    """Return a risk without what is known of single columns."""
+    found = tuple(subset for subset in risk.subsets.found if len(subset.columns) > 1)
+    return replace(risk, subsets=replace(risk.subsets, found=found))
+
+
+def _attacks(original: Source, released: Source, policy: Policy, progress: Listener) -> tuple[Attacked, ...]:
+    try:
+        found = attack_release(original, released, [], policy, progress=progress, algorithm=policy.algorithm)
+    except UsageError as error:
+        return (not_attacked(str(error)),)
+    return attacked(found.attacks)
+
+
+def _curve(release: Release, progress: Listener) -> tuple[CurvePoint, ...]:
+    """Return what other k would cost, all else being the same; none where k was not asked for."""
+    policy = release.policy
+    if policy.k == 1 or not release.rows_in:
+        return ()
+    table = PreparedTable(release.prepared, policy)
+    return tuple(_point(table, k, progress) for k in sorted({*(k for k in CURVE if k <= release.rows_in), policy.k}))
+
+
+def _point(table: PreparedTable, k: int, progress: Listener) -> CurvePoint:
+    chosen, rows = k == table.policy.k, table.prepared.frequency.rows
+    try:
+        (found,) = compare(table, algorithms=[table.policy.algorithm], k=[k], progress=progress).results
+    except VerificationError:  # pseudonyms may tie more together than this k allows
+        return CurvePoint(k, chosen, None, None, None, None)
+    suppressed = found.rows_suppressed
+    return CurvePoint(
+        k, chosen, found.loss, suppressed, None if suppressed is None else suppressed / rows, found.classes
+    )
+
+
+def _search(release: Release) -> Search:
+    policy, result, recoding = release.policy, release.result, release.publication.recoding
+    return Search(
+        algorithm=policy.algorithm,
+        measure=policy.measure,
+        max_suppressed=policy.max_suppressed,
+        time_limit=policy.time_limit,
+        optimal=release.optimal,
+        gap=release.gap,
+        stopped=result.stopped,
+        nodes_tested=result.nodes_tested,
+        lattice_size=release.prepared.lattice.size,
+        steps=len(recoding.steps) if isinstance(recoding, Local) else None,
+        rounds=recoding.rounds if isinstance(recoding, Multidimensional) else None,
+        seed=release.publication.seed,
+    )
+
+
+def _pseudonymized(release: Release, verification: Verification) -> Pseudonymized | None:
+    pseudonyms = release.publication.pseudonyms
+    if pseudonyms is None:
+        return None
+    alike = {tied.column: tied.fewest for tied in verification.pseudonyms}
+    return Pseudonymized(tuple(pseudonyms.names), pseudonyms.key.origin, alike)

@@ -1,0 +1,202 @@
+"""``report``: the evidence for a release that was published, or for one that a policy would make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.engine.progress import Listener, silent
+from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
+from kanon_sql.errors import UsageError, VerificationError
+from kanon_sql.evidence.report.gather import report_of
+from kanon_sql.evidence.report.original import require_original
+from kanon_sql.evidence.report.proof import compared_columns
+from kanon_sql.evidence.report.provenance import POLICY, ROWS, Published, commands_of, policy_fingerprint, policy_of
+from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.policy import Policy, read_policy
+from kanon_sql.policy.roles import find_column
+from kanon_sql.release.anonymize import make_policy, make_release
+from kanon_sql.release.ledger.fingerprint import of_rows
+from kanon_sql.release.target import kind_of, target_table
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    import os
+
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.evidence.report.figures import Report
+    from kanon_sql.release.release import Release
+
+
+def report(
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    release: str | os.PathLike[str] | None = None,
+    asked_by: str | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    resources: Resources | None = None,
+    progress: Listener | None = None,
+    **settings: Any,  # noqa: ANN401 - those of ``anonymize``, which checks them
+) -> Report:
+    """Return the evidence for a release. Nothing is published, and nothing is changed.
+
+    Args:
+        source: the original, as for ``anonymize``.
+        table: its name in a database.
+        release: what was published: a table or view in the database of the original, or a file. Without it, the
+            destination of the policy file, if there is something; else nothing was published yet.
+        asked_by: who asked for it.
+        policy: a Policy or the path of a kanon.toml, instead of the settings of ``anonymize``.
+        resources: what may be taken of the machine; a connection has settings of its own.
+        progress: called as the work goes on.
+        settings: those of ``anonymize``: ``quasi_identifiers``, ``models``, ``max_suppressed`` and so on.
+
+    Raises:
+        UsageError: a setting or a column is wrong.
+        SourceError: a source or a hierarchy cannot be read.
+        NoSolutionError: no release satisfies the models.
+        VerificationError: what was published is not what the policy makes of the original.
+    """
+    in_file = Destination()
+    if policy is not None and not isinstance(policy, Policy):
+        policy, in_file = read_policy(Path(policy))
+    asked = make_policy(policy, **settings)
+    opened = open_source(source, table, resources=resources)
+    with opened.engine:
+        return report_on(opened, source, asked, in_file, release, asked_by=asked_by, progress=progress or silent)
+
+
+def report_on(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - what the person pointed at for the original
+    policy: Policy,
+    in_file: Destination,
+    release: str | os.PathLike[str] | None,
+    *,
+    asked_by: str | None = None,
+    progress: Listener = silent,
+) -> Report:
+    """Return the report of an open source; other arguments are those of ``report``.
+
+    Without a seed the report takes 0: rows are compared in no order.
+
+    Raises:
+        UsageError: the source looks like the release.
+    """
+    named = policy.columns
+    asked = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
+    opened.bring([column for column in asked if column is not None], find_column(named.entity or "", opened.columns))
+    require_original(opened, policy, in_file)
+    published = published_release(opened, source, in_file, release)
+    if policy.seed is None:
+        policy = replace(policy, seed=0)
+    return report_of(make_release(opened, policy, progress), published, asked_by=asked_by, progress=progress)
+
+
+def report_published(
+    release: Release,
+    source: Any,  # noqa: ANN401 - as above
+    destination: Destination,
+    *,
+    asked_by: str | None = None,
+    progress: Listener = silent,
+) -> Report:
+    """Return the report of a release that was just published as a table, a view or a file.
+
+    Args:
+        release: the release.
+        source: what the person pointed at for the original.
+        destination: where the release is.
+        asked_by: who asked for it.
+        progress: called as the work goes on.
+
+    Raises:
+        VerificationError: what was published has other rows than the release.
+    """
+    opened = release.prepared.source
+    if destination.out is not None:
+        published = _in_file(opened, destination.out)
+    else:
+        published = _in_database(opened, source, destination.into or "")
+    return report_of(release, replace(published, destination=destination), asked_by=asked_by, progress=progress)
+
+
+def report_in_place(draft: Report, release: Release, destination: Destination, file: Path) -> Report:
+    """Return the report of a release that took the place of its table, from one that was gathered before that.
+
+    Args:
+        draft: what was measured on the rows of the release, while the original was there.
+        release: the release.
+        destination: where the release is.
+        file: the database.
+
+    Raises:
+        VerificationError: the table does not have the rows that were measured.
+    """
+    table, publication = release.prepared.source.relation, release.publication
+    with open_database(file, writable=False) as engine:
+        own = sql.relation(table.name, table.db or None)
+        found = of_rows(engine, own, compared_columns(publication), "fingerprint of what took the place of the table")
+    if found != draft.fingerprints[ROWS]:
+        raise VerificationError(
+            f"The release took the place of {draft.source}, but its rows are not those that were measured: no report "
+            "was written. Did somebody change the table since?"
+        )
+    published = Published(draft.source, "in place", None, destination)
+    return replace(
+        draft,
+        published=published.name,
+        kind=published.kind,
+        policy=policy_of(release, published),
+        commands=commands_of(release, published),
+        fingerprints={**draft.fingerprints, POLICY: policy_fingerprint(release, published)},
+    )
+
+
+def published_release(
+    opened: Source,
+    source: Any,  # noqa: ANN401 - as above
+    in_file: Destination,
+    named: str | os.PathLike[str] | None,
+) -> Published | None:
+    """Return what was published, in the engine of the original; None where nothing was.
+
+    Raises:
+        UsageError: what was named is not there, or the policy's release took the place of the original.
+        SourceError: it cannot be read.
+    """
+    if named is not None:
+        path = Path(named)
+        no_file = opened.file is None and opened.frame_kind is None and opened.address is None
+        in_database = opened.database is not None or no_file
+        if in_database and not (path.suffix and path.exists()):
+            return _in_database(opened, source, str(named))
+        return _in_file(opened, path)
+    if in_file.in_place:
+        raise UsageError(
+            "The policy anonymizes in place: the original is gone, and nothing can be measured against it any more. "
+            "Report as you publish (kanon anonymize --report FILE), or name a copy of the original and --release."
+        )
+    if in_file.out is not None and in_file.out.exists():
+        return _in_file(opened, in_file.out)
+    if in_file.into is not None and opened.database is not None:
+        target = target_table(opened.engine, in_file.into)
+        if kind_of(opened.engine, target) is not None:
+            return _in_database(opened, source, in_file.into)
+    return None
+
+
+def _in_database(opened: Source, source: Any, name: str) -> Published:  # noqa: ANN401 - as above
+    found = open_beside(opened, source, name)
+    if found.relation == opened.relation:
+        raise UsageError(f"{name!r} is the original: name its release.")
+    is_view = kind_of(opened.engine, found.relation) == "VIEW"
+    return Published(
+        name, "view" if is_view else "table", found, Destination(into=name, kind="view" if is_view else "table")
+    )
+
+
+def _in_file(opened: Source, path: Path) -> Published:
+    return Published(path.name, "file", open_beside(opened, path, as_text=True), Destination(out=path))

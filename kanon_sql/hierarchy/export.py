@@ -1,0 +1,181 @@
+"""``export_hierarchy``: any hierarchy as a CSV file that ARX reads, and that kanon reads back as the same."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.engine.sources.open_source import Source, is_database, open_database, open_source
+from kanon_sql.engine.whole_files import require_free, write_whole
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.arx import arx_query, arx_text
+from kanon_sql.hierarchy.check import count_tree, require_tree
+from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy, shape_of_relation, shape_of_rows
+from kanon_sql.hierarchy.spec import FileRule, file_rule, parse_rule
+from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import resolve_columns
+from kanon_sql.release.script import lookup_statement
+from kanon_sql.search.prepare import make_hierarchy
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Engine, Logged
+    from kanon_sql.hierarchy.lookup import StoredHierarchy
+
+
+@dataclass(frozen=True)
+class Exportable:
+    """A hierarchy in a database, while it is open.
+
+    Attributes:
+        engine: holds it.
+        query: selects its rows.
+        shape: what it looks like.
+        statements: what makes the relation that the query reads, where it is not there already.
+    """
+
+    engine: Engine
+    query: exp.Select
+    shape: Shape
+    statements: tuple[exp.Expr, ...] = ()
+
+    def text(self, null: str) -> str:
+        """Return it as a file of ARX (see ``arx_text``)."""
+        return arx_text(self.engine.rows(self.query, "rows of the hierarchy"), null)
+
+
+def export_hierarchy(
+    source: Any,  # noqa: ANN401 - a file, or what anonymize takes
+    table: str | None = None,
+    *,
+    out: str | os.PathLike[str],
+    column: str | None = None,
+    hierarchy: str | os.PathLike[str] | None = None,
+    null: str = "",
+    replace: bool = False,
+) -> Shape:
+    """Write a hierarchy to a CSV file as ARX reads it.
+
+    Args:
+        source: what holds the column, as for ``anonymize``; without a column, a hierarchy file or ``ready:NAME``.
+        table: the table in a database.
+        out: the file, whose name ends in .csv.
+        column: the column.
+        hierarchy: its rule or file; by default the one in the database, else the one that is chosen.
+        null: what stands for NULL; ARX takes the word NULL for a missing value.
+        replace: whether a file that is there may be replaced.
+
+    Returns:
+        What was written, in numbers.
+
+    Raises:
+        UsageError: the file is there, or is no CSV file; or there is no such column.
+        HierarchyError: there is no such hierarchy, it is no tree, or has an empty label.
+        SourceError: something cannot be read or written.
+    """
+    path = Path(out)
+    check_target(path, replace=replace)
+    if column is None:
+        if hierarchy is not None:
+            raise UsageError("A hierarchy is given without the column that it is for: name the column.")
+        shape, text = file_as_arx(str(source), null)
+    else:
+        with exportable(source, table, column, None if hierarchy is None else str(hierarchy)) as found:
+            shape, text = found.shape, found.text(null)
+    write_whole(path, text, "The hierarchy")
+    return shape
+
+
+def check_target(path: Path, *, replace: bool) -> None:
+    """Raise unless a hierarchy can be written to a file.
+
+    Raises:
+        UsageError: it is no CSV file, or is there already.
+        SourceError: its directory is not there, or it is one.
+    """
+    if path.suffix.lower() != ".csv":
+        raise UsageError(f"Hierarchies are written as CSV: give a file whose name ends in .csv, not {path}.")
+    require_free(path, replace=replace)
+
+
+def file_as_arx(name: str, null: str) -> tuple[Shape, str]:
+    """Return a hierarchy file, of any format, as a file of ARX.
+
+    Raises:
+        UsageError: it is a rule or a tree of intervals, which have no values without a column.
+    """
+    rule = parse_rule(name) if name.startswith(READY) else file_rule(name)
+    if not isinstance(rule, FileRule):
+        raise UsageError(f"{name} has no values of its own: give the table, and COLUMN={name}.")
+    title = rule.path.stem if rule.part is None else rule.part
+    read = read_hierarchy(rule.path, title, rule.part)
+    if isinstance(read, IntervalTree):
+        raise UsageError(
+            f"{rule} is a tree of intervals, which has no values of its own: give the table, and COLUMN={rule}."
+        )
+    rows: Iterator[Sequence[str | None]] = zip(read.values, *read.levels, strict=True)
+    return shape_of_rows(read, rule, title), arx_text(rows, null)
+
+
+@contextmanager
+def exportable(
+    source: Any,  # noqa: ANN401 - what open_source takes
+    table: str | None,
+    column: str,
+    rule: str | None,
+    listener: Callable[[Logged], None] | None = None,
+) -> Iterator[Exportable]:
+    """Open a source and make the hierarchy of a column, or find the one that is stored.
+
+    Args:
+        source: what holds the column.
+        table: the table in a database.
+        column: the column.
+        rule: its rule or file; by default the one in the database, else the one that is chosen.
+        listener: is told each statement.
+
+    Raises:
+        UsageError: there is no such table or column.
+        HierarchyError: the hierarchy cannot be read, or is no tree.
+        SourceError: something cannot be read.
+    """
+    path = Path(source) if isinstance(source, str | Path) else None
+    if table is None and rule is None and path is not None and is_database(path):
+        with open_database(path, writable=False) as engine:
+            engine.listener = listener
+            if (kept := stored_hierarchies(engine).get(folded(column))) is not None:
+                yield _stored(engine, kept)
+                return
+    opened = open_source(source, table)
+    with opened.engine:
+        opened.engine.listener = listener
+        yield _made(opened, column, rule)
+
+
+def _stored(engine: Engine, kept: StoredHierarchy) -> Exportable:
+    kept.require_levels()
+    require_tree(count_tree(engine, kept.relation, kept.height, kept.column), kept.height, kept.column, kept.origin)
+    shape = shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
+    return Exportable(engine, arx_query(kept.relation, kept.height), shape)
+
+
+def _made(opened: Source, name: str, rule: str | None) -> Exportable:
+    (column,) = resolve_columns([name], opened.columns, opened.name)
+    policy = Policy(hierarchies={} if rule is None else {column.name: rule})
+    hierarchy = make_hierarchy(opened, column, policy)
+    shape = shape_of_hierarchy(opened.engine, hierarchy)
+    if hierarchy.chosen:
+        note = "no hierarchy was given, and this one was chosen, as kanon init would"
+        shape = replace(shape, notes=(*shape.notes, note))
+    statements = (*opened.setup, lookup_statement(opened.engine, hierarchy))
+    return Exportable(opened.engine, arx_query(hierarchy.relation, hierarchy.height), shape, statements)

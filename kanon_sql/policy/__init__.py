@@ -1,0 +1,1 @@
+"""What is asked for: roles of columns, requirements, destination, kanon.toml."""

@@ -1,0 +1,417 @@
+"""The policy: roles, hierarchies, privacy models and limits; and kanon.toml, the file that holds them.
+
+    [columns]
+    identifying = ["name"]
+    quasi_identifiers = ["birth_date", "sex", "zip"]
+    sensitive = ["diagnosis"]
+    rest = "keep"                       # or "drop"
+    entity = "patient_id"               # k counts people, not rows
+    pseudonymize = ["name"]             # identifying, and published as pseudonyms
+    proposed = ["zip"]                  # roles that kanon init proposed, and no person has confirmed
+
+    [hierarchies]
+    directory = "hierarchies"           # files <column>.csv or *_hierarchy_<column>.csv
+    birth_date = "date:month,year"      # a rule, or a file; a column called directory has it in [hierarchies.columns]
+    age = { intervals = [5, 10], top = 90 }     # or a table (see kanon_sql.hierarchy.inline)
+
+    [privacy]
+    k = 5
+    count = "people"                    # or "rows": k counts rows even where several are of one person
+    l = 3                               # of the sensitive column; { diagnosis = 3 } of one of several
+    t = 0.2                             # see kanon_sql.policy.requirements for the others
+
+    [search]
+    algorithm = "optimal"
+    measure = "loss"
+    max_suppressed = 0.02
+    time_limit = 60
+                                    # of mondrian: choose = "range", cut = "strict", labels = "tree", numbers = "range"
+
+    [release]
+    into = "patients_k5"                # or out = "patients_k5.parquet", or in_place = true (and backup = "FILE")
+    as = "table"                        # or "view"
+    seed = 42
+    key_file = "pseudonyms.key"         # of pseudonyms; without it a key is drawn for the release
+
+Paths in the file start from the directory of the file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from kanon_sql.classes.cutting import OPTIONS, Cutting, cutting_of
+from kanon_sql.engine.whole_files import write_whole
+from kanon_sql.errors import PolicyError, UsageError
+from kanon_sql.hierarchy.inline import rule_text
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.policy.destination import Destination, Kind
+from kanon_sql.policy.requirements import REQUIREMENTS, from_settings, to_settings
+from kanon_sql.policy.roles import NamedColumns
+from kanon_sql.policy.toml_values import (
+    checked,
+    column_names,
+    limit,
+    number,
+    one_of,
+    read_share,
+    require_place,
+    threshold,
+)
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kanon_sql.models.base import PrivacyModel
+
+Algorithm = Literal[
+    "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg", "mondrian", "mondrian-plus"
+]
+SearchOn = Literal["workbench", "warehouse"]
+Count = Literal["people", "rows"]
+COUNTS_ROWS = (
+    "k counts rows, not people, as was asked for (count = rows): a class of k rows may be of fewer people, down to one."
+)
+Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
+DEFAULT_K = 5
+DEFAULT_MAX_SUPPRESSED = 0.02
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a release must be.
+
+    Attributes:
+        columns: roles of the columns.
+        models: what every published class must satisfy.
+        hierarchies: for columns that have one given, its rule or file.
+        hierarchy_directory: a directory with hierarchy files.
+        max_suppressed: the share of rows that may be suppressed, 0 to 1; or how many, "25 rows" or "k rows".
+        algorithm: how the recoding is searched for.
+        measure: what it should lose least of.
+        sample_rate: the share of rows on which SPOLG chooses its path; None is 1 %.
+        time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
+        choose: by what Mondrian chooses the column of a cut (see ``kanon_sql.classes.cutting``); None is its default.
+        cut: where it cuts.
+        labels: how it writes the texts of a part.
+        numbers: how it writes the numbers and dates of a part.
+        pairs: passes of mondrian-plus over pairs of parts.
+        seed: of the order of rows, and of random choices; None draws one.
+        population: the table, or the file, that k-map and delta-presence compare with.
+        key_file: the file with the key of pseudonyms; None draws a key for each release.
+        search_on: where the search runs when the table is in a warehouse: on the workbench, or on the warehouse itself.
+        directory: where relative paths of hierarchies start from.
+        count: what the members of classes are: "people" (a table with several rows of one person needs an entity), or
+            "rows", also where several are of one person.
+    """
+
+    columns: NamedColumns = field(default_factory=NamedColumns)
+    models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
+    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    hierarchy_directory: Path | None = None
+    max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
+    algorithm: Algorithm = "optimal"
+    measure: Measure = "loss"
+    time_limit: float | None = None
+    sample_rate: float | None = None
+    choose: str | None = None
+    cut: str | None = None
+    labels: str | None = None
+    numbers: str | None = None
+    pairs: int | None = None
+    seed: int | None = None
+    population: str | None = None
+    key_file: Path | None = None
+    search_on: SearchOn = "workbench"
+    directory: Path = field(default_factory=Path)
+    count: Count = "people"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
+        if self.algorithm not in get_args(Algorithm):
+            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(get_args(Algorithm))}.")
+        if self.measure not in get_args(Measure):
+            raise UsageError(
+                f"There is no measure {self.measure!r} to minimize. There is: {', '.join(get_args(Measure))}."
+            )
+        if self.sample_rate is not None and not 0 < self.sample_rate <= 1:
+            raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
+        if self.sample_rate is not None and self.algorithm != "spolg":
+            raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
+        require_place(self.search_on)
+        _ = self.cutting  # complains of what is not for this algorithm
+        if not self.models:
+            raise UsageError("A release needs a privacy model: give k.")
+        compared = [model.name for model in self.models if isinstance(model, PopulationModel)]
+        if bool(compared) != (self.population is not None):
+            raise UsageError(
+                f"{compared[0]} compares with a population: name the table or file with --population."
+                if compared
+                else "A population is for k-map and delta-presence: give --k-map or --presence too."
+            )
+        self._require_use_of_key()
+        self._name_one_entity()
+
+    def _name_one_entity(self) -> None:
+        """Let columns and models name the same person, or none.
+
+        Raises:
+            UsageError: they name several, or one although rows are to be counted.
+        """
+        if self.count not in get_args(Count):
+            raise UsageError(f"count is people or rows, not {self.count!r}.")
+        named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
+        if len(named) > 1:
+            raise UsageError(f"Several columns are to name the person: {', '.join(sorted(named))}. Name one.")
+        if named and self.count == "rows":
+            raise UsageError(
+                f"{next(iter(named))} names the person, and people are counted by it: leave it out (--entity, "
+                'entity = ...) to count rows, or leave out --count rows (count = "rows").'
+            )
+        if entity := next(iter(named), None):
+            object.__setattr__(self, "columns", replace(self.columns, entity=entity))
+            object.__setattr__(self, "models", tuple(model.counting(entity) for model in self.models))
+
+    def _require_use_of_key(self) -> None:
+        if self.key_file is not None and not self.columns.pseudonymize:
+            raise UsageError("A key file is for pseudonyms: say which columns with --pseudonymize, or leave it out.")
+
+    @property
+    def cutting(self) -> Cutting | None:
+        """How the table is cut into parts; None for algorithms that do not."""
+        said = {name: getattr(self, name) for name in OPTIONS}
+        return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
+
+    def of_rows(self) -> Policy:
+        """Return what it says of quasi-identifiers and k alone: for those who look at labels."""
+        named = self.columns.quasi_identifiers
+        known = {folded(name) for name in named}
+        return replace(
+            self,
+            columns=NamedColumns(quasi_identifiers=named, rest="drop"),
+            models=(KAnonymity(self.k),),
+            count="rows",
+            hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
+            population=None,
+            key_file=None,
+        )
+
+    @property
+    def population_path(self) -> str:
+        """The population as it is seen from here: a file that is named from the policy's directory, or a table."""
+        name = self.population or ""
+        path = self.directory / name
+        return str(path) if path.suffix and path.exists() else name
+
+    @property
+    def k(self) -> int:
+        """The k of k-anonymity; 1 where it is not asked for."""
+        return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=1)
+
+
+def models_with_k(models: Iterable[PrivacyModel] | None, k: int | None) -> tuple[PrivacyModel, ...]:
+    """Return the models that ``models`` and ``k`` of a public call ask for; by default, k = 5 alone.
+
+    Raises:
+        UsageError: both give a k.
+    """
+    if k is None:
+        return (KAnonymity(DEFAULT_K),) if models is None else tuple(models)
+    others = tuple(models or ())
+    if any(isinstance(model, KAnonymity) for model in others):
+        raise UsageError("k is given twice: leave k out, or KAnonymity in models.")
+    return (KAnonymity(k), *others)
+
+
+def suppression_limit(given: float | str) -> float | str:
+    """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    text = str(given).strip().lower()
+    if match := re.fullmatch(r"(\d+|k) ?rows?", text):
+        return f"{match[1]} rows"
+    try:
+        share = read_share(text)
+    except ValueError:
+        share = math.nan
+    if isinstance(given, bool) or not 0 <= share <= 1:
+        raise UsageError(
+            f'max_suppressed is a share of rows between 0 and 1 (0.05, or 5%), or "25 rows", or "k rows"; '
+            f"not {given!r}."
+        )
+    return given if isinstance(given, int | float) else share
+
+
+_SECTIONS: dict[str, set[str]] = {
+    "columns": {column.name for column in fields(NamedColumns)},
+    "privacy": {"k", "count", "distance", "population", *REQUIREMENTS},
+    "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
+    "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe"},
+}
+
+
+def read_policy(path: Path) -> tuple[Policy, Destination]:
+    """Return the policy and the destination in a kanon.toml.
+
+    Raises:
+        PolicyError: it cannot be read, or says something that cannot be meant.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise PolicyError(f"There is no policy file {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
+    return policy_in(text, path)
+
+
+def policy_in(text: str, path: Path) -> tuple[Policy, Destination]:
+    """Return the policy and the destination in the text of a kanon.toml.
+
+    Args:
+        text: of the file.
+        path: where it lies, or is to lie: relative paths in it start from there.
+
+    Raises:
+        PolicyError: it says something that cannot be meant.
+    """
+    try:
+        return _from_document(tomllib.loads(text), path.parent)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
+    except UsageError as error:
+        raise PolicyError(f"{path}: {error}") from None
+
+
+def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
+    """Write a policy and a destination as a kanon.toml that reads back as the same, whole or not at all.
+
+    Raises:
+        SourceError: the file cannot be written.
+    """
+    write_whole(path, policy_text(policy, destination, path.parent), "The policy")
+
+
+def policy_text(policy: Policy, destination: Destination, directory: Path) -> str:
+    """Return the text of a kanon.toml that reads back as a policy and a destination, where it lies in a directory."""
+    import tomli_w
+
+    named = {name: getattr(policy.columns, name) for name in sorted(_SECTIONS["columns"])}
+    columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
+    rules = {name: _moved(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
+    hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
+    if policy.hierarchy_directory is not None:
+        hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, directory)
+    search = {name: getattr(policy, name) for name in sorted(_SECTIONS["search"])}
+    search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
+    release = {
+        "into": destination.into,
+        "as": destination.kind if destination.into else None,
+        "out": os.path.relpath(destination.out, directory) if destination.out else None,
+        "in_place": destination.in_place or None,
+        "backup": os.path.relpath(destination.backup, directory) if destination.backup else None,
+        "seed": policy.seed,
+        "replace": destination.replace or None,
+        "spreadsheet_safe": destination.spreadsheet_safe or None,
+        "key_file": os.path.relpath(policy.key_file, directory) if policy.key_file else None,
+    }
+    counted = [model.k for model in policy.models if isinstance(model, KAnonymity)]
+    population = {} if policy.population is None else {"population": policy.population}
+    count = {} if policy.count == "people" else {"count": policy.count}
+    privacy = {"k": max(counted, default=1), **count, **to_settings(policy.models), **population}
+    document = {
+        "columns": columns,
+        "hierarchies": hierarchies,
+        "privacy": privacy,
+        "search": {name: value for name, value in search.items() if value is not None},
+        "release": {name: value for name, value in release.items() if value is not None},
+    }
+    return tomli_w.dumps({name: section for name, section in document.items() if section})
+
+
+def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
+    for section, settings in document.items():
+        if section not in {*_SECTIONS, "hierarchies"} or not isinstance(settings, dict):
+            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*_SECTIONS, 'hierarchies'])}.")
+        if unknown := set(settings) - _SECTIONS.get(section, set(settings)):
+            raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
+    columns = document.get("columns", {})
+    search, release = document.get("search", {}), document.get("release", {})
+    hierarchies, files = _hierarchies(document.get("hierarchies", {}))
+    named = NamedColumns(
+        **{role: column_names(columns.get(role, []), role) for role in _LISTS},
+        rest=one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
+        entity=checked(columns.get("entity"), str, "columns.entity"),
+    )
+    key_file = checked(release.get("key_file"), str, "release.key_file")
+    privacy = document.get("privacy", {})
+    k = checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
+    population = checked(privacy.get("population"), str, "privacy.population")
+    policy = Policy(
+        columns=named,
+        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, threshold)),
+        count=one_of(privacy.get("count", "people"), get_args(Count), "privacy.count"),
+        population=population,
+        hierarchies=hierarchies,
+        hierarchy_directory=directory / files if files else None,
+        max_suppressed=limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
+        algorithm=search.get("algorithm", "optimal"),
+        measure=search.get("measure", "loss"),
+        time_limit=number(search.get("time_limit"), "search.time_limit"),
+        sample_rate=number(search.get("sample_rate"), "search.sample_rate"),
+        search_on=search.get("search_on", "workbench"),
+        **{name: checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
+        seed=checked(release.get("seed"), int, "release.seed"),
+        key_file=directory / key_file if key_file else None,
+        directory=directory,
+    )
+    out = checked(release.get("out"), str, "release.out")
+    backup = checked(release.get("backup"), str, "release.backup")
+    destination = Destination(
+        into=checked(release.get("into"), str, "release.into"),
+        kind=one_of(release.get("as", "table"), get_args(Kind), "release.as"),
+        out=directory / out if out else None,
+        in_place=checked(release.get("in_place", False), bool, "release.in_place"),
+        backup=directory / backup if backup else None,
+        replace=checked(release.get("replace", False), bool, "release.replace"),
+        spreadsheet_safe=checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
+    )
+    return policy, destination
+
+
+def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
+    """Return the rules of columns and the directory of files; any column may have its rule in a table ``columns``."""
+    settings = dict(section)
+    files = checked(settings.pop("directory", None), str, "hierarchies.directory")
+    apart = settings.pop("columns") if isinstance(settings.get("columns"), dict) else {}
+    if twice := sorted(settings.keys() & apart.keys()):
+        raise PolicyError(f"[hierarchies] and [hierarchies.columns] both give a hierarchy for column {twice[0]!r}.")
+    return {name: rule_text(rule, f"hierarchies.{name}") for name, rule in (settings | apart).items()}, files
+
+
+_LISTS = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")
+
+
+def _moved(rule: str, old: Path, new: Path) -> str:
+    """Return a rule, with the path of a file as it is seen from another directory."""
+    parsed = parse_rule(rule, old)
+    if not isinstance(parsed, FileRule | PrefixRule) or rule.startswith(READY):
+        return rule
+    path = os.path.relpath(parsed.path, new)
+    # A file may be called like a rule: ./flat is the file.
+    return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./

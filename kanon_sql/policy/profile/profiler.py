@@ -1,0 +1,205 @@
+"""``profile``: what the columns of a table are, and whom they single out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.engine.sources.open_source import Source, open_source
+from kanon_sql.engine.warehouse.warehouse import carried_type
+from kanon_sql.engine.warehouse.workbench import Workbench
+from kanon_sql.errors import UsageError
+from kanon_sql.policy.profile.alone import who_is_alone
+from kanon_sql.policy.profile.dependencies import candidate_pairs, find_dependencies
+from kanon_sql.policy.profile.figures import Figures, counts_query, table_figures
+from kanon_sql.policy.profile.hierarchies import hierarchies_for
+from kanon_sql.policy.profile.hints import hints_for
+from kanon_sql.policy.profile.people import RepeatedColumn, proposed_entity, repeated_columns
+from kanon_sql.policy.profile.proposals import Proposal, propose
+from kanon_sql.policy.profile.result import ColumnProfile, Profile
+from kanon_sql.policy.profile.sample import DEFAULT_ROWS, sample_query
+from kanon_sql.policy.profile.words import notes_of, with_uniqueness
+from kanon_sql.policy.roles import names, resolve_columns
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.policy.profile.proposals import ProposedRole
+
+
+def profile(
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+    resources: Resources | None = None,
+) -> Profile:
+    """Return what the columns of a table are: figures, proposed roles, and whom they single out. Nothing is changed.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        quasi_identifiers: columns that others could know, whatever the profile says of them.
+        sensitive: columns that must not be learned about a person, whatever the profile says of them.
+        entity: the column that names the person; people are counted and not rows.
+        sample: look at a sample of about so many rows where the table has more; None is 500,000, 0 takes all rows.
+        resources: what may be taken of the machine; a connection has settings of its own.
+
+    Raises:
+        UsageError: a column is not there, or the sample is less than nothing.
+        SourceError: the source cannot be read.
+    """
+    opened = open_source(source, table, resources=resources)
+    try:
+        return profile_of(
+            opened,
+            quasi_identifiers=names(quasi_identifiers),
+            sensitive=names(sensitive),
+            entity=entity,
+            sample=sample,
+        )
+    finally:
+        opened.engine.close()
+
+
+def profile_of(
+    source: Source,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+) -> Profile:
+    """Return the profile of an open source; arguments as for ``profile``."""
+    if sample is not None and (isinstance(sample, bool) or sample < 0):
+        raise UsageError(f"--sample is a number of rows, or 0 for all of them, not {sample}.")
+    by_role: dict[ProposedRole, Sequence[str]] = {"quasi-identifying": quasi_identifiers, "sensitive": sensitive}
+    named: dict[Column, ProposedRole] = {}
+    for role, columns in by_role.items():
+        for column in resolve_columns(columns, source.columns, source.name):
+            if named.setdefault(column, role) != role:
+                raise UsageError(f"Column {column.name!r} was given two roles: {named[column]} and {role}.")
+    person = None if entity is None else resolve_columns([entity], source.columns, source.name)[0]
+    if person is not None and person in named:
+        raise UsageError(f"Column {person.name!r} names the person; it cannot be {named[person]} too.")
+    with source.engine.snapshot():
+        return _profile(source, named, person, DEFAULT_ROWS if sample is None else sample)
+
+
+def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Column | None, most: int) -> Profile:
+    engine, columns, whole = source.engine, source.columns, source
+    looked_at, sampled = _looked_at(source, person, most)
+    counts = None
+    if sampled and source.warehouse is not None:  # counted there: only the sample has moved
+        title = "rows, NULLs and distinct values of every column"
+        (counts,) = source.warehouse.rows(counts_query(source.relation, columns), title)
+        source = replace(source, relation=looked_at, warehouse=None)
+    figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year, counts)
+    proposals = {column.name: propose(column, figures[column.name]) for column in columns}
+    entity = person or proposed_entity(columns, proposals, figures)
+    if entity is not None:
+        proposals[entity.name] = _of_entity(proposals[entity.name], figures[entity.name], named=person is not None)
+    for column, role in named.items():
+        proposals[column.name] = replace(proposals[column.name], role=role, reason="you named it")
+    quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
+    first = figures[columns[0].name]
+    members = first.looked_at if entity is None else _people(figures[entity.name])
+    repeated = _repeated(whole, proposals) if entity is None and first.rows else None
+    subsets = who_is_alone(engine, looked_at, quasi, entity, members)
+    guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
+    published = [column for column in columns if proposals[column.name].role != "identifying"]
+    dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
+    rules, nearly = hierarchies_for(source, quasi) if first.rows else ({}, {})
+    in_words = with_uniqueness(proposals, subsets)
+    found = Profile(
+        table=source.name,
+        rows=first.rows,
+        rows_looked_at=first.looked_at,
+        sampled=sampled,
+        entity=None if entity is None else entity.name,
+        entity_proposed=entity is not None and person is None,
+        counted="rows" if entity is None else "people",
+        members=members,
+        columns=tuple(
+            _column(column, figures[column.name], in_words[column.name], named=column in named or column == person)
+            for column in columns
+        ),
+        subsets=subsets,
+        dependencies=dependencies,
+        hierarchies=rules,
+        nearly_fitting=nearly,
+        repeated=repeated,
+    )
+    return replace(found, notes=notes_of(found))
+
+
+def _repeated(source: Source, proposals: Mapping[str, Proposal]) -> RepeatedColumn | None:
+    """Return what names people and stands on several rows, as ``anonymize`` finds it under the proposed roles."""
+    identifying, quasi = (
+        [column for column in source.columns if proposals[column.name].role == role]
+        for role in ("identifying", "quasi-identifying")
+    )
+    asked = source.engine if source.warehouse is None else source.warehouse
+    found = repeated_columns(asked.rows, source.relation, source.columns, identifying, quasi)
+    return next((one for one in found if one.names_people), None)
+
+
+def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:
+    """Return the table, or a sample of it where it has more rows than are to be looked at."""
+    engine, warehouse = source.engine, source.warehouse
+    if most == 0:
+        return source.relation, False
+    counting = sql.select_count(source.relation)
+    ((rows,),) = (engine if warehouse is None else warehouse).rows(counting, "rows of the table")
+    if int(rows) <= most:
+        return source.relation, False
+    relation = engine.temporary_name("kanon_sample")
+    if warehouse is not None:
+        values = [sql.named(warehouse.read(column), column.name) for column in source.columns]
+        query = sample_query(source.relation, source.columns, most / int(rows), entity, values)
+        types = {column.name: carried_type(column) for column in source.columns}
+        bench = engine if isinstance(engine, Workbench) else None
+        if bench is not None:
+            warehouse.fetch(query, types, bench, relation, "a sample of the rows, by their hash")
+        return relation, True
+    query = sample_query(source.relation, source.columns, most / int(rows), entity)
+    engine.run(sql.create_table(relation, query, temporary=True), "a sample of the rows, by their hash")
+    return relation, True
+
+
+def _of_entity(proposal: Proposal, figures: Figures, *, named: bool) -> Proposal:
+    rows = (figures.rows - figures.nulls) / figures.distinct if figures.distinct else 0.0
+    says = "you named it as the person" if named else proposal.reason
+    return Proposal("identifying", proposal.kind, f"{says}; {rows:.1f} rows for each, so people are counted by it")
+
+
+def _people(figures: Figures) -> int:
+    """Return how many different people there are in the rows that were looked at; NULL is nobody."""
+    return figures.classes - (1 if figures.nulls else 0)
+
+
+def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool) -> ColumnProfile:
+    return ColumnProfile(
+        name=column.name,
+        type=column.kind,
+        distinct=figures.distinct,
+        nulls=figures.nulls,
+        null_share=figures.null_share,
+        distinctness=figures.distinctness,
+        separation=figures.separation,
+        uniques=figures.uniques,
+        kind=proposal.kind,
+        role=proposal.role,
+        reason=proposal.reason,
+        named=named,
+        hints=hints_for(figures, proposal),
+    )

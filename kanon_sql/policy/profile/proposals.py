@@ -1,0 +1,248 @@
+"""The role that is proposed for a column, and why.
+
+A column is a quasi-identifier only if its name or its values say that others could know them; "everything is a
+quasi-identifier" is never proposed. Columns in which nearly every row has its own value point to one row each and are
+identifying. What neither name nor values speak of is undecided, never insensitive: only a person knows what it is.
+
+The order in which it is looked at, first come, first served:
+
+1. values that nobody can look into (nested values, bytes): identifying;
+2. one value in all rows: insensitive, unless it is of a kind that identifies;
+3. values that look like something (e-mail addresses, dates of birth, diagnosis codes ...): the role of that kind;
+4. the name: the role of its kind, unless type or values contradict;
+5. a value of its own in nearly every row, or long free text: identifying;
+6. all else: undecided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kanon_sql.hierarchy.vocabulary import Role, kinds_of_name, role_of_kind, text_of_kind
+from kanon_sql.policy.profile.patterns import BY_KIND, OF_NUMBERS, is_nested
+from kanon_sql.policy.profile.shares import percent
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column
+    from kanon_sql.policy.profile.figures import Figures
+
+_MOST = 0.8  # share of values that makes a column what they look like
+_SOME = 0.3  # share of values that is enough where the name agrees, and for what may name people
+_NEARLY_UNIQUE = 0.9  # distinct values by rows
+_MANY = 0.5  # distinct values by rows, from which on numbers of something lead to single rows
+_ENOUGH = 20  # rows from which on distinctness says something
+_MANY_ROWS = 100
+_FEW = 20  # distinct values of a column that is a choice, not a number
+_LONG = 40  # characters of a free text
+_SOME_NAMES = 10  # distinct values, from which on given names and Chinese names among them are no accident
+_MANY_NAMES = 100  # distinct values that are written like names of persons
+_CODES = 15  # distinct codes of states, from which on they are no accident
+_SPREAD, _OLD = 30, 0.3  # of dates of birth: years from first to last, share that is 18 years old or more
+_SEXES = range(2, 7)
+
+# Kinds whose words are also said of choices ("account: basic"): with a handful of values they are one.
+_ALSO_CHOICES = frozenset({"account", "device", "vehicle", "url", "username", "notes", "photo"})
+_NEVER_CHOICES = frozenset({"record_id", "person_name", "first_name", "last_name"})
+_FREE_TEXT = "free text may name people"
+
+
+ProposedRole = Role | Literal["undecided"]
+"""A role, or that a person must say which one it is."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A proposed role.
+
+    Attributes:
+        role: the role.
+        kind: what the column is taken to be; None where nothing says it.
+        reason: why, in words without a value.
+    """
+
+    role: ProposedRole
+    kind: str | None
+    reason: str
+
+
+def propose(column: Column, figures: Figures) -> Proposal:
+    """Return the role that is proposed for a column."""
+    named = kinds_of_name(column.name)
+    return (
+        _closed(column)
+        or _constant(figures, named)
+        or _by_values(column, figures, named)
+        or _by_name(column, figures, named)
+        or _by_distinctness(column, figures)
+        or _otherwise(named)
+    )
+
+
+def _otherwise(named: tuple[str, ...]) -> Proposal:
+    if named:
+        return Proposal("insensitive", named[0], f"the name says {text_of_kind(named[0])}, which others seldom know")
+    return Proposal("undecided", None, "neither its name nor its values say what it is")
+
+
+def _closed(column: Column) -> Proposal | None:
+    if is_nested(column):
+        return Proposal("identifying", None, "nested values may hold anything: take columns out of it that you need")
+    if column.type == "BLOB":
+        return Proposal("identifying", None, "bytes cannot be looked into")
+    return None
+
+
+def _constant(figures: Figures, named: tuple[str, ...]) -> Proposal | None:
+    if not figures.rows or (figures.rows == 1 and figures.distinct):
+        return None
+    if named and role_of_kind(named[0]) == "identifying":
+        return None
+    if figures.distinct == 0:
+        return Proposal("insensitive", next(iter(named), None), "it has no values")
+    if figures.distinct == 1 and not figures.nulls:
+        return Proposal("insensitive", next(iter(named), None), "the same in every row")
+    return None
+
+
+def _by_values(column: Column, figures: Figures, named: tuple[str, ...]) -> Proposal | None:
+    """Return what the values look like, where that is enough."""
+    shares = figures.shares
+    for kind, pattern in BY_KIND.items():
+        needed = _SOME if kind in named else _MOST
+        if pattern.alone and kind != "reference" and shares.get(kind, 0) >= needed and _may_be(kind, column, named):
+            return _seen(kind, pattern.text, shares[kind], named)
+    for kind in ("iban", "credit_card"):
+        if shares.get(kind, 0) >= _MOST and (column.family == "text" or kind in named):
+            return _seen(kind, f"{BY_KIND[kind].text} with right check digits", shares[kind], named)
+    for kind in ("icd10", "sex", "us_state"):
+        if _is_code(kind, figures) and (kind == "icd10" or not _says_otherwise(named, kind)):
+            return _seen(kind, BY_KIND[kind].text, shares[kind], named)
+    if not named and figures.distinct >= _ENOUGH and shares.get(OF_NUMBERS.kind, 0) >= _MOST:
+        return Proposal("identifying", "coordinates", f"numbers with many decimals, as {OF_NUMBERS.text} have")
+    if _like_births(column, figures) and not named:
+        return Proposal("quasi-identifying", "birth_date", "dates that spread like dates of birth")
+    return None
+
+
+def _is_code(kind: str, figures: Figures) -> bool:
+    """Tell whether values are codes of a kind: short ones are found by accident, and need more than to match."""
+    share = figures.shares.get(kind, 0)
+    match kind:
+        case "icd10":
+            return share >= _MOST and figures.shares.get("icd10_with_point", 0) >= _SOME
+        case "sex":
+            return share == 1 and figures.distinct in _SEXES
+        case _:
+            return share >= _MOST and figures.distinct >= _CODES
+
+
+def _may_be(kind: str, column: Column, named: tuple[str, ...]) -> bool:
+    """Tell whether values that look like a kind are of it: whole numbers look like many things."""
+    if kind == "phone":
+        return not _says_otherwise(named, "phone") and (column.family == "text" or kind in named)
+    if kind in {"national_id", "postcode"}:
+        return column.family == "text" or kind in named
+    return True
+
+
+def _says_otherwise(named: tuple[str, ...], kind: str) -> bool:
+    """Tell whether a name speaks of something else, that is no number of anything."""
+    return bool(named) and kind not in named and named[0] != "reference"
+
+
+def _seen(kind: str, text: str, share: float, named: tuple[str, ...]) -> Proposal:
+    part = "values look" if share > 0.995 else f"{share:.0%} of the values look"  # noqa: PLR2004 - 100 % as it is printed
+    if kind in named[:1]:
+        return Proposal(role_of_kind(kind), kind, f"the name says {text_of_kind(kind)}, and {part} like it")
+    return Proposal(role_of_kind(kind), kind, f"{part} like {text}")
+
+
+def _like_births(column: Column, figures: Figures) -> bool:
+    is_date = column.family == "date" or figures.shares.get("event_date", 0) >= _MOST
+    years = figures.years
+    return is_date and years.plausible >= _MOST and years.spread >= _SPREAD and years.long_ago >= _OLD
+
+
+def _by_name(column: Column, figures: Figures, named: tuple[str, ...]) -> Proposal | None:
+    """Return what the name says, unless type or values contradict."""
+    if not named:
+        return None
+    kind = named[0]
+    says = f"the name says {text_of_kind(kind)}"
+    role = role_of_kind(kind)
+    if role == "identifying" and (column.family == "boolean" or _is_choice(kind, figures)):
+        return Proposal("insensitive", None, f"{says}, but there are {figures.distinct} values only: a choice")
+    if kind == "notes":
+        return _of_notes(column, figures, says)
+    if kind == "reference":
+        return _of_reference(figures, named)
+    if role == "insensitive":
+        return _by_distinctness(column, figures) if column.family == "text" else None
+    is_text = column.family == "text" and figures.distinctness >= _MANY and _is_free_text(figures)
+    if role == "sensitive" and is_text:
+        role, says = "identifying", f"{says}, in long texts: {_FREE_TEXT}"
+    return Proposal(role, kind, says)
+
+
+def _is_choice(kind: str, figures: Figures) -> bool:
+    """Tell whether a column is a choice between a handful, whatever it is called."""
+    most = 0 if kind in _NEVER_CHOICES else _FEW if kind in _ALSO_CHOICES else 2
+    return figures.rows >= _MANY_ROWS and 1 < figures.distinct <= most
+
+
+def _of_notes(column: Column, figures: Figures, says: str) -> Proposal | None:
+    if column.family == "text" and not _is_choice("notes", figures):
+        return Proposal("identifying", "notes", f"{says}: {_FREE_TEXT}")
+    return None
+
+
+def _of_reference(figures: Figures, named: tuple[str, ...]) -> Proposal:
+    says = f"the name says {text_of_kind('reference')}"
+    if figures.distinctness >= _MANY and figures.distinct > _FEW:
+        return Proposal("identifying", "reference", f"{says}, and it leads to single rows of it")
+    stands_for = next((kind for kind in named[1:2] if role_of_kind(kind) == "sensitive"), None)
+    if stands_for is not None:
+        return Proposal("sensitive", stands_for, f"the name says the key of {text_of_kind(stands_for)}")
+    return Proposal("insensitive", "reference", f"{says} that many rows share")
+
+
+def _by_distinctness(column: Column, figures: Figures) -> Proposal | None:
+    if figures.rows - figures.nulls < _ENOUGH:
+        return None
+    if column.family == "text" and (found := _about_people(figures)):
+        return found
+    if column.family in {"text", "other"} and figures.distinctness >= _NEARLY_UNIQUE:
+        return Proposal("identifying", None, f"nearly every row has a value of its own ({figures.distinctness:.0%})")
+    is_number = column.family == "integer" and figures.rows >= _MANY_ROWS
+    if is_number and figures.distinct == figures.rows:
+        return Proposal("identifying", None, "a whole number of its own in each row")
+    return None
+
+
+def _about_people(figures: Figures) -> Proposal | None:
+    """Return what texts are that name people, or may."""
+    if written := _written_like_names(figures):
+        return Proposal("identifying", "person_name", written)
+    if _is_free_text(figures):
+        return Proposal("identifying", "notes", f"long texts: {_FREE_TEXT}")
+    return None
+
+
+def _written_like_names(figures: Figures) -> str | None:
+    """Return why texts are taken for names of persons; None if they are not."""
+    shares = figures.shares
+    if figures.distinct < _SOME_NAMES:
+        return None
+    if shares.get("chinese_name", 0) >= _MOST:
+        return "values are written like Chinese names"
+    if shares.get("given_name", 0) >= _SOME:
+        return f"{percent(shares['given_name'])} of the values have a given name in them"
+    if figures.distinct >= _MANY_NAMES and shares.get("person_name", 0) >= _MOST:
+        return "many values of two capitalized words, as names are written"
+    return None
+
+
+def _is_free_text(figures: Figures) -> bool:
+    long = figures.average_length >= _LONG or figures.shares.get("notes", 0) >= _SOME
+    return figures.distinct > _FEW and long

@@ -1,0 +1,149 @@
+"""What a profile says."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.policy.profile.dependencies import Dependency
+    from kanon_sql.policy.profile.hierarchies import NearlyFitting
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.policy.profile.proposals import ProposedRole
+    from kanon_sql.risks.estimators.subsets import SubsetRisk, Subsets
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """One column: its figures, and the role that is proposed for it.
+
+    Attributes:
+        name: of the column.
+        type: as the engine writes it.
+        distinct: distinct values in the table; NULL is none.
+        nulls: rows without a value.
+        null_share: their share of the rows.
+        distinctness: distinct values by rows that have a value.
+        separation: the share of pairs of rows that differ in it; None where there is no pair.
+        uniques: rows that are alone with their value, of those that were looked at.
+        kind: what it is taken to be, a kind of ``kanon_sql.hierarchy.vocabulary``; None where nothing says it.
+        role: that is proposed, or was named; ``undecided`` where neither name nor values say one.
+        reason: why, in words.
+        named: whether a person named the role.
+        hints: what to do about it before it is published, in words.
+    """
+
+    name: str
+    type: str
+    distinct: int
+    nulls: int
+    null_share: float
+    distinctness: float
+    separation: float | None
+    uniques: int
+    kind: str | None
+    role: ProposedRole
+    reason: str
+    named: bool = False
+    hints: tuple[str, ...] = ()
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether it would be published as it is, and no person said so: ``kanon init`` does not publish it."""
+        return self.role in {"sensitive", "insensitive", "undecided"} and not self.named
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the columns of a table are, and whom they single out.
+
+    Attributes:
+        table: what was looked at.
+        rows: of the table.
+        rows_looked_at: those of them that figures on uniqueness, separation and patterns are of.
+        sampled: whether these are a sample, on which more are unique than in the table.
+        entity: the column that names the person, named or proposed; people are counted by it.
+        entity_proposed: whether it was proposed.
+        counted: what the members of a class are.
+        members: rows or people that were looked at.
+        columns: in the order of the table.
+        subsets: classes by the quasi-identifiers, by every pair and triple of them; None where there are none.
+        dependencies: columns that tell each other.
+        hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it;
+            none for a table without rows, of whose values nothing is known.
+        nearly_fitting: for those that get a rule by their types, the ready-made hierarchy that has most of the values.
+        repeated: what names people and stands on several rows, where no column was named or proposed to count them by;
+            a policy has to say then what k counts.
+        notes: what else a person should know, in sentences.
+    """
+
+    table: str
+    rows: int
+    rows_looked_at: int
+    sampled: bool
+    entity: str | None
+    entity_proposed: bool
+    counted: Literal["rows", "people"]
+    members: int
+    columns: tuple[ColumnProfile, ...]
+    subsets: Subsets | None
+    dependencies: tuple[Dependency, ...] = ()
+    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    nearly_fitting: Mapping[str, NearlyFitting] = field(default_factory=dict)
+    repeated: RepeatedColumn | None = None
+    notes: tuple[str, ...] = ()
+
+    def of_role(self, role: ProposedRole) -> tuple[str, ...]:
+        """Return the names of the columns of a role, in the order of the table."""
+        return tuple(column.name for column in self.columns if column.role == role)
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """The columns that could tell, together, who a row is about."""
+        return self.of_role("quasi-identifying")
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns whose role a person named."""
+        return tuple(column.name for column in self.columns if column.named)
+
+    @property
+    def awaiting_decision(self) -> tuple[str, ...]:
+        """The columns that would be published as they are, and that ``kanon init`` leaves to a person."""
+        return tuple(column.name for column in self.columns if column.awaits_decision)
+
+    def worst(self, size: int) -> tuple[SubsetRisk, ...]:
+        """Return the classes by so many quasi-identifiers, those first that single out most."""
+        found = () if self.subsets is None else self.subsets.found
+        return tuple(subset for subset in found if len(subset.columns) == size)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain values: what ``--format json`` prints."""
+        plain = asdict(self)
+        if self.subsets is not None:
+            for subset in plain["subsets"]["found"]:
+                subset["columns"] = list(subset["columns"])
+        return plain
+
+    def to_toml(
+        self,
+        *,
+        k: int | None = None,
+        into: str | None = None,
+        out: str | None = None,
+        where: Sequence[str] = ("SOURCE",),
+    ) -> str:
+        """Return a commented ``kanon.toml`` with the proposed roles, ready to edit.
+
+        Args:
+            k: the smallest class; by default 5.
+            into: the name of a table for the release.
+            out: the name of a file for the release.
+            where: how the table is named in commands that are told: its file, or a database and a table.
+        """
+        from kanon_sql.policy.policy import DEFAULT_K
+        from kanon_sql.policy.profile.policy_text import policy_text
+
+        return policy_text(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where)

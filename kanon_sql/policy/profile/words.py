@@ -1,0 +1,139 @@
+"""What a profile says in sentences: how unique columns make people, and what else is worth knowing."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kanon_sql.policy.profile.shares import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kanon_sql.policy.profile.proposals import Proposal
+    from kanon_sql.policy.profile.result import Profile
+    from kanon_sql.risks.estimators.subsets import Subsets
+
+_WORTH_SAYING = 0.01  # share that a column singles out with others
+_LISTED = 5
+_TRIPLES = 3
+_BIRTH = {"birth_date", "birth_year"}
+_AS_IT_IS = {"insensitive", "undecided"}  # roles of what is left alone, if a person has it published
+
+
+def with_uniqueness(proposals: Mapping[str, Proposal], subsets: Subsets | None) -> dict[str, Proposal]:
+    """Return the proposals; those of quasi-identifiers say how many they single out, alone or with others."""
+    worded = dict(proposals)
+    shares = {subset.columns: subset.share_unique or 0.0 for subset in (subsets.found if subsets else ())}
+    for name, proposal in proposals.items():
+        about = [subset for subset in (subsets.found if subsets else ()) if name in subset.columns]
+        if proposal.role != "quasi-identifying" or not about:
+            continue
+        # Where the column matters most: what it adds to a pair that is unique already is nothing.
+        worst = max(about, key=lambda subset: shares[subset.columns] - _without(name, subset.columns, shares))
+        share = shares[worst.columns]
+        if share >= _WORTH_SAYING:
+            others = [column for column in worst.columns if column != name]
+            together = f"together with {_listed(others)}" if others else "by it alone"
+            worded[name] = replace(proposal, reason=f"{proposal.reason}; {percent(share)} are unique {together}")
+    return worded
+
+
+def _without(name: str, columns: tuple[str, ...], shares: Mapping[tuple[str, ...], float]) -> float:
+    """Return the share that the other columns of a subset single out without one of them."""
+    return shares.get(tuple(column for column in columns if column != name), 0.0)
+
+
+def notes_of(profile: Profile, policy: str | None = None) -> tuple[str, ...]:
+    """Return what a person should know beside the roles.
+
+    Args:
+        profile: of a table.
+        policy: the policy file that was made of it: then that is where things are changed, and not in options.
+    """
+    return tuple(_notes(profile, policy))
+
+
+def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
+    if not profile.rows:
+        yield "The table has no rows: the roles are proposed by names and types alone."
+    if not profile.quasi_identifiers:
+        yield (
+            "No quasi-identifier was found: neither names nor values say that others could know a column. "
+            "If you know better, "
+            + ("name the columns with --qi." if policy is None else f"add a column to quasi_identifiers in {policy}.")
+        )
+    if profile.subsets is not None and profile.subsets.largest < min(_TRIPLES, len(profile.quasi_identifiers)):
+        yield (
+            "There are too many quasi-identifiers for all triples: "
+            f"combinations of up to {profile.subsets.largest} were looked at."
+        )
+    if profile.sampled:
+        yield (
+            f"Unique, separation and patterns are of a sample of {profile.rows_looked_at:,} of {profile.rows:,} rows. "
+            "In a sample more are unique than in the table: take these figures as upper bounds (--sample 0: all rows)."
+        )
+    if profile.repeated is not None:
+        which = f"{profile.repeated.listed} or another column" if len(profile.repeated.columns) == 1 else "a column"
+        yield (
+            f"{profile.repeated.found()}: rows of one person repeat. k should count people: name {which} as the person "
+            + (
+                "(--entity); or, where rows are meant, count rows (--count rows of anonymize)."
+                if policy is None
+                else f'(entity in {policy}); or, where rows are meant, write count = "rows" there.'
+            )
+        )
+    if profile.entity is not None and profile.entity_proposed:
+        said = f"{profile.entity} names the person in several rows: k"
+        option = shlex.join(["--entity", profile.entity])
+        yield (
+            f"{said} should count people ({option})."
+            if policy is None
+            else f"{said} counts people by it (entity in {policy})."
+        )
+    yield from _told(profile)
+    yield from _hints(profile)
+
+
+def _hints(profile: Profile) -> Iterable[str]:
+    """Yield what to do about columns, once for those of which the same is said."""
+    columns: dict[str, list[str]] = {}
+    for column in profile.columns:
+        for hint in column.hints:
+            columns.setdefault(hint, []).append(column.name)
+    for hint, names in columns.items():
+        yield f"{', '.join(names)}: {hint}."
+
+
+def _told(profile: Profile) -> Iterable[str]:
+    """Yield which columns give others away: first those that are published as they are."""
+    columns = {column.name: column for column in profile.columns}
+    for found in profile.dependencies:
+        one, other = columns[found.column], columns[found.told]
+        arrow = (
+            f"{found.column} and {found.told} tell each other"
+            if found.both_ways
+            else f"{found.column} tells {found.told}"
+        )
+        pair = {one.role, other.role}
+        if "quasi-identifying" in pair and pair & _AS_IT_IS:
+            hidden = one if one.role == "quasi-identifying" else other
+            shown = other if hidden is one else one
+            if hidden.name == found.told or found.both_ways:
+                yield f"{arrow}: if {shown.name} is published as it is, it gives {hidden.name} away."
+        elif "sensitive" in pair and pair & _AS_IT_IS:
+            yield f"{arrow}: one is sensitive, so the other is too, or should be left out."
+        elif len(pair) == 1:
+            yield f"{arrow}: what one of them hides, the other shows."
+    ages = [column.name for column in profile.columns if column.kind == "age" and column.role == "quasi-identifying"]
+    births = [column.name for column in profile.columns if column.kind in _BIRTH and column.role == "quasi-identifying"]
+    if ages and births:
+        yield f"{births[0]} and {ages[0]} tell each other: keep one of them."
+
+
+def _listed(names: list[str]) -> str:
+    shown = names[:_LISTED]
+    if len(shown) > 1:
+        return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return shown[0]

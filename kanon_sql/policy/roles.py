@@ -1,0 +1,257 @@
+"""Which column plays which role: identifying, quasi-identifying, sensitive or insensitive.
+
+Every column of the table ends with a role. One that nobody named is an error, unless it was said what happens to
+the rest: a column that is published by oversight is how people get hurt.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Literal, get_args
+
+from kanon_sql.errors import UsageError
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kanon_sql.engine.base import Column
+
+Rest = Literal["keep", "drop"]
+
+NO_QUASI_IDENTIFIER = "No quasi-identifier was named: say with --qi which columns could tell who a row is about."
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """Columns as a person named them, by role.
+
+    Attributes:
+        identifying: never published.
+        quasi_identifiers: generalized until classes are large enough.
+        sensitive: published as they are; what must not be learned about a person.
+        insensitive: published as they are.
+        rest: what happens to columns that were not named: ``keep`` (insensitive), ``drop``, or None (an error).
+        entity: the column that names the person whom a row is about; never published.
+        pseudonymize: identifying columns that are published as pseudonyms.
+        proposed: columns whose role ``kanon init`` proposed, and no person has confirmed.
+    """
+
+    identifying: tuple[str, ...] = ()
+    quasi_identifiers: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    insensitive: tuple[str, ...] = ()
+    rest: Rest | None = None
+    entity: str | None = None
+    pseudonymize: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table by role; each column is in exactly one of the first five.
+
+    Attributes:
+        quasi_identifiers: in the order in which they were given.
+        sensitive, insensitive: in the order of the table.
+        identifying: never published as they are; the entity column is one of them.
+        dropped: not published because the rest was to be dropped.
+        entity: the column that names the person, if one does.
+        pseudonymized: those of the identifying ones that are published as pseudonyms.
+        proposed: those that are published in a role that ``kanon init`` proposed, and no person has confirmed.
+    """
+
+    quasi_identifiers: tuple[Column, ...]
+    sensitive: tuple[Column, ...]
+    insensitive: tuple[Column, ...]
+    identifying: tuple[Column, ...]
+    dropped: tuple[Column, ...]
+    entity: Column | None = None
+    pseudonymized: tuple[Column, ...] = ()
+    proposed: tuple[Column, ...] = ()
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of the columns that are not published in any form."""
+        never = (*self.identifying, *self.dropped)
+        return [column.name for column in never if column not in self.pseudonymized]
+
+
+def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> Roles:
+    """Return the role of every column of a table.
+
+    Raises:
+        UsageError: a column does not exist, has two roles or has none; or there is no quasi-identifier.
+    """
+    given: dict[str, str] = {}
+
+    def take(names: Iterable[str], role: str) -> tuple[Column, ...]:
+        taken = []
+        for column in resolve_columns(names, columns, table):
+            if given.setdefault(column.name, role) != role:
+                raise UsageError(f"Column {column.name!r} was given two roles: {given[column.name]} and {role}.")
+            taken.append(column)
+        return tuple(dict.fromkeys(taken))
+
+    quasi_identifiers = take(named.quasi_identifiers, "quasi-identifying")
+    if not quasi_identifiers:
+        raise UsageError(NO_QUASI_IDENTIFIER)
+    pseudonymized = _pseudonymized(named, columns, table)
+    identifying = take((*named.identifying, *named.pseudonymize), "identifying")
+    entity = _entity(named.entity, columns, table)
+    if entity is not None and given.setdefault(entity.name, "identifying") != "identifying":
+        raise UsageError(f"Column {entity.name!r} names the person; it cannot be {given[entity.name]} too.")
+    sensitive = take(named.sensitive, "sensitive")
+    insensitive = take(named.insensitive, "insensitive")
+    rest = tuple(column for column in columns if column.name not in given)
+    if named.rest not in {None, *get_args(Rest)}:
+        raise UsageError(f"rest is 'keep' or 'drop', not {named.rest!r}.")
+    if rest and named.rest is None:
+        raise UsageError(
+            f"{'This column has' if len(rest) == 1 else 'These columns have'} no role: "
+            f"{_in_short([repr(column.name) for column in rest])}. Name them with --id, --qi or --sensitive, or say "
+            "what happens to the rest: --rest drop leaves them out, --rest keep publishes them as they are."
+        )
+    kept = {column.name for column in (*insensitive, *(rest if named.rest == "keep" else ()))}
+    proposed = resolve_columns(named.proposed, columns, table)
+    published = {column.name for column in (*quasi_identifiers, *sensitive, *pseudonymized)} | kept
+    return Roles(
+        quasi_identifiers=quasi_identifiers,
+        sensitive=tuple(column for column in columns if column in sensitive),
+        insensitive=tuple(column for column in columns if column.name in kept),
+        identifying=tuple(dict.fromkeys([*identifying, *([entity] if entity else [])])),
+        dropped=rest if named.rest == "drop" else (),
+        entity=entity,
+        pseudonymized=tuple(column for column in columns if column in pseudonymized),
+        proposed=tuple(column for column in columns if column in proposed and column.name in published),
+    )
+
+
+def _pseudonymized(named: NamedColumns, columns: Sequence[Column], table: str) -> list[Column]:
+    """Return the columns that are to be published as pseudonyms.
+
+    Raises:
+        UsageError: one does not exist, or has a role in which it is published otherwise.
+    """
+    found = resolve_columns(named.pseudonymize, columns, table)
+    others = {
+        "quasi-identifying": named.quasi_identifiers,
+        "sensitive": named.sensitive,
+        "insensitive": named.insensitive,
+    }
+    for role, listed in others.items():
+        also = resolve_columns(listed, columns, table)
+        if both := [column.name for column in found if column in also]:
+            raise UsageError(
+                f"Column {both[0]!r} is to be pseudonymized, which is for identifying columns; it cannot be {role} too."
+            )
+    return found
+
+
+def names(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names as they were given.
+
+    Raises:
+        UsageError: one text stands where a list of names belongs.
+    """
+    if isinstance(given, str):
+        raise UsageError(f"Give a list of column names, such as [{given!r}], not a text.")
+    return tuple(given)
+
+
+def named_once(names: Iterable[str], source: str) -> None:
+    """Raise unless the names of a source's columns are different ones to SQL.
+
+    Raises:
+        UsageError: two are the same but for case: DuckDB would rename one, and a role could go to the wrong one.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.get(folded(name))) is not None:
+            raise UsageError(
+                f"{source} has two columns that SQL cannot tell apart, {other!r} and {name!r}: rename or drop one."
+            )
+        seen[folded(name)] = name
+
+
+def _in_short(names: Sequence[str]) -> str:
+    shown = 20
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown:,} more" if len(names) > shown else "")
+
+
+def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str) -> list[Column]:
+    """Return the columns that a person named, compared exactly first, then without regard to case, as SQL does.
+
+    Raises:
+        UsageError: a name is of no column.
+    """
+    resolved = []
+    for name in names:
+        column = find_column(name, columns)
+        if column is None:
+            known = [column.name for column in columns]
+            meant = "".join(f" Did you mean {close!r}?" for close in get_close_matches(name, known, 1))
+            raise UsageError(f"{table} has no column {name!r}. It has: {_in_short(known)}.{meant}")
+        resolved.append(column)
+    return resolved
+
+
+def resolve_quasi_identifiers(names: Iterable[str], columns: Sequence[Column], table: str) -> tuple[Column, ...]:
+    """Return the quasi-identifiers that a person named for a table that is looked at as it is, each once.
+
+    Raises:
+        UsageError: a name is of no column, or there is none.
+    """
+    resolved = resolve_columns(names, columns, table)
+    if not resolved:
+        raise UsageError(NO_QUASI_IDENTIFIER)
+    return tuple(dict.fromkeys(resolved))
+
+
+def split_names(texts: Iterable[str], columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names in texts that are each a name or a list of names with commas between.
+
+    A column whose own name has a comma in it is found by its full name, and by its name in quotes in a list.
+
+    Raises:
+        UsageError: a text could be read both ways.
+    """
+    names: list[str] = []
+    for text in texts:
+        parts = _listed(text)
+        if find_column(text, columns) is None:
+            names.extend(parts)
+        elif len(parts) > 1 and any(find_column(part, columns) for part in parts):
+            raise UsageError(
+                f"{text!r} is a column, and a list of columns too: put the name of the one column in quotes."
+            )
+        else:
+            names.append(text)
+    return tuple(names)
+
+
+def _entity(name: str | None, columns: Sequence[Column], table: str) -> Column | None:
+    if name is None:
+        return None
+    (entity,) = resolve_columns([name], columns, table)
+    return entity
+
+
+def _listed(names: str) -> list[str]:
+    try:
+        return [part.strip() for part in next(csv.reader([names], skipinitialspace=True), [])] or [names]
+    except csv.Error:
+        return [names]
+
+
+def find_column(name: str, columns: Sequence[Column]) -> Column | None:
+    """Return the column of a name: the same, or else the same but for case.
+
+    No relation that DuckDB reads has two columns that differ in case only; ``open_source`` sees to those that others
+    make.
+    """
+    exact = [column for column in columns if column.name == name]
+    alike = [column for column in columns if folded(column.name) == folded(name)]
+    return next(iter([*exact, *alike]), None)

@@ -1,0 +1,459 @@
+"""``anonymize``: from a table and a policy to a release."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.classes.frequency import build_frequency
+from kanon_sql.classes.recoding import Local, Multidimensional
+from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.engine.keys import draw_key, read_key, require_apart
+from kanon_sql.engine.progress import Listener, Progress, silent
+from kanon_sql.engine.sources.addresses import DatabaseAddress
+from kanon_sql.engine.sources.open_source import Source, open_source
+from kanon_sql.engine.timing import timed, within
+from kanon_sql.errors import NoSolutionError, UsageError
+from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.local import measure_local
+from kanon_sql.measures.partition import PartTables
+from kanon_sql.measures.recoding import measure_recoding
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, models_with_k, read_policy
+from kanon_sql.policy.roles import NamedColumns, names
+from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
+from kanon_sql.release.publication import Publication
+from kanon_sql.release.release import Release
+from kanon_sql.release.statements.full_domain import readable_lookups
+from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
+from kanon_sql.search.local.remaining import Remaining
+from kanon_sql.search.prepare import Prepared, prepare_source
+from kanon_sql.search.problem import SAMPLE_RATE, Problem, SearchResult, rows_allowed
+from kanon_sql.search.run import ALGORITHMS, search
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.keys import Key
+    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.summary import ClassCounts
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.roles import Rest
+
+
+_FINISHING = 1.0  # seconds that measuring, publishing and verifying take, for each second of preparing
+_FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
+_MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
+
+
+def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    table: str | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    identifying: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    pseudonymize: Sequence[str] = (),
+    key_file: str | os.PathLike[str] | None = None,
+    rest: Rest | None = None,
+    entity: str | None = None,
+    count: Count = "people",
+    k: int | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    population: str | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED,
+    algorithm: str = "optimal",
+    measure: str = "loss",
+    time_limit: float | None = None,
+    sample_rate: float | None = None,
+    choose: str | None = None,
+    cut: str | None = None,
+    labels: str | None = None,
+    numbers: str | None = None,
+    pairs: int | None = None,
+    search_on: SearchOn = "workbench",
+    seed: int | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    resources: Resources | None = None,
+    progress: Listener | None = None,
+) -> Release:
+    """Return the release of a table that loses least.
+
+    Args:
+        source: path of a DuckDB, CSV, Parquet or JSON file; a DuckDB connection; a pandas, polars or Arrow table.
+        table: the table in a database; may be left out where there is one only.
+        quasi_identifiers: columns that together could tell who a row is about; they are generalized.
+        identifying: columns that tell who a row is about by themselves; they are never published.
+        sensitive: columns that must not be learned about a person; published as they are.
+        insensitive: other columns that are published as they are.
+        pseudonymize: identifying columns that are published as pseudonyms, one for each value.
+        key_file: the file with the key that makes pseudonyms; without it a key is drawn for this release alone.
+        rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
+        k: the smallest class that may be published; 5 if neither this nor ``models`` says so.
+        models: what every published class must satisfy, such as ``[DistinctLDiversity(3)]``, beside ``k``.
+        entity: the column that names the person whom a row is about; k counts people by it, and it is never published.
+        count: what k counts: "people", for which a table with several rows of one person needs an entity; or "rows",
+            also where several are of one person.
+        population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
+        hierarchies: for columns, a rule or a file; or a directory with hierarchy files. A column without one gets
+            one that is stored in the database, or the one that ``init_policy`` would write.
+        max_suppressed: the share of rows that may be suppressed, 0 to 1; or a number of them, such as "25 rows", or
+            "k rows".
+        algorithm: how to search: "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg",
+            "mondrian" or "mondrian-plus".
+        measure: what to lose least of: "loss", "gcp", "precision" or "nonuniform_entropy"; or, for full-domain
+            recoding, "discernibility" or "average_class_size".
+        time_limit: seconds for all of the work, reading and publishing included: the search ends in time, with the
+            best release so far and its proven gap.
+        sample_rate: the share of rows on which "spolg" chooses its path; 0.01 if not given.
+        choose: the column that "mondrian" cuts a part in: "range" (default), "distinct", "loss" or "random".
+        cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
+        labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".
+        numbers: how it writes numbers and dates: "range" (default), "mean" or "median".
+        pairs: how often "mondrian-plus" goes through pairs of parts at the end, to cut them anew together.
+        search_on: where the search runs when the table is in PostgreSQL or Spark: on the "workbench", which fetches its
+            distinct tuples, or on the "warehouse" itself.
+        seed: of the order of rows, and of random choices; drawn when not given.
+        policy: a Policy or the path of a kanon.toml, instead of the settings above.
+        resources: what may be taken of the machine; a connection has settings of its own.
+        progress: called as the work goes on.
+
+    Raises:
+        UsageError: a setting or a column is wrong; or several rows are of one person, and there is no entity.
+        SourceError: the source or a hierarchy cannot be read.
+        NoSolutionError: no release satisfies the models.
+        TimeLimitError: the time limit ended before there was a release.
+    """
+    asked = make_policy(
+        policy,
+        quasi_identifiers=quasi_identifiers,
+        identifying=identifying,
+        sensitive=sensitive,
+        insensitive=insensitive,
+        pseudonymize=pseudonymize,
+        key_file=key_file,
+        rest=rest,
+        entity=entity,
+        count=count,
+        hierarchies=hierarchies,
+        k=k,
+        models=models,
+        population=population,
+        max_suppressed=max_suppressed,
+        algorithm=algorithm,
+        measure=measure,
+        time_limit=time_limit,
+        sample_rate=sample_rate,
+        choose=choose,
+        cut=cut,
+        labels=labels,
+        numbers=numbers,
+        pairs=pairs,
+        search_on=search_on,
+        seed=seed,
+    )
+    begun = time.monotonic()
+    with within(asked.time_limit, begun):
+        opened = waited(lambda: open_source(source, table, resources=resources))
+        try:
+            return make_release(opened, asked, progress or silent, begun)
+        except BaseException:
+            opened.engine.close()
+            raise
+
+
+def make_release(source: Source, policy: Policy, progress: Listener, begun: float | None = None) -> Release:
+    """Return the release of an open source that a policy asks for.
+
+    Args:
+        source: the table.
+        policy: what is asked for.
+        progress: called as the work goes on.
+        begun: when the time limit began, on the clock of ``time.monotonic``; now if not given.
+
+    Raises:
+        TimeLimitError: the time limit ended before there was a release.
+    """
+    begun = time.monotonic() if begun is None else begun
+    with within(policy.time_limit, begun):
+        _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before
+        prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
+        return release_of(prepared, policy, progress, begun)
+
+
+def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: float | None = None) -> Release:
+    """Return the release of a prepared table that a policy asks for; the table is not read again.
+
+    Arguments are those of ``make_release``.
+    """
+    begun = time.monotonic() if begun is None else begun
+    with within(policy.time_limit, begun):
+        return _release_of(prepared, policy, progress, begun)
+
+
+def _release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> Release:
+    if policy.time_limit is not None and prepared.source.engine.in_transaction():
+        raise UsageError(
+            "The connection has a transaction open, and stopping a statement when time is up would undo it: commit it "
+            "or roll it back first, or leave time_limit out."
+        )
+    key = _key_of(policy, prepared.source)
+    seconds = dict(prepared.seconds)
+    policy = policy if policy.seed is not None else replace(policy, seed=secrets.randbits(31))
+    policy = replace(policy, models=prepared.resolved(policy.models))
+    release = _searched(prepared, policy, key, progress, seconds, begun)
+    if release.publication.pseudonyms is None:
+        return release
+    allowed = rows_allowed(policy.max_suppressed, prepared.frequency.rows, policy.k)
+    with timed(seconds, "pseudonyms"):
+        settled = leave_out_tied(release)
+    if settled.rows_suppressed > allowed and release.rows_suppressed:
+        # What classes that are too small use up may be what people tied too closely need.
+        strict = _searched(prepared, replace(policy, max_suppressed="0 rows"), key, progress, seconds, begun)
+        with timed(seconds, "pseudonyms"):
+            settled = replace(leave_out_tied(strict), policy=policy)
+    if settled.rows_suppressed > allowed:
+        raise NoSolutionError(_too_many_tied(settled, allowed))
+    return replace(settled, spent=time.monotonic() - begun)
+
+
+def _searched(
+    prepared: Prepared,
+    policy: Policy,
+    key: Key,
+    progress: Listener,
+    seconds: dict[str, float],
+    begun: float,
+) -> Release:
+    """Return the release that a search finds, pseudonyms and all, before what they tie together is looked at."""
+    with timed(seconds, "search"):
+        result = _search(prepared, policy, progress, begun)
+    progress(Progress("Measuring"))
+    with timed(seconds, "measure"):
+        measures, counts = _measured(prepared, policy, result)
+    source, roles = prepared.source, prepared.roles
+    pseudonyms = pseudonyms_of(source, roles, key)
+    publication = Publication(
+        source=source.relation if pseudonyms is None else pseudonyms.view,
+        columns=published_columns(source.columns, roles),
+        roles=roles,
+        hierarchies=prepared.hierarchies,
+        recoding=result.recoding,
+        models=policy.models,
+        seed=policy.seed or 0,
+        combinations=source.engine.temporary_name("kanon_combinations"),
+        trees=prepared.sensitive_hierarchies,
+        population=None if prepared.population is None else prepared.population[0].relation,
+        pseudonyms=pseudonyms,
+    )
+    spent = time.monotonic() - begun
+    return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
+
+
+def leave_out_tied(release: Release) -> Release:
+    """Return a release without the people whose combination of classes fewer than k have (see ``verify.pseudonyms``).
+
+    1. Make the release; leave out the pseudonyms that it ties too closely, all rows of each; and so on, until there are
+       none: without these, others may be among too few.
+    2. Count the frequency set of the rows that are left, recode it as before, and measure it against the whole table.
+
+    Nothing is left out of a table in parts, whose boxes would lose rows, nor under models beyond k, which bound nothing
+    that several rows tell together: these releases are verified as they are.
+    """
+    publication, prepared, engine = release.publication, release.prepared, release.prepared.source.engine
+    recoding, models = publication.recoding, publication.models
+    beyond_k = any(not isinstance(model, KAnonymity) for model in models)
+    if publication.pseudonyms is None or isinstance(recoding, Multidimensional) or beyond_k:
+        return release
+    # 1. Leave out, round by round.
+    looking = replace(publication, pseudonyms=replace(publication.pseudonyms, rounds=1))
+    make_pseudonyms(engine, looking.pseudonyms)
+    try:
+        lookups = readable_lookups(publication.hierarchies)
+        rounds = people = 0
+        while found := leave_out(engine, looking, lookups):
+            rounds, people = rounds + 1, people + found
+        if not rounds:
+            return release
+        # 2. Measure what is left.
+        view, roles = publication.source, prepared.roles
+        frequency = build_frequency(engine, view, prepared.hierarchies, roles.entity)
+        remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))
+        nodes = recoding.steps if isinstance(recoding, Local) else (recoding.node,)
+        changed = [bool(remaining.publish(node)) for node in nodes]
+        of_steps = iter(remaining.published)
+        measures, counts = measure_local(
+            prepared.frequency,
+            remaining.relation,
+            Local(tuple(remaining.steps)),
+            prepared.coded(models),
+            prepared.hierarchies,
+            prepared.labels,
+            [prepared.costs_of(name) for name in CELL_MEASURES],
+            release.policy.k,
+        )
+        remaining.close()
+        for table in (remaining.relation, frequency.relation):
+            engine.run(sql.drop(table), "drop what the release was measured from")
+    finally:
+        forget_pseudonyms(engine, looking.pseudonyms)
+    if isinstance(recoding, Local):
+        published = tuple(next(of_steps) if some else 0 for some in changed)
+    else:
+        published = release.result.published
+        measures["distortion"] = release.measures["distortion"]
+        counts = replace(counts, labels=release.counts.labels)
+    gone = prepared.frequency.rows - frequency.rows
+    without = replace(publication.pseudonyms, rounds=rounds, people_left_out=people, rows_left_out=gone)
+    # Nothing is proven of a release without some people: other nodes were not searched for what they tie together.
+    result = replace(release.result, suppressed=counts.suppressed, cost=None, bound=None, published=published)
+    return replace(
+        release, result=result, publication=replace(publication, pseudonyms=without), measures=measures, counts=counts
+    )
+
+
+def _too_many_tied(release: Release, allowed: int) -> str:
+    """Return why a release without the people whose classes tell who they are suppresses too much, and what to do."""
+    pseudonyms, rows, suppressed = release.publication.pseudonyms, release.rows_in, release.rows_suppressed
+    if pseudonyms is None:
+        raise TypeError("The release has no pseudonyms")
+    k = k_of_rows(release.publication.models)
+    columns = " and ".join(map(repr, pseudonyms.names))
+    found = (
+        f"{pseudonyms.people_left_out:,} pseudonyms of column {columns} tie rows to a combination of classes that "
+        f"fewer than {k} pseudonyms have. Without these people {suppressed:,} of {rows:,} rows are suppressed, and "
+        f"{allowed:,} may be: "
+    )
+    share = math.ceil(suppressed / rows * 10_000) / 10_000
+    more = f"allow more (--max-suppressed {share:g}), " if suppressed < rows and share < 1 else ""
+    return (
+        f"{found}{more}make one row of each person, generalize what differs between the rows of a person, or leave the "
+        "pseudonyms out. Nothing was written."
+    )
+
+
+def _key_of(policy: Policy, source: Source) -> Key:
+    """Return the key of a release's pseudonyms: the one in the file, or one that is drawn for it."""
+    if policy.key_file is None:
+        return draw_key()
+    held = source.address.file if isinstance(source.address, DatabaseAddress) else None
+    require_apart(policy.key_file, [source.database, source.file, held], "what is anonymized")
+    return read_key(policy.key_file)
+
+
+def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple[dict[str, float | None], ClassCounts]:
+    """Return every measure of what a search found, and drop what it was measured from."""
+    frequency, labels = prepared.frequency, prepared.labels
+    charges = [prepared.costs_of(name) for name in CELL_MEASURES]
+    classes = result.classes
+    models, hierarchies = prepared.coded(policy.models), prepared.hierarchies
+    found = measure_recoding(frequency, classes, result.recoding, models, hierarchies, labels, charges, policy.k)
+    for table in classes.tables if isinstance(classes, PartTables) else (classes,):
+        if table != frequency.relation:
+            frequency.engine.run(sql.drop(table), "drop what the release was measured from")
+    return found
+
+
+def problem_of(prepared: Prepared, policy: Policy) -> Problem:
+    """Return what is to be searched for a policy.
+
+    Raises:
+        UsageError: people are to be counted in a table that was prepared to count rows, or the other way round.
+    """
+    frequency = prepared.frequency
+    counting = [model for model in policy.models if isinstance(model, KAnonymity)]
+    if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
+        raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
+    limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
+    if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
+        limit = 0  # what is suppressed would be a class of the population without a row
+    rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
+    objective = prepared.objective(policy.measure)
+    cutting = policy.cutting
+    places = () if cutting is None else prepared.places()
+    models = prepared.coded(prepared.resolved(policy.models))
+    return Problem(frequency, prepared.lattice, models, objective, prepared.labels, limit, rate, cutting, places)
+
+
+def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
+    deadline = None if policy.time_limit is None else _search_until(prepared, policy, policy.time_limit, begun)
+    problem = problem_of(prepared, policy)
+
+    def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
+        value, least = (None if cost is None else problem.objective.value(cost) for cost in (best, bound))
+        progress(Progress("Searching", nodes_tested, value, least, policy.measure))
+
+    progress(Progress("Searching"))
+    return search(problem, policy.algorithm, deadline=deadline, progress=report)
+
+
+def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float) -> float:
+    """Return when the search ends so that what it found can be measured, published and verified within the limit.
+
+    That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
+    it goes by what preparing took, but is no more than the greater part of what remains.
+    """
+    factor = _FINISHING if policy.algorithm in ALGORITHMS else _FINISHING_PARTS
+    now = time.monotonic()
+    left = begun + limit - now
+    return now + left - min(factor * sum(prepared.seconds.values()), _MOST_FOR_FINISHING * left)
+
+
+def make_policy(  # noqa: PLR0913 - the settings of the public calls
+    policy: Policy | str | os.PathLike[str] | None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    identifying: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    pseudonymize: Sequence[str] = (),
+    key_file: str | os.PathLike[str] | None = None,
+    rest: Rest | None = None,
+    entity: str | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    k: int | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know
+) -> Policy:
+    """Return the policy that was given, or read from a file, or the one that settings make.
+
+    Raises:
+        UsageError: a setting is wrong.
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if policy is not None:
+        return read_policy(Path(policy))[0]
+    in_directory = hierarchies is not None and not isinstance(hierarchies, Mapping)
+    columns = NamedColumns(
+        names(identifying),
+        names(quasi_identifiers),
+        names(sensitive),
+        names(insensitive),
+        rest,
+        entity,
+        names(pseudonymize),
+    )
+    return Policy(
+        columns=columns,
+        models=models_with_k(models, k),
+        hierarchies=_rules(hierarchies) if isinstance(hierarchies, Mapping) else {},
+        hierarchy_directory=Path(hierarchies) if in_directory else None,  # type: ignore[arg-type]  # a path then
+        key_file=None if key_file is None else Path(key_file),
+        **settings,
+    )
+
+
+def _rules(hierarchies: Mapping[str, str | os.PathLike[str]]) -> dict[str, str]:
+    return {column: str(rule) for column, rule in hierarchies.items()}

@@ -1,0 +1,220 @@
+"""Rewriting a database so that nothing is left in its file of what was deleted or changed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.engine.sources.open_source import is_database, open_database
+from kanon_sql.engine.whole_files import remove_spill_of, require_replaceable, require_space, workspace
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.store import SCHEMA, stored_hierarchies
+from kanon_sql.release.in_place.facts import facts_of_table, lookups_left, tables_of, triggers_of
+from kanon_sql.release.in_place.publish import (
+    HowInPlace,
+    bytes_used,
+    change_places,
+    check_backup,
+    copy_definitions,
+    current_database,
+    make_triggers,
+    require_copyable,
+    require_no_lists,
+)
+from kanon_sql.release.in_place.rewrite import (
+    copied_rows,
+    definitions,
+    dropped_type,
+    in_database,
+    in_order,
+    triggers_again,
+)
+from kanon_sql.release.in_place.views import try_views, views_of
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded, unused_name
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+    from kanon_sql.engine.base import Engine, Logged
+    from kanon_sql.release.in_place.facts import OtherTable, TableFacts
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """A database file that was rewritten.
+
+    Attributes:
+        file: the file.
+        bytes_before: its size.
+        bytes_after: its size now.
+        tables: how many tables there are.
+        dropped: names of the tables that were left out.
+        hierarchies: names of columns whose hierarchies are in it: these list values.
+        backup: the copy of the file as it was; None if none was asked for.
+        seconds: that it took.
+    """
+
+    file: Path
+    bytes_before: int
+    bytes_after: int
+    tables: int
+    dropped: tuple[str, ...]
+    hierarchies: tuple[str, ...]
+    backup: Path | None
+    seconds: float
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {
+            **asdict(self),
+            "file": str(self.file),
+            "backup": None if self.backup is None else str(self.backup),
+            "seconds": round(self.seconds, 4),
+        }
+
+
+def clean(
+    source: str | os.PathLike[str],
+    *,
+    drop: Sequence[str] = (),
+    backup: str | os.PathLike[str] | None = None,
+    replace: bool = False,
+    listener: Callable[[Logged], None] | None = None,
+) -> Cleaned:
+    """Rewrite a DuckDB file: what was deleted, replaced or dropped in it is not in its bytes any more.
+
+    A new file is made with all that is in the database now, and takes the name of the old one in one step.
+
+    Args:
+        source: path of the database.
+        drop: names of tables to leave out.
+        backup: where the file is copied to first, with all that was in it.
+        replace: whether the backup may replace a file.
+        listener: is told every statement before it runs.
+
+    Raises:
+        UsageError: it is no database, there is no such table, or something else rests on it.
+        SourceError: another process has the file open, or it cannot be written.
+    """
+    path, how = Path(source), HowInPlace(None if backup is None else Path(backup), replace=replace)
+    begin = time.monotonic()
+    if path.is_file() and not is_database(path):
+        raise UsageError(f"{path} is not a DuckDB database, and only a database keeps what was deleted.")
+    with open_database(path, writable=True) as engine:
+        engine.listener = listener
+        real = require_replaceable(path)
+        check_backup(path, how)
+        require_space(real.parent, bytes_used(engine), f"The new {path.name}")
+        left_out = _facts(engine, drop)
+        engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
+        with workspace(real) as directory:
+            new_file = directory / real.name
+            name = engine.attach_new(new_file, like_this=True)
+            tables = _staying(engine, left_out)
+            require_copyable(engine, tables)
+            try:
+                old = current_database(engine)
+                schema, rows, triggers = _statements(engine, tables, left_out, old, name)
+                copy_definitions(engine, schema)
+                for statement in rows:
+                    engine.run(statement, "rows of a table")
+                try:
+                    make_triggers(engine, triggers)
+                finally:
+                    engine.run(in_database(old), "back to the old database")
+                engine.detach(name)
+            except BaseException:
+                engine.abandon(name)
+                raise
+            for facts in left_out:
+                try_views(engine, lambda: open_database(new_file, writable=False), facts.views, facts.name)
+                with open_database(new_file, writable=False) as new:
+                    require_no_lists(new, facts.listed)
+            hierarchies = tuple(tree.column for tree in stored_hierarchies(engine).values())
+            before, after = real.stat().st_size, new_file.stat().st_size
+            change_places(new_file, real, how.backup)
+            remove_spill_of(real)
+            engine.leave_file()
+    dropped = tuple(facts.name for facts in left_out)
+    return Cleaned(
+        path,
+        before,
+        after,
+        len([table for table in tables if table.schema != SCHEMA]),
+        dropped,
+        hierarchies,
+        how.backup,
+        time.monotonic() - begin,
+    )
+
+
+def clean_statements(source: str | os.PathLike[str], *, drop: Sequence[str] = ()) -> list[exp.Expr]:
+    """Return the statements that make the new database, which is then given the name of the old one."""
+    path = Path(source)
+    with open_database(path, writable=False) as engine:
+        left_out = _facts(engine, drop)
+        tables = _staying(engine, left_out)
+        old = current_database(engine)
+        name = unused_name("kanon_new", [old])
+        new_file = path.with_name(f"{path.stem}.new{path.suffix}")
+        attach = exp.Attach(this=exp.Alias(this=sql.literal(str(new_file)), alias=sql.identifier(name)))
+        schema, rows, triggers = _statements(engine, tables, left_out, old, name)
+        return [
+            attach,
+            exp.Transaction(),
+            *schema,
+            exp.Commit(),
+            *rows,
+            *triggers,
+            *([in_database(old)] if triggers else []),
+        ]
+
+
+def _statements(
+    engine: Engine, tables: Sequence[OtherTable], left_out: Sequence[TableFacts], old: str, new: str
+) -> tuple[list[exp.Expr], tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
+    """Return the statements for the definitions, the rows and the triggers of the new database."""
+    gone = {(facts.schema, folded(facts.name)) for facts in left_out}
+    schema = [definitions(old, new)]
+    schema += [sql.drop(sql.relation(facts.name, facts.schema, new)) for facts in left_out]
+    schema += [sql.drop(sql.relation(name, SCHEMA, new)) for name in lookups_left(tables_of(engine), views_of(engine))]
+    types = dict.fromkeys(listed for facts in left_out for listed in facts.lists)
+    schema += [dropped_type(in_schema, name, new) for in_schema, name in types]
+    triggers = [each for each in triggers_of(engine) if (each.schema, folded(each.table)) not in gone]
+    return schema, copied_rows(tables, old, new), triggers_again(triggers, new)
+
+
+def _staying(engine: Engine, left_out: Sequence[TableFacts]) -> list[OtherTable]:
+    """Return the tables whose rows go on: not those that are left out, nor what served views that are gone."""
+    tables = tables_of(engine)
+    lookups = lookups_left(tables, views_of(engine))
+    gone = {(facts.schema, facts.name) for facts in left_out} | {(SCHEMA, name) for name in lookups}
+    return [table for table in tables if (table.schema, table.name) not in gone]
+
+
+def _facts(engine: Engine, drop: Sequence[str]) -> list[TableFacts]:
+    """Return what stands around tables that are to be left out; those that refer to others first.
+
+    Raises:
+        UsageError: there is no such table, or something else rests on it.
+    """
+    there = tables_of(engine)
+    chosen = []
+    for wanted in drop:
+        found = [
+            table for table in there if folded(wanted) in {folded(table.name), folded(f"{table.schema}.{table.name}")}
+        ]
+        if len(found) != 1:
+            listed = ", ".join(table.name for table in there if table.schema != SCHEMA)
+            many = f"names {len(found)} tables: write SCHEMA.TABLE" if found else f"is no table here. There: {listed}"
+            raise UsageError(f"{wanted!r} {many}.")
+        chosen += found
+    going = frozenset((table.schema, table.name) for table in chosen)
+    last_first = reversed(in_order(chosen))
+    return [facts_of_table(engine, table.schema, table.name, going) for table in last_first]

@@ -1,0 +1,92 @@
+"""Fingerprints, by which something is known again without being kept: of rows in any order, of views, of files.
+
+The fingerprint of rows is a hash of the sum of hashes of the different rows, so that their order does not matter and no
+row has to be kept. It tells a release that was changed by accident or by hand; it is no proof against somebody who
+looks for another table with the same sum. Of a release it is that of its classes: labels, and how many rows have them.
+MD5 is the same in every version of DuckDB; it is computed for different rows only, because it takes long. The quick one
+is the engine's own hash, which another version may compute in another way: then rows seem changed, which costs a check
+that could have been spared, and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import N
+from kanon_sql.engine.warehouse.workbench import Workbench
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import shuffled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.hierarchy.lookup import Hierarchy
+
+
+def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str) -> str:
+    """Return the fingerprint of some columns of a relation."""
+    columns = [sql.column(name) for name in names]
+    places = [f"column_{number}" for number in range(len(columns))]
+    different = exp.select(
+        *(sql.named(column, place) for column, place in zip(columns, places, strict=True)),
+        sql.named(sql.count_rows(), N),
+    )
+    different = different.from_(relation.copy()).group_by(*(column.copy() for column in columns))
+    row = exp.Concat(expressions=[_with_length(sql.column(name)) for name in [*places, N]], safe=True)
+    number = exp.Anonymous(this="MD5_NUMBER_LOWER", expressions=[row])
+    query = exp.select(sql.count_rows(), _total(number)).from_(different.subquery("different"))
+    return _hashed(repr([list(names), *engine.row(query, title)]).encode())
+
+
+def quick(engine: Engine, relation: exp.Expr, lists: Sequence[Sequence[str]], title: str) -> list[str]:
+    """Return the quick fingerprints of several lists of columns of a relation, by one scan of it."""
+    totals = [_total(shuffled([sql.column(name) for name in names], 0)) for names in lists]
+    query = exp.select(sql.count_rows(), *totals).from_(relation.copy())
+    rows, *found = engine.row(query, title)
+    return [_hashed(repr([list(names), rows, total]).encode()) for names, total in zip(lists, found, strict=True)]
+
+
+def of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
+    """Return the fingerprint of the values of a hierarchy and of their labels."""
+    names = [VALUE, *map(level_name, range(1, hierarchy.height + 1))]
+    return of_rows(engine, hierarchy.relation, names, f"fingerprint of the hierarchy of {hierarchy.column.name}")
+
+
+def of_view(engine: Engine, view: exp.Table) -> str:
+    """Return the fingerprint of the definition of a view."""
+    if isinstance(engine, Workbench):
+        return _hashed(engine.warehouse.definition_of(view).encode())
+    values = {"name": view.name, "schema": view.db or None}
+    rows = engine.rows(sql.statement("catalog/definition_of_view", values=values), "definition of the view")
+    return _hashed(repr(rows).encode())
+
+
+def of_file(path: Path) -> str:
+    """Return the fingerprint of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _total(number: exp.Expr) -> exp.Expr:
+    return sql.cast(exp.Coalesce(this=exp.Sum(this=number), expressions=[sql.literal(0)]), "VARCHAR")
+
+
+def _hashed(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _with_length(value: exp.Expr) -> exp.Expr:
+    """Return a value as text that says where it ends, so that no two rows are the same text; NULL is a dash."""
+    text = sql.cast(value, "VARCHAR")
+    length = sql.cast(exp.Length(this=text.copy()), "VARCHAR")
+    return (
+        exp.Case()
+        .when(value.is_(exp.null()), sql.literal("-"))
+        .else_(exp.Concat(expressions=[length, sql.literal(":"), text], safe=True))
+    )

@@ -1,0 +1,212 @@
+"""A new release together with an earlier one: who is left with fewer than k, or with too few sensitive values.
+
+The attack is that of ``kanon_sql.risks.attacks``: an attacker knows the quasi-identifiers of both releases and looks a
+person up in each. What the one publishes as it is in a column that is a quasi-identifier of the other is read too. A
+column for which the two have different hierarchies is looked up twice, in each release under its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kanon_sql.classes.frequency import build_frequency
+from kanon_sql.errors import UsageError
+from kanon_sql.measures.labels import make_labels
+from kanon_sql.measures.places import make_places
+from kanon_sql.policy.roles import find_column
+from kanon_sql.release.ledger import fingerprint
+from kanon_sql.release.ledger.earlier import (
+    CannotBeCheckedError,
+    hierarchy_again,
+    kept_key,
+    key_of,
+    make_again,
+    read_as_it_stands,
+)
+from kanon_sql.risks.attacks.candidates import find_candidates
+from kanon_sql.risks.attacks.joint import SensitiveInBoth, Side, join, least_values
+from kanon_sql.risks.attacks.people import make_people
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.measures.places import Places
+    from kanon_sql.release.ledger.entry import Entry
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.risks.attacks.candidates import Candidates
+    from kanon_sql.risks.attacks.joint import Joint
+    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.search.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of two releases: its rows, the hierarchies that it was made with, and other columns that it publishes."""
+
+    relation: exp.Table
+    hierarchies: Sequence[Hierarchy]
+    as_they_are: Sequence[str]
+    columns: Sequence[Column]
+
+    def column(self, hierarchy: Hierarchy) -> Column | None:
+        """Return the column that is read under a hierarchy; None if it says nothing, or is read under its own."""
+        name = hierarchy.column.name
+        own = any(each is hierarchy for each in self.hierarchies)
+        if own or (find_name(name, self.as_they_are) and name not in {each.column.name for each in self.hierarchies}):
+            return find_column(name, self.columns)
+        return None
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """The source as it is looked up under some hierarchies, and what its rows find in the new release."""
+
+    people: People
+    places: tuple[Places, ...]
+    new: Side
+
+
+@dataclass
+class Joiner:
+    """A new release, to be joined with earlier ones.
+
+    Attributes:
+        prepared: the table that it was made from.
+        publication: how it was made.
+        output: its rows.
+        k: what it promises.
+    """
+
+    prepared: Prepared
+    publication: Publication
+    output: exp.Table
+    k: int
+    _known: dict[str, Hierarchy] = field(default_factory=dict)
+    _lookups: dict[tuple[str, ...], _Lookup] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for hierarchy in self.publication.hierarchies:
+            self._known[key_of(hierarchy, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy))] = hierarchy
+
+    def joined(self, entry: Entry) -> Joint:
+        """Return what the new release and an earlier one say together.
+
+        Raises:
+            CannotBeCheckedError: the earlier one cannot be told any more.
+        """
+        source, engine = self.prepared.source, self.prepared.source.engine
+        new, old = self._new(), self._old(entry)
+        both = [*new.hierarchies, *(own for own in old.hierarchies if all(own is not each for each in new.hierarchies))]
+        entity = self.publication.roles.entity
+        if entity is None and entry.entity is not None:
+            entity = find_column(entry.entity, source.columns)
+        sensitive = self._sensitive(entry, new, old)
+        needed = [column.original for column in sensitive]
+        lookup = self._lookup(both, new, [*needed, *([] if entity is None else [entity])])
+        try:
+            found = self._find(lookup.people, lookup.places, old)
+        except UsageError as error:
+            raise CannotBeCheckedError(f"its labels cannot be read: {error}") from None
+        joint = join(
+            engine, lookup.people, (lookup.new, found), sensitive, entry.name, min(self.k, entry.k), person=entity
+        )
+        found.drop()
+        self._drop(*_tables(found.candidates))
+        return joint
+
+    def close(self) -> None:
+        """Drop what releases were looked up in."""
+        for lookup in self._lookups.values():
+            people = lookup.people
+            lookup.new.drop()
+            self._drop(*_tables(lookup.new.candidates), people.relation, people.tuples, people.copy)
+            self._drop(*(own.relation for own in lookup.places))
+
+    def _new(self) -> _Side:
+        roles, columns = self.publication.roles, self.prepared.source.engine.columns(self.output)
+        as_they_are = [column.name for column in (*roles.sensitive, *roles.insensitive)]
+        return _Side(self.output, self.publication.hierarchies, as_they_are, columns)
+
+    def _old(self, entry: Entry) -> _Side:
+        source = self.prepared.source
+        own = []
+        for kept in entry.hierarchies:
+            hierarchy = self._known.get(kept_key(source, kept))
+            if hierarchy is None:
+                again = hierarchy_again(source, kept)
+                hierarchy = self._known.setdefault(key_of(again, fingerprint.of_hierarchy(source.engine, again)), again)
+            own.append(hierarchy)
+        relation = read_as_it_stands(source, entry)
+        if relation is None:
+            names = {each.column.name for each in own}
+            asked = [each.column.name for each in self.publication.hierarchies if each.column.name not in names]
+            asked += [column.name for column in self.publication.roles.sensitive]
+            asked += [name for name in entry.sensitive if name not in names]
+            shown = [name for name in dict.fromkeys(asked) if find_name(name, entry.published_as_they_are)]
+            relation = make_again(source, entry, own, shown)
+        return _Side(relation, own, entry.published_as_they_are, source.engine.columns(relation))
+
+    def _sensitive(self, entry: Entry, new: _Side, old: _Side) -> list[SensitiveInBoth]:
+        """Return the columns that both publish as they are, and that one of them calls sensitive."""
+        columns, models = self.prepared.source.columns, self.publication.models
+        own = least_values((model.name, model.required, model.sensitive) for model in models)
+        theirs = least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
+        known = {hierarchy.column.name for side in (new, old) for hierarchy in side.hierarchies}
+        found = []
+        for name in dict.fromkeys([*(column.name for column in self.publication.roles.sensitive), *entry.sensitive]):
+            original = find_column(name, columns)
+            if original is None or original.name in known:
+                continue
+            sides = [
+                find_column(name, side.columns) if find_name(name, side.as_they_are) else None for side in (new, old)
+            ]
+            first, second = sides
+            if first is not None and second is not None:
+                least = min(own.get(original.name, 2), theirs.get(original.name, 2))
+                found.append(SensitiveInBoth(original, first, second, least))
+        return found
+
+    def _lookup(self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]) -> _Lookup:
+        """Return the source as it is looked up under hierarchies; looked up once for all that share them."""
+        key = (*(hierarchy.relation.name for hierarchy in both), "", *(column.name for column in columns))
+        if key not in self._lookups:
+            source, prepared = self.prepared.source, self.prepared
+            frequency, labels = prepared.frequency, prepared.labels
+            if len(both) > len(prepared.hierarchies):
+                frequency = build_frequency(source.engine, source.relation, both, None)
+                labels = make_labels(frequency, both)
+            # Not kept with the prepared table: what is made in a transaction is gone if that is taken back.
+            places = make_places(frequency, both, labels)
+            needed = [*(hierarchy.column for hierarchy in both), *columns]
+            people = make_people(source.engine, source.relation, list(dict.fromkeys(needed)), places)
+            self._lookups[key] = _Lookup(people, places, self._find(people, places, new))
+        return self._lookups[key]
+
+    def _find(self, people: People, places: Sequence[Places], side: _Side) -> Side:
+        """Return a release with the classes that people can be in."""
+        found = [(own, side.column(own.hierarchy)) for own in places]
+        read = [(own, column) for own, column in found if column is not None]
+        engine, columns = self.prepared.source.engine, [column for _, column in read]
+        candidates = find_candidates(engine, people, [own for own, _ in read], side.relation, columns)
+        return Side(engine, people, candidates, side.relation, columns)
+
+    def _drop(self, *tables: exp.Table) -> None:
+        for table in tables:
+            self.prepared.source.engine.run(sql.drop(table), "drop what was looked up")
+
+
+def find_name(name: str, names: Sequence[str]) -> bool:
+    """Tell whether a column is among some, as SQL compares names."""
+    return folded(name) in {folded(each) for each in names}
+
+
+def _tables(candidates: Candidates) -> list[exp.Table]:
+    tables = [candidates.classes, candidates.pairs, candidates.found, candidates.sets]
+    return [*tables, *candidates.labels.values()]

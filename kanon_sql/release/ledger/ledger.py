@@ -1,0 +1,469 @@
+"""The ledger of a release that is about to be published: checks it against earlier ones, and remembers it.
+
+Two runs that publish from the same database take turns: from the check to the entry in the ledger, the other one waits.
+A DuckDB file is open for writing in one process at a time; in PostgreSQL a lock stands for that (``Warehouse.alone``).
+Spark has neither: there the ledger is read again when the release has its entry, and what came in meanwhile undoes it.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from sqlglot import exp
+
+from kanon_sql.engine.timing import timed
+from kanon_sql.engine.warehouse.workbench import Workbench
+from kanon_sql.errors import InUseError, JointReleaseError, SourceError
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule
+from kanon_sql.option_names import command_line
+from kanon_sql.release.ledger import fingerprint
+from kanon_sql.release.ledger.earlier import CannotBeCheckedError
+from kanon_sql.release.ledger.entry import Entry, KeptHierarchy, remembered_policy
+from kanon_sql.release.ledger.joint import Joiner
+from kanon_sql.release.ledger.store import alone, entries_of, remember, take_back
+from kanon_sql.release.published import LedgerOutcome
+from kanon_sql.release.target import kind_of
+from kanon_sql.risks.attacks.joint import least_values
+from kanon_sql.risks.attacks.verdicts import counted
+from kanon_sql.search.prepare import given_rules
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.release.ledger.entry import ReleaseKind
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.risks.attacks.joint import Joint, Known
+    from kanon_sql.search.prepare import Prepared
+
+_NOT_TAKEN = "not taken: the tuples stayed in their warehouse"
+
+_WAYS_OUT = (
+    "Publish one of them only; or make both with --max-suppressed 0, this one by generalizing the earlier one further; "
+    "or publish all the same (--ignore-ledger); or forget the earlier one if it was given to nobody:\n  {forget}"
+)
+
+
+@dataclass
+class Ledger:
+    """Checks a release against earlier ones of the same table, and remembers it.
+
+    Used as a context: until its end, other runs wait.
+
+    Attributes:
+        policy: what was asked for.
+        prepared: the table that it is made from.
+        publication: how it is made.
+        suppressed: rows of the table that it leaves out.
+        ignore: whether to publish it whatever earlier releases say; it is remembered all the same.
+        unwritable: why it cannot be remembered; None if it can.
+        warnings: what it says beside the earlier releases that it replaces.
+        beside_replaced: the same as figures.
+    """
+
+    policy: Policy
+    prepared: Prepared
+    publication: Publication
+    suppressed: int
+    ignore: bool = False
+    unwritable: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    beside_replaced: list[dict[str, object]] = field(default_factory=list)
+    _seen: list[Entry] = field(default_factory=list)
+    _source_print: str | None = None
+    _prints: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _held: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+    @property
+    def _engine(self) -> Engine:
+        return self.prepared.source.engine
+
+    @property
+    def outcome(self) -> LedgerOutcome:
+        """What became of the release in the ledger."""
+        return LedgerOutcome(
+            self.unwritable is None, self.unwritable, tuple(self.warnings), tuple(self.beside_replaced)
+        )
+
+    def make_writable(self) -> None:
+        """Open the database for writing, when other processes let go of it.
+
+        Raises:
+            SourceError: they do not for too long, or the file cannot be written.
+            VerificationError: the rows of the table are others than were read.
+        """
+        source = self.prepared.source
+        if source.writable:
+            return
+
+        def of_rows() -> str:
+            names = self.publication.quasi_identifiers
+            own, whole = fingerprint.quick(
+                self._engine,
+                source.relation,
+                [names, [column.name for column in source.columns]],
+                "fingerprints of the table",
+            )
+            self._source_print = own
+            return whole
+
+        source.make_writable(of_rows)
+
+    def open(self) -> None:
+        """Open the database for writing, or note why that cannot be: it is write-protected.
+
+        Raises:
+            InUseError: other processes have it open for too long, so that they could publish beside this one.
+            VerificationError: the rows of the table are others than were read.
+        """
+        try:
+            self.make_writable()
+        except InUseError as error:
+            if not self.ignore:
+                raise InUseError(
+                    f"{error} The release was not published, since the ledger there cannot remember it. Run it again "
+                    "later, or publish it all the same (--ignore-ledger)."
+                ) from None
+            self.unwritable = str(error)
+        except SourceError as error:
+            self.unwritable = str(error)
+
+    def check(self, output: exp.Expr, target: exp.Table | Path | None, seconds: dict[str, float]) -> None:
+        """Raise unless a verified release can go beside the earlier ones; from here on, other runs wait.
+
+        Args:
+            output: the release.
+            target: the name that it will have; None if it takes the place of its table.
+            seconds: to which is added what this took.
+
+        Raises:
+            JointReleaseError: it cannot, or an earlier one cannot be told any more.
+        """
+        self._held.enter_context(alone(self._engine))
+        self._seen = entries_of(self._engine)
+        if self.ignore:
+            return
+        source = self._source()
+        earlier = [entry for entry in self._seen if entry.is_of(source) and self._promise_something(entry)]
+        if not earlier:
+            return
+        with timed(seconds, "ledger"):
+            self._warn_of_changes(earlier)
+            own = self._hierarchies()
+            if doubtful := [entry for entry in earlier if not self._nested(entry, own)]:
+                self._require_tuples(doubtful[-1])
+                self._check(output, doubtful, self._replaced(target))
+
+    def _warn_of_changes(self, earlier: list[Entry]) -> None:
+        """Warn that rows came, went or changed since earlier releases: the check is on the rows of today."""
+        rows = self.prepared.frequency.rows
+        if changed := [
+            entry
+            for entry in earlier
+            if entry.rows_in != rows or len({self._print_of(entry), entry.source_fingerprint} - {_NOT_TAKEN}) > 1
+        ]:
+            last = changed[-1]
+            others = f", and {len(changed) - 1:,} before it," if len(changed) > 1 else ""
+            self.warnings.append(
+                f"{self.prepared.source.name} had {last.rows_in:,} rows when {last.name} was made "
+                f"({last.made_at:%Y-%m-%d}){others} and has {rows:,} rows now, or other ones: the releases were "
+                "checked together on the rows of now. Who has both sees what changed between them, and a few rows that "
+                "came or went may show by the difference."
+            )
+
+    def _print_of(self, entry: Entry) -> str:
+        """Return the fingerprint that the table has now of the quasi-identifiers of an earlier release."""
+        names = tuple(entry.quasi_identifiers)
+        if names not in self._prints:
+            relation = self.prepared.source.relation
+            self._prints[names] = source_fingerprint(self._engine, relation, entry.quasi_identifiers)
+        return self._prints[names]
+
+    def remember(
+        self, kind: ReleaseKind, target: exp.Table | Path, rows_out: int, *, written: Path | None = None
+    ) -> None:
+        """Write the release into the ledger.
+
+        Args:
+            kind: what it is.
+            target: the table or view as it can be read now, or the path that the file will have.
+            rows_out: its rows.
+            written: the file as it can be read now.
+
+        Raises:
+            JointReleaseError: another release came into the ledger since this one was checked.
+        """
+        if self.unwritable is not None:
+            return
+        engine, publication = self._engine, self.publication
+        if isinstance(target, exp.Table):
+            names = publication.quasi_identifiers
+            own = (
+                fingerprint.of_view(engine, target)
+                if kind == "view"
+                else fingerprint.of_rows(engine, target, names, "fingerprint of the release")
+            )
+        else:
+            own = fingerprint.of_file(written or target)
+        entry = Entry(
+            max((each.number for each in self._seen), default=0) + 1,
+            datetime.now(UTC).replace(tzinfo=None, microsecond=0),  # as it is written
+            self._source(),
+            kind,
+            self._place(target),
+            self.prepared.frequency.rows,
+            rows_out,
+            remembered_policy(self.policy, publication.roles),
+            publication.recoding.levels(publication.hierarchies),
+            self._hierarchies(),
+            own,
+            self._source_print
+            or source_fingerprint(engine, self.prepared.source.relation, publication.quasi_identifiers),
+        )
+        if any(each.is_of(entry.source) and each.says_the_same(entry) for each in self._seen):
+            return
+        remember(engine, entry)
+        self._require_no_other(entry)
+
+    def _require_no_other(self, entry: Entry) -> None:
+        """Raise where another run wrote into the ledger meanwhile, which only Spark cannot keep from it.
+
+        Raises:
+            JointReleaseError: it did; this release is forgotten.
+        """
+        engine = self._engine
+        if not isinstance(engine, Workbench) or engine.warehouse.all_or_nothing:
+            return
+        with alone(engine):
+            others = [each for each in entries_of(engine) if each not in self._seen and not each.is_record_of(entry)]
+        if others and not self.ignore:
+            take_back(engine, entry)
+            raise JointReleaseError(
+                f"Another release, {others[-1].name}, was made while this one was checked; this one was not published. "
+                "Run it again: then it is checked beside that one."
+            )
+
+    def _promise_something(self, entry: Entry) -> bool:
+        """Tell whether this release and an earlier one both promise that people stay among others."""
+        least = [least_values(models) for models in (self._models, _models_of(entry))]
+        return min(entry.k, self.policy.k) > 1 or all(least)
+
+    @property
+    def _models(self) -> list[tuple[str, object, str | None]]:
+        return [(model.name, model.required, model.sensitive) for model in self.publication.models]
+
+    def _place(self, target: exp.Table | Path) -> tuple[str | None, str]:
+        """Return how the ledger calls a target."""
+        if isinstance(target, Path):
+            return None, str(target.resolve())
+        return target.db or self._schema(), target.name
+
+    def _replaced(self, target: exp.Table | Path | None) -> tuple[str | None, str] | None:
+        """Return how the ledger calls what this release replaces; None where it replaces nothing."""
+        if target is None:
+            return None
+        there = target.exists() if isinstance(target, Path) else kind_of(self._engine, target) is not None
+        return self._place(target) if there else None
+
+    def _require_tuples(self, entry: Entry) -> None:
+        """Raise where people cannot be looked up, since the tuples of the table stay in their warehouse."""
+        engine = self._engine
+        if isinstance(engine, Workbench) and engine.is_sealed(self.prepared.source.relation):
+            raise JointReleaseError(
+                f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
+                "can be checked on the workbench only: it was not published. Leave --search-on warehouse out, or "
+                "publish all the same (--ignore-ledger)."
+            )
+
+    def _check(self, output: exp.Expr, earlier: list[Entry], replaced: tuple[str | None, str] | None) -> None:
+        relation = self._as_table(output)
+        joiner = Joiner(self.prepared, self.publication, relation, self.policy.k)
+        alike: dict[tuple[object, ...], list[Entry]] = {}
+        for entry in earlier:
+            alike.setdefault((_same_place(entry.target, replaced), *entry.alike()), []).append(entry)
+        found: list[tuple[Entry, Joint]] = []
+        for entries in alike.values():
+            is_replaced = _same_place(entries[0].target, replaced)
+            try:
+                entry, joint = self._first_that_can_be_told(joiner, entries)
+            except CannotBeCheckedError as error:
+                if not is_replaced:
+                    raise JointReleaseError(self._unchecked(entries[-1], error)) from None
+                self.warnings.append(
+                    f"Whether it goes together with the release {entries[-1].number} of that name "
+                    f"({entries[-1].made_at:%Y-%m-%d %H:%M}), which was replaced, cannot be checked: {error}."
+                )
+                continue
+            if not joint.adds:
+                continue
+            if is_replaced:
+                self.beside_replaced.append({"number": entry.number, **joint.figures()})
+                self.warnings.append(self._warning(entry, joint))
+            else:
+                found.append((entry, joint))
+        if found:
+            worst, joint = max(found, key=lambda one: _harm(one[1]))
+            raise JointReleaseError(self._why(worst, joint, len(found) - 1))
+        joiner.close()
+        if relation is not output:
+            self._engine.run(sql.drop(relation), "drop the copy of the release")
+
+    def _first_that_can_be_told(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
+        """Return the outcome of the first of several entries that say the same and that can be told today.
+
+        Raises:
+            CannotBeCheckedError: none can.
+        """
+        why = CannotBeCheckedError()
+        for entry in entries:
+            try:
+                return entry, joiner.joined(entry)
+            except CannotBeCheckedError as error:
+                why = error
+        raise why
+
+    def _unchecked(self, entry: Entry, why: Exception) -> str:
+        return (
+            f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
+            f"cannot be checked: {why}. It was not published. Put it back as it was; or publish all the same "
+            f"(--ignore-ledger); or forget it if it was given to nobody:\n  {self._forget(entry)}"
+        )
+
+    def _forget(self, entry: Entry, *, by_name: bool = True) -> str:
+        """Return the command that forgets an entry."""
+        alike = [each for each in self._seen if _same_place(each.target, entry.target)]
+        which = entry.name if by_name and len(alike) == 1 else str(entry.number)  # a name forgets all that had it
+        return command_line("ledger", [self.prepared.source.place], "--forget", which)
+
+    def _nested(self, entry: Entry, own: tuple[KeptHierarchy, ...]) -> bool:
+        """Tell whether the classes of the one are made of whole classes of the other, by the levels of both.
+
+        Both are full-domain releases of the same rows, and either of the same levels, where a class is in both or in
+        one; or one of them is on the way up from the other, and neither leaves out a row. What is left out at one level
+        and published at another stands beside the classes that are subtracted from it.
+        """
+        levels = self.publication.recoding.levels(self.publication.hierarchies)
+        same = {(kept.column, kept.fingerprint) for kept in own} == {
+            (kept.column, kept.fingerprint) for kept in entry.hierarchies
+        }
+        if levels is None or entry.levels is None or not same:
+            return False
+        steps = [level - entry.levels[name] for name, level in levels.items()]
+        leave_out = self.suppressed > 0 or entry.rows_out < entry.rows_in
+        if min(steps) < 0 < max(steps) or (any(steps) and leave_out):
+            return False
+        return self._print_of(entry) == entry.source_fingerprint
+
+    def _as_table(self, output: exp.Expr) -> exp.Table:
+        """Return a release as a table that can be read often; a file is copied."""
+        if isinstance(output, exp.Table):
+            return output
+        copy = self._engine.temporary_name("kanon_release")
+        query = exp.select("*").from_(output.copy())
+        self._engine.run(sql.create_table(copy, query, temporary=True), "the release, to be read often")
+        return copy
+
+    def _why(self, entry: Entry, joint: Joint, others: int) -> str:
+        more = f"; it says too much beside {others} more of the earlier releases" if others else ""
+        return (
+            f"Together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}), this one "
+            f"{self._what_is_left(joint)}{more}; it was not published. {_WAYS_OUT.format(forget=self._forget(entry))}"
+        )
+
+    def _warning(self, entry: Entry, joint: Joint) -> str:
+        return (
+            f"Together with the release that it replaces ({entry.number}, {entry.made_at:%Y-%m-%d %H:%M}), this one "
+            f"{self._what_is_left(joint)}. Give out this one only if the replaced one was given to nobody; then forget "
+            f"that:\n  {self._forget(entry, by_name=False)}"
+        )
+
+    def _what_is_left(self, joint: Joint) -> str:
+        """Return what two releases leave, as what the new one does."""
+        classes, said = joint.classes, []
+        if classes.below_k:
+            one, many = ("person", "people") if classes.people_below_k else ("row", "rows")
+            least = f"{classes.alone:,} of them alone" if classes.alone else f"the fewest are {classes.smallest}"
+            said.append(
+                f"leaves {counted(classes.below_k, one, many)} of {self._table} among fewer than {joint.k} ({least})"
+            )
+        said += [text for known in joint.known for text in _values_left(known)]
+        return ", and ".join(said)
+
+    @property
+    def _table(self) -> str:
+        schema, name = self._source()
+        return name if schema == "main" else f"{schema}.{name}"
+
+    def _source(self) -> tuple[str, str]:
+        source = self.prepared.source.relation
+        return (source.db or self._schema(), source.name)
+
+    def _schema(self) -> str:
+        query = exp.select(exp.Anonymous(this="current_schema"))
+        ((schema,),) = self._engine.rows(query, "the schema we are in")
+        return str(schema)
+
+    def _hierarchies(self) -> tuple[KeptHierarchy, ...]:
+        source, hierarchies = self.prepared.source, self.publication.hierarchies
+        rules = given_rules(source, [hierarchy.column for hierarchy in hierarchies], self.policy)
+        texts = {
+            name: rule.absolute() if isinstance(rule, FileRule | PrefixRule) else str(rule)
+            for name, rule in rules.items()
+        }
+        return tuple(
+            KeptHierarchy(
+                hierarchy.column.name,
+                texts.get(hierarchy.column.name),
+                fingerprint.of_hierarchy(self._engine, hierarchy),
+            )
+            for hierarchy in hierarchies
+        )
+
+
+def source_fingerprint(engine: Engine, source: exp.Table, quasi_identifiers: list[str]) -> str:
+    """Return the fingerprint of the quasi-identifiers of a table; none of one whose tuples stay in their warehouse."""
+    if isinstance(engine, Workbench) and engine.is_sealed(source):
+        return _NOT_TAKEN
+    (found,) = fingerprint.quick(engine, source, [quasi_identifiers], "fingerprint of the quasi-identifiers")
+    return found
+
+
+def _models_of(entry: Entry) -> list[tuple[str, object, str | None]]:
+    return [(model["model"], model["required"], model["sensitive"]) for model in entry.models]
+
+
+def _same_place(one: tuple[str | None, str], other: tuple[str | None, str] | None) -> bool:
+    """Tell whether two targets are the same; a path is itself to the letter."""
+    if other is None or (one[0] is None) != (other[0] is None):
+        return False
+    return (
+        one == other
+        if one[0] is None
+        else list(map(folded, filter(None, one))) == list(map(folded, filter(None, other)))
+    )
+
+
+def _harm(joint: Joint) -> tuple[int, int]:
+    return joint.classes.below_k, sum(known.rows_certain_together + known.rows_alike for known in joint.known)
+
+
+def _values_left(known: Known) -> list[str]:
+    said = []
+    if known.rows_certain_together:
+        said.append(f"makes the value of {known.column} certain for {counted(known.rows_certain_together, 'row')}")
+    if known.rows_alike:
+        alike = counted(known.rows_alike, "row")
+        said.append(f"leaves {alike} in groups of enough people with {known.too_few} of {known.column}")
+    return said

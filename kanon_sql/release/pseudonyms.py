@@ -1,0 +1,225 @@
+"""Pseudonyms of identifying columns: a keyed hash of each value (HMAC-SHA256), computed where the table is.
+
+    kanon_pseudonyms       each value once with its pseudonym; the key is bound to the statement, and is not in its text
+    kanon_pseudonymized    the columns of the source that are published, pseudonyms in the place of values
+
+All statements that publish and verify read the second one instead of the source: what is not in it cannot slip through.
+Equal texts have equal pseudonyms under one key, whatever table and column they stand in, so that joins survive.
+
+What is hashed is the value as DuckDB casts it to text, as UTF-8. It must not depend on anything but the value: floating
+zeros and NaNs get their one form first, texts are compared by their bytes whatever the collation, and types whose text
+depends on the session, or of which equal values are written in several ways, are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.engine.base import Column
+from kanon_sql.engine.equality import published
+from kanon_sql.errors import UsageError
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.keys import Key, Secret
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.roles import Roles
+
+DIGITS = 32
+"""Hexadecimal digits of a pseudonym: 128 bits, of which no two values will ever share one by chance."""
+
+PSEUDONYM_TYPE = "VARCHAR"
+INNER, OUTER = "kanon_inner_key", "kanon_outer_key"
+TITLE = (
+    f"Pseudonyms: HMAC-SHA256 of each value. The key is not shown: bind it, padded to 64 bytes, as ${INNER} (each byte "
+    f"XOR 0x36) and ${OUTER} (each byte XOR 0x5C)"
+)
+_VALUE, _PSEUDONYM = "value", "pseudonym"
+_WRITTEN_ONE_WAY = {"UUID", "TIME", "BLOB", "BIT", "BIGNUM", '"NULL"'}  # the last one: of a frame without values
+_WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
+
+
+@dataclass(frozen=True)
+class Pseudonyms:
+    """How identifying columns are published as pseudonyms.
+
+    Attributes:
+        columns: those columns, in the order of the source and with the types that they have there.
+        table: the temporary table of values and their pseudonyms.
+        view: the temporary view of the source with pseudonyms in the place of values.
+        origin: the source itself.
+        taken: the columns of the source that the view has, in their order.
+        key: what pseudonyms are made with.
+        left_out: the temporary table of pseudonyms whose rows are suppressed (see ``verify.pseudonyms``).
+        rounds: how often pseudonyms are put there; 0 where none has to be.
+        people_left_out: how many pseudonyms that are.
+        rows_left_out: their rows in the source.
+    """
+
+    columns: tuple[Column, ...]
+    table: exp.Table
+    view: exp.Table
+    origin: exp.Table
+    taken: tuple[Column, ...]
+    key: Key
+    left_out: exp.Table
+    rounds: int = 0
+    people_left_out: int = 0
+    rows_left_out: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def secrets(self) -> Mapping[str, Secret]:
+        """What the placeholders of the statements are bound to."""
+        return {INNER: self.key.inner, OUTER: self.key.outer}
+
+    def statements(self) -> tuple[exp.Create, ...]:
+        """Return the statement that makes the pseudonyms, with placeholders for the key, and those that use them."""
+        nothing = exp.select(sql.named(sql.cast(exp.null(), PSEUDONYM_TYPE), _PSEUDONYM)).limit(0)
+        left_out = (sql.create_table(self.left_out.copy(), nothing, temporary=True),) if self.rounds else ()
+        return self._table_statement(), *left_out, self._view_statement()
+
+    def known(self) -> exp.Select:
+        """Return the query of all pseudonyms that there are."""
+        return exp.select(sql.column(_PSEUDONYM)).from_(self.table.copy())
+
+    def _table_statement(self) -> exp.Create:
+        values = [
+            exp.select(sql.named(canonical_bytes(column), _VALUE)).from_(sql.aliased(self.origin, "source"))
+            for column in self.columns
+        ]
+        first, *others = values
+        distinct: exp.Query = first.distinct()
+        for query in others:
+            distinct = exp.union(distinct, query, distinct=True, copy=False)
+        hashed = _hash_of(OUTER, exp.Unhex(this=_hash_of(INNER, sql.column(_VALUE))))
+        pseudonym = exp.Left(this=hashed, expression=sql.literal(DIGITS))
+        query = exp.select(sql.column(_VALUE), sql.named(pseudonym, _PSEUDONYM)).from_(distinct.subquery("found"))
+        return sql.create_table(self.table.copy(), query, temporary=True)
+
+    def _view_statement(self) -> exp.Create:
+        query = exp.select().from_(sql.aliased(self.origin, "source"))
+        for column in self.taken:
+            if column not in self.columns:
+                query = query.select(sql.column(column.name, "source"))
+                continue
+            place = f"pseudonym_{self.columns.index(column) + 1}"
+            query = query.select(sql.named(sql.column(_PSEUDONYM, place), column.name))
+            same = sql.same(canonical_bytes(column), sql.column(_VALUE, place))
+            query = query.join(sql.aliased(self.table, place), on=same)
+            if self.rounds:
+                there = exp.EQ(this=sql.column(_PSEUDONYM, "left_out"), expression=sql.column(_PSEUDONYM, place))
+                found = exp.select("1").from_(sql.aliased(self.left_out, "left_out")).where(there)
+                query = query.where(exp.Exists(this=found).not_())
+        return sql.create_view(self.view.copy(), query, temporary=True)
+
+
+def pseudonyms_of(source: Source, roles: Roles, key: Key) -> Pseudonyms | None:
+    """Return how the columns of a source are pseudonymized; None if none is to be.
+
+    Raises:
+        UsageError: a column has a type whose values have no text of their own, or the source is in a warehouse.
+    """
+    if not roles.pseudonymized:
+        return None
+    if source.warehouse is not None:
+        raise UsageError(
+            f"{source.name} is in {source.warehouse.kind}, where no pseudonyms are made: leave --pseudonymize out, or "
+            "export the table to Parquet first."
+        )
+    require_canonical(roles)
+    seen = {
+        column.name for column in (*published_columns(source.columns, roles), *([roles.entity] if roles.entity else []))
+    }
+    return Pseudonyms(
+        columns=roles.pseudonymized,
+        table=source.engine.temporary_name("kanon_pseudonyms"),
+        view=source.engine.temporary_name("kanon_pseudonymized"),
+        origin=source.relation,
+        taken=tuple(column for column in source.columns if column.name in seen),
+        key=key,
+        left_out=source.engine.temporary_name("kanon_left_out"),
+    )
+
+
+def require_canonical(roles: Roles) -> None:
+    """Raise unless equal values of the columns that are pseudonymized have one text, wherever they are read.
+
+    Raises:
+        UsageError: a column has a type for which that is not so.
+    """
+    for column in roles.pseudonymized:
+        if column.type == _WITH_ZONE or (column.family == "other" and column.type not in _WRITTEN_ONE_WAY):
+            raise UsageError(
+                f"Column {column.name!r} is of type {column.type.partition('(')[0]}, of which one value can be written "
+                "in several ways and would have several pseudonyms. Cast it to VARCHAR in a view, and anonymize that."
+            )
+
+
+def published_columns(columns: Sequence[Column], roles: Roles) -> tuple[Column, ...]:
+    """Return the columns of a source that are published, in their order; pseudonyms with their own type."""
+    names = {column.name for column in (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive)}
+    pseudonymized = {column.name for column in roles.pseudonymized}
+    return tuple(
+        Column(column.name, PSEUDONYM_TYPE) if column.name in pseudonymized else column
+        for column in columns
+        if column.name in names | pseudonymized
+    )
+
+
+def make_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
+    """Run the statements that make pseudonyms: the one place where the key is used.
+
+    Raises:
+        UsageError: the owner of the connection has profiling on; the plan in a profile shows what is bound.
+    """
+    if pseudonyms is None:
+        return
+    if engine.row(sql.statement("catalog/profiling"), "are statements profiled?") != (None,):
+        raise UsageError(
+            "The connection profiles its statements, and a profile would show the key of pseudonyms: turn it off "
+            "(PRAGMA disable_profiling)."
+        )
+    table, *others = pseudonyms.statements()
+    engine.rows(table, "pseudonyms of each value, by a key that is not shown", pseudonyms.secrets)
+    for statement in others:
+        engine.run(statement, "the source with pseudonyms in the place of values")
+
+
+def forget_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
+    """Drop pseudonyms, and the values that they stand for."""
+    if pseudonyms is not None:
+        engine.run(sql.drop(pseudonyms.view, "VIEW"), "drop the source with pseudonyms")
+        engine.run(sql.drop(pseudonyms.table), "drop the pseudonyms of each value")
+        if pseudonyms.rounds:
+            engine.run(sql.drop(pseudonyms.left_out), "drop the pseudonyms that were left out")
+
+
+def not_pseudonyms_query(relation: exp.Table, column: str) -> exp.Select:
+    """Return the query of how many values of a column are not written as pseudonyms are."""
+    text = sql.cast(sql.column(column), "VARCHAR")
+    pattern = sql.literal(f"[0-9a-f]{{{DIGITS}}}")
+    written = exp.Anonymous(this="REGEXP_FULL_MATCH", expressions=[text, pattern])
+    return exp.select(sql.where(sql.count_rows(), sql.negated(written))).from_(relation.copy())
+
+
+def canonical_bytes(column: Column) -> exp.Expr:
+    """Return what a value of the source is known by: its text in UTF-8, which no collation compares."""
+    text = sql.cast(published(sql.column(column.name, "source"), column), "VARCHAR")
+    return exp.Encode(this=text, charset=sql.literal("utf-8"))
+
+
+def _hash_of(key: str, message: exp.Expr) -> exp.Expr:
+    """Return the SHA-256, in hexadecimal digits, of a padded key and a message."""
+    both = exp.DPipe(this=exp.Placeholder(this=key), expression=message, safe=True)
+    return exp.SHA2(this=both, length=sql.literal(256))

@@ -1,0 +1,92 @@
+"""What is published, and how: all that the publishing statements are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kanon_sql.engine.base import Column
+from kanon_sql.engine.equality import published_type
+from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from kanon_sql.classes.recoding import Recoding
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.roles import Roles
+    from kanon_sql.release.pseudonyms import Pseudonyms
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published, and how.
+
+    Attributes:
+        source: the relation that is anonymized; where there are pseudonyms, the view of it that has them already.
+        columns: the published columns in the order of the source; identifying and dropped ones are not among them, but
+            for those that are published as pseudonyms.
+        roles: the role of every column of the source.
+        hierarchies: of the quasi-identifiers, in their order.
+        recoding: how they are generalized.
+        models: what every class must satisfy.
+        seed: of the order of rows.
+        combinations: the temporary table that a local recoding works on.
+        trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
+        population: the table that models compare with.
+        pseudonyms: how some identifying columns are published; None if none is.
+        partial: the quasi-identifiers whose lookup relation has the values of published rows only.
+        spreadsheet_safe: whether a CSV file has an apostrophe before what a spreadsheet would run.
+    """
+
+    source: exp.Table
+    columns: tuple[Column, ...]
+    roles: Roles
+    hierarchies: tuple[Hierarchy, ...]
+    recoding: Recoding
+    models: tuple[PrivacyModel, ...]
+    seed: int
+    combinations: exp.Table
+    trees: dict[str, Hierarchy] = field(default_factory=dict)
+    population: exp.Table | None = None
+    pseudonyms: Pseudonyms | None = None
+    partial: frozenset[str] = frozenset()
+    spreadsheet_safe: bool = False
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of the quasi-identifiers."""
+        return [column.name for column in self.roles.quasi_identifiers]
+
+    @property
+    def trees_compared(self) -> list[Hierarchy]:
+        """The hierarchies of sensitive columns in which models compare values."""
+        named = [
+            model.sensitive
+            for model in self.models
+            if isinstance(model, TCloseness) and model.distance == "hierarchical"
+        ]
+        return [self.trees[name] for name in dict.fromkeys(named) if name is not None]
+
+    @property
+    def published_quasi_identifiers(self) -> tuple[Column, ...]:
+        """The quasi-identifiers as the release has them: with the types of their labels."""
+        types = self.published_types
+        return tuple(Column(name, types[name]) for name in self.quasi_identifiers)
+
+    @property
+    def entity_name(self) -> str:
+        """Name of the entity column inside the publishing query; it is not published."""
+        return unused_name("kanon_entity", {column.name for column in self.columns})
+
+    @property
+    def published_types(self) -> dict[str, str]:
+        """The type of each published column: its own, or that of labels where it is generalized."""
+        numbers = {name: number for number, name in enumerate(self.quasi_identifiers)}
+
+        def of_labels(column: Column) -> str | None:
+            return self.recoding.label_type(numbers[column.name]) if column.name in numbers else None
+
+        return {column.name: of_labels(column) or published_type(column) for column in self.columns}

@@ -1,0 +1,1 @@
+"""Publishes a release: to a table, a view, a file, a new database or a warehouse."""

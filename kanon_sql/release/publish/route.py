@@ -1,0 +1,96 @@
+"""Which way a release takes to where it goes: it is made where its table is, in DuckDB or in a warehouse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.release.publish.duckdb import DATABASE, publish_file, publish_frame, publish_table, publish_view
+from kanon_sql.release.publish.new_database import publish_database
+from kanon_sql.release.publish.warehouse import frame_from_warehouse, publish_from_warehouse, publish_in_warehouse
+from kanon_sql.release.target import require_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.destination import Kind
+    from kanon_sql.release.ledger.ledger import Ledger
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.release.published import Published
+    from kanon_sql.release.verify.verify import Expected
+
+
+FETCHES: dict[str, Callable[[Any], Any]] = {
+    "pandas": lambda relation: relation.df(),
+    "polars": lambda relation: relation.pl(),
+    "arrow": lambda relation: relation.to_arrow_table(),
+}
+"""What makes a data frame of each kind from a relation of DuckDB."""
+
+
+def to_relation(
+    source: Source,
+    publication: Publication,
+    name: str,
+    expected: Expected,
+    *,
+    kind: Kind,
+    replace: bool,
+    ledger: Ledger | None,
+) -> Published:
+    """Make a release a table or a view beside its table; arguments are those of ``Release.to_table``.
+
+    Raises:
+        UsageError: the name is taken, or there are no relations of this kind.
+    """
+    if source.warehouse is not None:
+        return publish_in_warehouse(source, publication, name, expected, kind=kind, replace=replace, ledger=ledger)
+    require_kind(source, kind)
+    if ledger is None:
+        source.make_writable()
+    else:
+        ledger.make_writable()
+    publish = publish_table if kind == "table" else publish_view
+    return publish(source, publication, name, expected, replace=replace, ledger=ledger)
+
+
+def to_file(
+    source: Source,
+    publication: Publication,
+    path: Path,
+    expected: Expected,
+    *,
+    format_name: str,
+    replace: bool,
+    ledger: Ledger | None,
+    dry_run: bool = False,
+) -> Published:
+    """Write a release to a file of a format; arguments are those of ``Release.to_file``.
+
+    In a dry run the file is written, verified and checked as always, and then removed.
+    """
+    how: dict[str, Any] = {"replace": replace, "ledger": ledger, "dry_run": dry_run}
+    if source.warehouse is not None and format_name != DATABASE:
+        return publish_from_warehouse(source, publication, path, expected, **how)
+    if ledger is not None and not dry_run:
+        ledger.open()
+    publish = publish_database if format_name == DATABASE else publish_file
+    return publish(source, publication, path, expected, **how)
+
+
+def to_frame(
+    source: Source,
+    publication: Publication,
+    expected: Expected,
+    fetch: Callable[[Any], Any],
+    ledger: Ledger | None = None,
+    target: exp.Table | Path | None = None,
+) -> tuple[Any, Published]:
+    """Return a release as what ``fetch`` makes of a relation of DuckDB, and what was verified."""
+    source.require_rows()
+    if source.warehouse is not None:
+        return frame_from_warehouse(source, publication, expected, fetch, ledger, target)
+    return publish_frame(source.engine, publication, expected, fetch, ledger, target)

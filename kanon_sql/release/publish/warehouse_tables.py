@@ -1,0 +1,237 @@
+"""What goes from the workbench to the warehouse before a release is made there: lookup tables, and nothing of a person.
+
+The tables have the names that they have on the workbench, so that the publishing statement is the same on both sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.recoding import FullDomain, Led, Local, Multidimensional
+from kanon_sql.engine.equality import looked_up
+from kanon_sql.engine.warehouse.sending import SENT, shape_of, written_rows
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.release.publish.duckdb import recode
+from kanon_sql.release.publish.repeated_rows import are_repeated, repeated_rows
+from kanon_sql.release.script import joined_hierarchies
+from kanon_sql.release.statements.full_domain import (
+    GENERALIZED,
+    generalized_release,
+    readable_lookups,
+    release_query,
+    too_small_query,
+)
+from kanon_sql.release.statements.local import CombinationColumns
+from kanon_sql.release.statements.mondrian import labels_query
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.warehouse.warehouse import Warehouse
+    from kanon_sql.engine.warehouse.workbench import Workbench
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.release.publication import Publication
+
+
+def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publication) -> exp.Select:
+    """Carry over what a publishing statement joins, and return that statement's query, which reads the source once.
+
+    Spark runs it twice: it draws a sample to divide the sort among tasks.
+
+    The classes that do not satisfy the models were counted on the workbench, from the tuples that were fetched; what is
+    published is counted anew when it is verified.
+
+    Raises:
+        SourceError: the warehouse refuses it.
+    """
+    there = carry(bench, warehouse, publication)
+    lookups = readable_lookups(publication.hierarchies)
+    if bench.is_sealed(publication.source):  # the classes are counted where they are
+        return release_query(there, lookups)
+    if not isinstance(publication.recoding, FullDomain):
+        query = release_query(there, lookups)
+    elif (left_out := _carry_left_out(bench, warehouse, publication, lookups)) is None:
+        query = generalized_release(there, lookups)
+    else:
+        query = release_query(there, lookups, left_out=left_out)
+    query = with_known(query, _never_null(bench, publication))
+    if are_repeated(bench, warehouse, publication):
+        return repeated_rows(query, [column.name for column in publication.columns])
+    return query
+
+
+def _carry_left_out(
+    bench: Workbench, warehouse: Warehouse, publication: Publication, lookups: Mapping[str, exp.Table]
+) -> exp.Table | None:
+    """Carry over the classes that are left out; return None if there are none."""
+    names = publication.quasi_identifiers
+    here = bench.temporary_name("kanon_left_out")
+    bench.run(sql.create_table(here, too_small_query(publication, lookups), temporary=True), "classes left out")
+    kinds = {name: publication.published_types[name] for name in names}
+    rows = written_rows(bench, here, kinds, "the classes that are left out, to be carried over")
+    bench.run(sql.drop(here), "drop the classes that are left out")
+    if not rows:
+        return None
+    typed = {
+        name: sql.column(name, "source") if publication.recoding.label_type(number) is None else kinds[name]
+        for number, name in enumerate(names)
+    }
+    warehouse.upload(here, shape_of(publication.source, typed), names, rows, "the classes that are left out")
+    return here
+
+
+def _never_null(bench: Workbench, publication: Publication) -> set[str]:
+    """Return the quasi-identifiers that are never NULL, among the tuples that were fetched."""
+    tuples = bench.tuples_of(publication.source)
+    if tuples is None:
+        return set()
+    names = publication.quasi_identifiers
+    any_null = [exp.LogicalOr(this=sql.column(name).is_(exp.null())) for name in names]
+    found = bench.row(exp.select(*any_null).from_(tuples.copy()), "which columns have NULLs")
+    return {name for name, has_null in zip(names, found, strict=True) if not has_null}
+
+
+def with_known(query: exp.Select, never_null: set[str]) -> exp.Select:
+    """Return a query with a plain = where null-safe equality is of a column of the source that is never NULL."""
+
+    def plain(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.NullSafeEQ):
+            return node
+        sides = [node.this, node.expression]
+        known = any(
+            isinstance(side, exp.Column) and side.table in {"source", GENERALIZED} and side.name in never_null
+            for side in sides
+        )
+        return exp.EQ(this=node.this, expression=node.expression) if known else node
+
+    changed = query.transform(plain)
+    if not isinstance(changed, exp.Select):
+        raise TypeError("A query became something else")
+    return changed
+
+
+def carry(bench: Workbench, warehouse: Warehouse, publication: Publication, *, live: bool = False) -> Publication:
+    """Carry over what a publishing statement joins, and return what is published as the warehouse makes it.
+
+    Args:
+        bench: where the search was.
+        warehouse: where the table is.
+        publication: what is published.
+        live: whether by a view, which must know what to do with values that come later.
+
+    Raises:
+        SourceError: the warehouse refuses it.
+    """
+    for hierarchy in joined_hierarchies(publication):
+        if hierarchy.stored is None:
+            _carry_hierarchy(bench, warehouse, publication, hierarchy)
+    if isinstance(publication.recoding, Local):
+        return _carry_combinations(bench, warehouse, publication)
+    if isinstance(publication.recoding, Multidimensional):
+        if not live:
+            return _carry_labels(bench, warehouse, publication, publication.recoding)
+        _carry_boxes(bench, warehouse, publication, publication.recoding)
+    return publication
+
+
+def on_warehouse(publication: Publication, found: Sequence[Column]) -> Publication:
+    """Return what is published with its columns as they were found in a warehouse: types are named anew there."""
+    by_name = {column.name: column for column in found}
+    return replace(publication, columns=tuple(by_name.get(column.name, column) for column in publication.columns))
+
+
+def _carry_hierarchy(bench: Workbench, warehouse: Warehouse, publication: Publication, hierarchy: Hierarchy) -> None:
+    """Carry over the values that the column has, and their labels."""
+    column, relation = hierarchy.column, hierarchy.relation
+    levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
+    kinds = {VALUE: column.type, **dict.fromkeys(levels, "VARCHAR")}
+    present = None
+    if (tuples := bench.tuples_of(publication.source)) is not None:
+        own = exp.select("1").from_(sql.aliased(tuples, "source"))
+        own = own.where(sql.same(sql.column(column.name, "source"), sql.column(VALUE, SENT)))
+        present = exp.Exists(this=own)
+    rows = written_rows(bench, relation, kinds, f"the hierarchy of {column.name}, to be carried over", present)
+    typed: dict[str, str | exp.Expr] = {**kinds, VALUE: looked_up(sql.column(column.name, "source"), column)}
+    shape = shape_of(publication.source, typed)
+    warehouse.upload(relation, shape, [*kinds], rows, f"the hierarchy of {column.name}")
+
+
+def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
+    """Carry over at which step of a local recoding each combination of quasi-identifiers is published.
+
+    People and sensitive values played their part when the steps were gone through, on the workbench: all rows with the
+    same quasi-identifiers are published at the same step.
+    """
+    recode(bench, publication, readable_lookups(publication.hierarchies))
+    names = CombinationColumns(publication)
+    labels = [*names.labels.values()]
+    own = publication.quasi_identifiers
+    types = {column.name: column.type for column in publication.columns}
+    made = {**dict.fromkeys(labels, "VARCHAR"), names.step: "INTEGER"}
+    kinds = {name: types[name] for name in own} | made
+    published = sql.column(names.step, SENT).is_(exp.null()).not_()
+    title = "the steps of the recoding, to be carried over"
+    rows = written_rows(bench, publication.combinations, kinds, title, published, distinct=True)
+    typed: dict[str, str | exp.Expr] = {**{name: sql.column(name, "source") for name in own}, **made}
+    shape = shape_of(publication.source, typed)
+    title = "the step at which each combination of quasi-identifiers is published"
+    warehouse.upload(publication.combinations, shape, [*kinds], rows, title)
+    return replace(publication, roles=replace(publication.roles, entity=None), models=())
+
+
+def _carry_labels(
+    bench: Workbench, warehouse: Warehouse, publication: Publication, recoding: Multidimensional
+) -> Publication:
+    """Carry over the labels of the box that each combination of quasi-identifiers has come to.
+
+    They were all led to their boxes for the search. A warehouse would do it again: by a recursive query, of which each
+    round is a job in Spark, and whose rows PostgreSQL takes for so few that it compares each row with each combination.
+    """
+    own = publication.quasi_identifiers
+    taken = list(own)
+
+    def name(wanted: str) -> str:
+        taken.append(unused_name(wanted, taken))
+        return taken[-1]
+
+    labels = tuple(None if kind is None else name(f"label_{number}") for number, kind in enumerate(recoding.types))
+    ranks = (name("first_rank"), name("last_rank")) if recoding.cutting.cut == "relaxed" else None
+    settings = {entry.name: getattr(recoding, entry.name) for entry in fields(recoding)}
+    led = Led(**settings, labels_table=bench.temporary_name("kanon_labels"), labels=labels, ranks=ranks)
+    query = labels_query(publication, led)
+    columns = [*own, *(label for label in labels if label is not None), *(ranks or ())]
+    bench.run(sql.create_table(led.labels_table, query, temporary=True), "the labels of each combination")
+    of_labels = [kind for kind in recoding.types if kind is not None]
+    made = dict(zip(columns[len(own) :], [*of_labels, *("BIGINT" for _ in ranks or ())], strict=True))
+    types = {column.name: column.type for column in publication.columns}
+    kinds = {column: types[column] for column in own} | made
+    rows = written_rows(bench, led.labels_table, kinds, "these labels, to be carried over")
+    bench.run(sql.drop(led.labels_table), "drop them here")
+    typed: dict[str, str | exp.Expr] = {**{column: sql.column(column, "source") for column in own}, **made}
+    shape = shape_of(publication.source, typed)
+    warehouse.upload(led.labels_table, shape, columns, rows, "the labels of each combination of quasi-identifiers")
+    return replace(publication, recoding=led)
+
+
+def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publication, recoding: Multidimensional) -> None:
+    """Carry over the places of texts, the cuts and the boxes."""
+    own = {
+        order.name: hierarchy.column
+        for order, hierarchy in zip(recoding.orders, publication.hierarchies, strict=True)
+        if order is not None
+    }
+    orders = [order for order in recoding.orders if order is not None]
+    for table in (*orders, recoding.cuts_table, recoding.boxes_table):
+        kinds = {column.name: column.type for column in bench.columns(table)}
+        rows = written_rows(bench, table, kinds, f"{table.name}, to be carried over")
+        typed: dict[str, str | exp.Expr] = {**kinds}
+        if table.name in own:  # values of a text column have the type that the warehouse has for them, such as CHAR(5)
+            typed[VALUE] = looked_up(sql.column(own[table.name].name, "source"), own[table.name])
+        shape = shape_of(publication.source, typed)
+        warehouse.upload(table, shape, [*kinds], rows, f"{table.name} of the parts")

@@ -1,0 +1,499 @@
+"""A release: the recoding that a search found, what it costs, and the ways to publish it."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from kanon_sql.classes.recoding import Local, by_name
+from kanon_sql.engine.keys import require_apart
+from kanon_sql.engine.timing import within
+from kanon_sql.errors import UsageError
+from kanon_sql.policy.destination import Destination
+from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
+from kanon_sql.release.ledger.ledger import Ledger
+from kanon_sql.release.lookup_files import Script, script_of
+from kanon_sql.release.publish.duckdb import check_file
+from kanon_sql.release.publish.file_formats import require_frame
+from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
+from kanon_sql.release.publish.warehouse import spark_frame
+from kanon_sql.release.release_script import release_plan_of
+from kanon_sql.release.release_summary import cutting_of, searched_models, summary_of
+from kanon_sql.release.script import Plan, logged_script
+from kanon_sql.release.statements.view import require_viewable
+from kanon_sql.release.target import check_target, require_kind
+from kanon_sql.release.verify.verify import Expected
+from kanon_sql.sql.dialects import require_materialized_views, require_views
+
+if TYPE_CHECKING:
+    import os
+    from contextlib import AbstractContextManager
+
+    from kanon_sql.evidence.report.figures import Report
+    from kanon_sql.measures.objective import Objective
+    from kanon_sql.measures.summary import ClassCounts
+    from kanon_sql.policy.destination import Kind
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.release.published import Published
+    from kanon_sql.release.verify.classes import ModelResult, Verification
+    from kanon_sql.search.prepare import Prepared
+    from kanon_sql.search.problem import SearchResult
+
+
+@dataclass
+class Release:
+    """The best recoding that was found for a table, ready to be published.
+
+    Nothing is published yet: ``to_table``, ``to_view``, ``to_file`` and the data frames each make the release anew,
+    verify it on its own rows and only then hand it over. A release holds its source open until ``close``, or the end
+    of a ``with`` block.
+
+    Attributes:
+        policy: what was asked for.
+        prepared: the table as it was searched.
+        result: what the search found.
+        publication: what is published.
+        measures: every quality measure by name.
+        counts: sizes of the classes.
+        seconds: by step.
+        spent: seconds of the time limit that are over.
+        keeps_source: whether the source is closed with the release; that of a ``PreparedTable`` is not.
+    """
+
+    policy: Policy
+    prepared: Prepared
+    result: SearchResult
+    publication: Publication
+    measures: dict[str, float | None]
+    counts: ClassCounts
+    seconds: dict[str, float] = field(default_factory=dict)
+    spent: float = 0.0
+    keeps_source: bool = True
+
+    # What came out
+
+    @property
+    def levels(self) -> dict[str, int] | None:
+        """The level of each quasi-identifier, 0 being the original value; None where a column has several."""
+        return self.publication.recoding.levels(self.publication.hierarchies)
+
+    @property
+    def steps(self) -> list[dict[str, Any]] | None:
+        """The steps of a local recoding, each with the levels of its node and the rows it publishes; else None."""
+        recoding = self.publication.recoding
+        if not isinstance(recoding, Local):
+            return None
+        return [
+            {"levels": by_name(self.publication.hierarchies, node), "rows": rows}
+            for node, rows in zip(recoding.steps, self.result.published, strict=True)
+        ]
+
+    @property
+    def cutting(self) -> dict[str, Any] | None:
+        """How Mondrian cut the table, in how many rounds, and how the parts are written; None for other algorithms."""
+        return cutting_of(self.publication)
+
+    @property
+    def path_share(self) -> float | None:
+        """The share of the search that SPOLG spent on choosing its path, 0 to 1; None for other algorithms."""
+        spent = self.result.path_seconds
+        return None if spent is None else spent / self.seconds["search"]
+
+    @property
+    def rows_in(self) -> int:
+        """Rows of the table."""
+        return self.prepared.frequency.rows
+
+    @property
+    def rows_suppressed(self) -> int:
+        """Rows that are left out because their class is too small."""
+        return self.counts.suppressed
+
+    @property
+    def rows_out(self) -> int:
+        """Rows that are published."""
+        return self.counts.rows
+
+    @property
+    def classes(self) -> int:
+        """Equivalence classes that are published."""
+        return self.counts.published
+
+    @property
+    def loss(self) -> float:
+        """The share of other values that a cell could have, as a mean over all cells: 0 to 1."""
+        return self.measures["loss"] or 0.0
+
+    @property
+    def bound(self) -> float | None:
+        """What ``policy.measure`` says that no full-domain release can beat, as far as is proven; None if nothing is.
+
+        It is the value of this release when that is proven optimal.
+        """
+        return None if self.result.bound is None else self._objective.value(self.result.bound)
+
+    @property
+    def value(self) -> float | None:
+        """What ``policy.measure`` says of this release; None for an average over no classes."""
+        return self.measures[self.policy.measure]
+
+    @property
+    def gap(self) -> float | None:
+        """How much less any release could cost, as a share of this one's: 0 when proven optimal; None if unknown."""
+        cost, bound = self.result.cost, self.result.bound
+        return None if cost is None or bound is None else self._objective.gap(cost, bound)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether it is proven that no full-domain release is better by ``policy.measure``."""
+        return self.result.optimal
+
+    @property
+    def labels(self) -> dict[str, int] | None:
+        """How many labels each quasi-identifier has; None of a local recoding."""
+        if self.counts.labels is None:
+            return None
+        return dict(zip(self.publication.quasi_identifiers, self.counts.labels, strict=True))
+
+    @property
+    def models_before(self) -> tuple[ModelResult, ...]:
+        """What the search measured of each model in the worst class."""
+        return searched_models(self.publication.models, self.counts.worst)
+
+    # Publishing
+
+    def to_table(self, name: str, *, replace: bool = False, ignore_ledger: bool = False) -> Published:
+        """Make the release a table in the database of its source.
+
+        Args:
+            name: of the table.
+            replace: whether something of that name may be replaced.
+            ignore_ledger: whether to publish it whatever earlier releases there are; it is remembered all the same.
+
+        Raises:
+            UsageError: the source is in no database, or the name is taken.
+            VerificationError: the output is not what it should be; it was taken back.
+            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
+        """
+        return self._as_relation(name, "table", replace=replace, ignore_ledger=ignore_ledger)
+
+    def to_view(
+        self, name: str, *, replace: bool = False, ignore_ledger: bool = False, materialized: bool = False
+    ) -> Published:
+        """Make the release a view over its source; convenient, but the raw table stays behind it (see the docs).
+
+        Args:
+            name: of the view.
+            replace: as for ``to_table``.
+            ignore_ledger: as for ``to_table``.
+            materialized: whether it keeps its rows until it is refreshed, which PostgreSQL has.
+
+        Raises:
+            UsageError: the source is in no database, or the name is taken.
+            VerificationError: the output is not what it should be; it was taken back.
+            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
+        """
+        kind: Kind = "materialized-view" if materialized else "view"
+        return self._as_relation(name, kind, replace=replace, ignore_ledger=ignore_ledger)
+
+    def to_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        replace: bool = False,
+        ignore_ledger: bool = False,
+        spreadsheet_safe: bool = False,
+    ) -> Published:
+        """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
+
+        The database of a source is opened for writing, to remember the release there; where that cannot be,
+        ``not_remembered`` of what is returned says why.
+
+        Args:
+            path: of the file.
+            replace: as for ``to_table``.
+            ignore_ledger: as for ``to_table``.
+            spreadsheet_safe: whether a CSV file has an apostrophe before each text that a spreadsheet would run.
+
+        Raises:
+            UsageError: the suffix is not known, or the file exists; or ``spreadsheet_safe`` without a CSV file.
+            SourceError: the file cannot be written.
+            VerificationError: the output is not what it should be; it was taken back.
+            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
+        """
+        safe = spreadsheet_safe
+        return self._as_file(Path(path), replace=replace, ignore_ledger=ignore_ledger, spreadsheet_safe=safe)
+
+    def _as_file(
+        self, path: Path, *, replace: bool, ignore_ledger: bool, spreadsheet_safe: bool, dry_run: bool = False
+    ) -> Published:
+        source = self.prepared.source
+        format_name = check_file(source, path, replace=replace)
+        require_apart(self.policy.key_file, [path], "the release")
+        if spreadsheet_safe and format_name != "csv":
+            raise UsageError(f"{path} is no CSV file: spreadsheet_safe is for these.")
+        publication = dataclasses.replace(self.publication, spreadsheet_safe=spreadsheet_safe)
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
+            how: dict[str, Any] = {"format_name": format_name, "replace": replace, "ledger": ledger}
+            made = to_file(source, publication, path, self.expected, **how, dry_run=dry_run)
+            return self._noted(_only_tried(made, str(path), ledger) if dry_run else made)
+
+    def in_place(
+        self,
+        *,
+        backup: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        replace: bool = False,
+        ignore_ledger: bool = False,
+    ) -> Published:
+        """Put the release in the place of its table, and leave no raw value of it in the file (see docs/in-place.md).
+
+        The release is of no more use afterwards: the rows that it was made from are gone.
+
+        Args:
+            backup: where the file is copied to first, raw values and all.
+            dry_run: whether to make and check everything, and then to leave the file as it is.
+            replace: whether the backup may replace a file.
+            ignore_ledger: as for ``to_table``.
+
+        Raises:
+            UsageError: the source is no table of a file, or something rests on its rows.
+            SourceError: a file cannot be written, or another process has it open.
+            VerificationError: the output is not what it should be; the file is as it was.
+            JointReleaseError: it says too much beside an earlier release of the table; the file is as it was.
+        """
+        source = self.prepared.source
+        how = HowInPlace(None if backup is None else Path(backup), dry_run=dry_run, replace=replace)
+        check_in_place(source, how)
+        require_apart(self.policy.key_file, [how.backup], "the backup")
+        source.make_writable()
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
+            published = publish_in_place(source, self.publication, self.expected, how, ledger)
+        source.gone = not dry_run
+        return self._noted(published)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
+        """Return the release as a pandas data frame with an index of its own."""
+        return self._frame("pandas")
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - a polars.DataFrame, which may not be installed
+        """Return the release as a polars data frame."""
+        return self._frame("polars")
+
+    def to_arrow(self) -> Any:  # noqa: ANN401 - a pyarrow.Table, which may not be installed
+        """Return the release as an Arrow table."""
+        return self._frame("arrow")
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - the kind of data frame that came in
+        """Return the release as the kind of data frame that was handed in; pandas if none was."""
+        kind = self.prepared.source.frame_kind or "pandas"
+        return self.to_spark() if kind == "spark" else self._frame(kind)
+
+    def to_spark(self) -> Any:  # noqa: ANN401 - a DataFrame of pyspark, which may not be installed
+        """Return the release as a data frame of the session of Spark that has its source.
+
+        Its rows are made once and kept by Spark (as by ``localCheckpoint``): it knows nothing of where they came from.
+
+        Raises:
+            UsageError: the source is not in Spark.
+            VerificationError: the output is not what it should be.
+        """
+        self.prepared.source.require_rows()
+        with self._in_time():
+            frame, published = spark_frame(self.prepared.source, self.publication, self.expected)
+        self._noted(published)
+        return frame
+
+    def verify(self) -> Verification:
+        """Make the release in a temporary table, check it there, and drop it; return what was found.
+
+        Raises:
+            VerificationError: the output is not what it should be.
+        """
+        with self._in_time():
+            _, published = to_frame(self.prepared.source, self.publication, self.expected, lambda _: None)
+        return self._noted(published).verification
+
+    def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
+        """Put the release where a destination says."""
+        replace = destination.replace
+        if destination.dry_run and not destination.in_place:
+            return self._tried(destination, ignore_ledger=ignore_ledger)
+        if destination.out is not None:
+            safe = destination.spreadsheet_safe
+            return self.to_file(destination.out, replace=replace, ignore_ledger=ignore_ledger, spreadsheet_safe=safe)
+        if destination.in_place:
+            return self.in_place(
+                backup=destination.backup, dry_run=destination.dry_run, replace=replace, ignore_ledger=ignore_ledger
+            )
+        if destination.into is None:
+            raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
+        if destination.kind != "table":
+            materialized = destination.kind == "materialized-view"
+            return self.to_view(
+                destination.into, replace=replace, ignore_ledger=ignore_ledger, materialized=materialized
+            )
+        return self.to_table(destination.into, replace=replace, ignore_ledger=ignore_ledger)
+
+    def _tried(self, destination: Destination, *, ignore_ledger: bool) -> Published:
+        """Make a release where nothing stays, and check it as one that is published."""
+        source = self.prepared.source
+        replace, safe = destination.replace, destination.spreadsheet_safe
+        if destination.out is not None:
+            how = {"replace": replace, "ignore_ledger": ignore_ledger, "spreadsheet_safe": safe}
+            return self._as_file(destination.out, **how, dry_run=True)
+        name = str(destination.into)
+        if destination.kind != "table":
+            require_viewable(self.publication)
+        require_kind(source, destination.kind)
+        target = check_target(source, name, destination.kind, replace=replace)
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
+            _, made = to_frame(source, self.publication, self.expected, lambda _: None, ledger, target)
+            return self._noted(_only_tried(made, name, ledger))
+
+    # SQL, and in short
+
+    def plan(
+        self, destination: Destination | None = None, *, stands_alone: bool = False, dialect: str = "duckdb"
+    ) -> Plan:
+        """Return the statements from source to release: hierarchies, the release, its verification.
+
+        Args:
+            destination: where the release goes; without one, the statement returns its rows.
+            stands_alone: whether hierarchies that are stored in the database are written out too.
+            dialect: that the script is for: what it cannot say of the rule of a hierarchy is written out.
+        """
+        where = destination or Destination()
+        return release_plan_of(self.prepared, self.publication, where, stands_alone=stands_alone, dialect=dialect)
+
+    def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
+        """Return the script that makes the release: what is run, as text that can be run again elsewhere.
+
+        In another dialect than that of the source the script stands alone: the source is expected to be there, and a
+        file is not written. See ``script`` for what it holds.
+        """
+        return self.script(dialect, destination).text
+
+    def script(
+        self,
+        dialect: str = "duckdb",
+        destination: Destination | None = None,
+        *,
+        lookups: str | os.PathLike[str] | None = None,
+        replace: bool = False,
+    ) -> Script:
+        """Return the script that makes the release, and how many values of the table it holds as they are.
+
+        Rules of hierarchies are computed by the script. What it must look up instead (the values of a hierarchy from a
+        file, the texts and the cuts of Mondrian) is written out, as far as it is in published rows; or to files that
+        the script loads.
+
+        Args:
+            dialect: of the script.
+            destination: where the release goes; without one, the statement returns its rows.
+            lookups: the directory for these files.
+            replace: whether they may replace others.
+
+        Raises:
+            UsageError: the dialect cannot say it, a file is there, or values that only suppressed rows have would be
+                needed to make the same release.
+            SourceError: a file cannot be written.
+        """
+        own = self.prepared.source.engine.dialect
+        if dialect != own and self.publication.pseudonyms is not None:
+            raise UsageError(
+                "Pseudonyms are made by functions that other dialects have under other names and with other types: "
+                "leave --dialect out, or --pseudonymize."
+            )
+        if dialect != own and destination is not None and destination.kind != "table":
+            require_views(dialect)
+        if destination is not None and destination.kind == "materialized-view":
+            require_materialized_views(dialect)
+        plan = self.plan(destination, stands_alone=dialect != own, dialect=dialect)
+        return script_of(plan, dialect, None if lookups is None else Path(lookups), replace_files=replace)
+
+    def statements_run(self, dialect: str = "duckdb") -> str:
+        """Return every statement that was run so far, node tests included, each under what it was for."""
+        return logged_script(self.prepared.source.engine.statements, dialect)
+
+    def report(self) -> Report:
+        """Return the evidence for this release: what is measured on rows made for it (see docs/report.md)."""
+        from kanon_sql.evidence.report.gather import report_of
+
+        return report_of(self)
+
+    def summary(self, published: Published | None = None) -> dict[str, Any]:
+        """Return what came out as plain values: what ``--format json`` prints.
+
+        Args:
+            published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
+        """
+        return summary_of(self, published)
+
+    def close(self) -> None:
+        """Let go of the source and drop the temporary tables, unless a ``PreparedTable`` holds them."""
+        if self.keeps_source:
+            self.prepared.source.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        proof = "optimal" if self.optimal else self.policy.algorithm if self.gap is None else f"gap {self.gap:.1%}"
+        return (
+            f"<Release of {self.prepared.source.name}: loss {self.loss:.4f} ({proof}), {self.rows_out:,} of "
+            f"{self.rows_in:,} rows in {self.classes:,} classes>"
+        )
+
+    @property
+    def _objective(self) -> Objective:
+        return self.prepared.objective(self.policy.measure)
+
+    @property
+    def expected(self) -> Expected:
+        """What the output must have, as the search counted it."""
+        pseudonyms = self.publication.pseudonyms
+        left_out = 0 if pseudonyms is None else pseudonyms.rows_left_out
+        return Expected(self.rows_out, self.classes, self.rows_in - left_out, self.counts.squares)
+
+    def _noted(self, published: Published) -> Published:
+        self.seconds.update(published.seconds)
+        return published
+
+    def _ledger(self, *, ignore: bool) -> Ledger | nullcontext[None]:
+        """Return the ledger of the database that was opened for the source; None where there is none to write to."""
+        self.prepared.source.require_rows()
+        if self.prepared.source.database is None and self.prepared.source.warehouse is None:
+            return nullcontext()
+        return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, ignore=ignore)
+
+    def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
+        source = self.prepared.source
+        with self._in_time():
+            require_frame(source.engine, self.publication, kind)
+            frame, published = to_frame(source, self.publication, self.expected, FETCHES[kind])
+        self._noted(published)
+        return frame
+
+    def _as_relation(self, name: str, kind: Kind, *, replace: bool, ignore_ledger: bool) -> Published:
+        with self._in_time(), self._ledger(ignore=ignore_ledger) as ledger:
+            how: dict[str, Any] = {"kind": kind, "replace": replace, "ledger": ledger}
+            return self._noted(to_relation(self.prepared.source, self.publication, name, self.expected, **how))
+
+    def _in_time(self) -> AbstractContextManager[None]:
+        """Return a context that ends when the time limit does, of which making this release took a part."""
+        return within(self.policy.time_limit, time.monotonic() - self.spent)
+
+
+def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Published:
+    """Return what a dry run found, and what the ledger says of it."""
+    outcome = None if ledger is None else dataclasses.replace(ledger.outcome, remembered=False)
+    return dataclasses.replace(made, destination=destination, ledger=outcome, dry_run=True)

@@ -1,0 +1,1 @@
+"""The SQL of a release, one file for each kind of recoding."""

@@ -1,0 +1,266 @@
+"""A local recoding in readable SQL: combinations of values, and the step at which the class of each is large enough.
+
+    CREATE TEMPORARY TABLE kanon_combinations AS ...      each combination once, with its labels, its rows, and no step
+    UPDATE kanon_combinations SET step = 1 WHERE ...      of those without a step, all that are in large classes
+    ...
+    SELECT CASE WHEN step IN (1, 4) THEN age_level_1 ...  the rows of the source with the labels of their step
+
+Each step counts its classes itself, from the rows of the source, and knows nothing of codes or of the search.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.measured import Columns, Members, measured_steps
+from kanon_sql.classes.recoding import Local
+from kanon_sql.classes.references import References, with_steps
+from kanon_sql.engine.equality import as_text, comparable, looked_up, published
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.models.base import RowModel
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.engine.base import Column
+    from kanon_sql.release.publication import Publication
+
+_NEVER = 0
+"""The step of combinations that are published at none."""
+
+
+class CombinationColumns:
+    """Names of the columns of the table of combinations, of which no two are the same."""
+
+    def __init__(self, publication: Publication) -> None:
+        """Choose the names."""
+        taken = list(publication.quasi_identifiers)
+
+        def name(wanted: str) -> str:
+            taken.append(unused_name(wanted, taken))
+            return taken[-1]
+
+        self.labels = {
+            (number, level): name(f"{hierarchy.column.name}_{level_name(level)}")
+            for number, hierarchy in enumerate(publication.hierarchies)
+            for level in publication.recoding.levels_of(number)
+            if 0 < level < hierarchy.height
+        }
+        self.n, self.step, self.entity = name("n"), name("step"), name("entity")
+        self.sensitive = {
+            column: name(column)
+            for column in dict.fromkeys(model.sensitive for model in publication.models)
+            if column is not None
+        }
+
+    def all(self, publication: Publication) -> list[str]:
+        """Return the names of all columns, in their order."""
+        entity = [self.entity] if publication.roles.entity is not None else []
+        own = [*publication.quasi_identifiers, *self.labels.values(), self.n, *entity, *self.sensitive.values()]
+        return [*own, self.step]
+
+
+def recoding_statements(publication: Publication, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
+    """Return the statements that make the table of combinations and go through the steps; none for a full-domain node.
+
+    Args:
+        publication: what is published.
+        lookups: for each quasi-identifier, the relation that holds its hierarchy.
+    """
+    if not isinstance(publication.recoding, Local):
+        return ()
+    names = CombinationColumns(publication)
+    table = sql.create_table(
+        publication.combinations.copy(), _combinations_query(publication, lookups, names), temporary=True
+    )
+    steps = [
+        _step_statement(publication, names, number, node)
+        for number, node in enumerate(publication.recoding.steps, start=1)
+    ]
+    return (table, *steps)
+
+
+def local_query(publication: Publication, *, with_entity: bool = True) -> exp.Select:
+    """Return the query of all published rows with their labels, and the entity where a model counts people."""
+    names = CombinationColumns(publication)
+    place = publication.combinations.name
+    numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
+    query = exp.select().from_(sql.aliased(publication.source, "source"))
+    for column in publication.columns:
+        if column.name in numbers:
+            query = query.select(sql.named(_label(publication, names, numbers[column.name]), column.name), copy=False)
+        else:
+            query = query.select(as_published(column), copy=False)
+    pairs = [(column.name, column.name, comparable(column)) for column in publication.roles.quasi_identifiers]
+    pairs += [(own, there, sql.TWINS) for own, there in names.sensitive.items()]
+    entity = publication.roles.entity
+    if entity is not None:
+        pairs.append((entity.name, names.entity, comparable(entity)))
+        if with_entity:
+            query = query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
+    same = sql.all_of(
+        sql.same(sql.column(own, "source"), sql.column(there, place), family) for own, there, family in pairs
+    )
+    step = sql.column(names.step, place)
+    has_step = exp.GT(this=step, expression=sql.literal(_NEVER)) if publication.partial else step.is_(exp.null()).not_()
+    return query.join(publication.combinations.copy(), on=same).where(has_step)
+
+
+def as_published(column: Column, relation: str = "source") -> exp.Expr:
+    """Return a column of the source as it is published where it keeps its values."""
+    value = sql.column(column.name, relation)
+    form = published(value, column)
+    return value if form is value else sql.named(form, column.name)
+
+
+def _combinations_query(
+    publication: Publication, lookups: Mapping[str, exp.Table], names: CombinationColumns
+) -> exp.Select:
+    columns = [sql.column(name, "source") for name in publication.quasi_identifiers]
+    # 1. Each combination once, with its rows; where people are counted, once for each of them; and once for each of the
+    #    sensitive values that models are about.
+    counted = exp.select(*columns, sql.named(sql.count_rows(), names.n)).from_(
+        sql.aliased(publication.source, "source")
+    )
+    entity = publication.roles.entity
+    groups = [column.copy() for column in columns]
+    if entity is not None:
+        person = sql.column(entity.name, "source")
+        counted = counted.select(sql.named(person, names.entity))
+        groups.append(person.copy())
+    for column, name in names.sensitive.items():
+        counted = counted.select(sql.named(sql.column(column, "source"), name), copy=False)
+        groups.append(sql.column(column, "source"))
+    counted = counted.group_by(*groups)
+    # 2. Its labels at the levels that some step needs.
+    query = exp.select(*(sql.column(name, "combined") for name in publication.quasi_identifiers))
+    query = query.from_("combined").with_("combined", as_=counted)
+    joined = set()
+    never: list[exp.Expr] = []
+    for (number, level), name in names.labels.items():
+        column = publication.hierarchies[number].column.name
+        lookup = lookups[column]
+        query = query.select(sql.named(sql.column(level_name(level), lookup.name), name), copy=False)
+        if number not in joined:
+            joined.add(number)
+            condition = sql.same(
+                looked_up(sql.column(column, "combined"), publication.hierarchies[number].column),
+                sql.column(VALUE, lookup.name),
+                publication.hierarchies[number].column.family,
+            )
+            if column in publication.partial:
+                # The value of a row that is not published has no label: it counts among all, and in no class.
+                never.append(sql.column(level_name(level), lookup.name).is_(exp.null()))
+                query = query.join(lookup.copy(), on=condition, join_type="left", copy=False)
+            else:
+                query = query.join(lookup.copy(), on=condition, copy=False)
+    others = [names.n, *([names.entity] if entity is not None else []), *names.sensitive.values()]
+    nothing: exp.Expr = sql.cast(exp.null(), "INTEGER")
+    if never:
+        nothing = exp.Case().when(exp.or_(*never), sql.literal(_NEVER)).else_(nothing)
+    return query.select(*(sql.column(name, "combined") for name in others), sql.named(nothing, names.step))
+
+
+def _step_statement(publication: Publication, names: CombinationColumns, number: int, node: Node) -> exp.Update:
+    """Return the update that publishes, at a node, what is left and in classes that satisfy all models."""
+    place = publication.combinations.name
+    labels = [
+        names.labels.get((column, level), hierarchy.column.name)
+        for column, (level, hierarchy) in enumerate(zip(node, publication.hierarchies, strict=True))
+        if level < hierarchy.height
+    ]
+    left = sql.column(names.step).is_(exp.null())
+    # Without copies: there may be a hundred steps, and a builder would copy all it has at every call.
+    selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
+    large = exp.select(*selected, copy=False).from_(publication.combinations.copy(), copy=False)
+    large = large.where(left, copy=False)
+    if labels:
+        large = large.group_by(*(sql.column(label) for label in labels), copy=False)
+    of_rows = [model for model in publication.models if isinstance(model, RowModel)]
+    if len(of_rows) == len(publication.models):
+        met = [model.is_met(_measure(model, names)) for model in of_rows]
+        large = large.having(sql.all_of(met), copy=False)
+    else:
+        large = _allowed_classes(publication, names, labels)
+    families = {hierarchy.column.name: comparable(hierarchy.column) for hierarchy in publication.hierarchies}
+    same = [
+        sql.same(sql.column(label, "large"), sql.column(label, place), families.get(label, "text")) for label in labels
+    ]
+    found = exp.select(sql.literal(1), copy=False).from_(large.subquery("large", copy=False), copy=False)
+    in_large = exp.Exists(this=found.where(*same, copy=False) if same else found)
+    assigned = exp.EQ(this=sql.column(names.step), expression=sql.literal(number))
+    condition = exp.Where(this=exp.and_(left.copy(), in_large, copy=False))
+    update = exp.Update(this=publication.combinations.copy(), expressions=[assigned], where=condition)
+    update.meta["columns"] = names.all(publication)  # where tables cannot be changed, the next one is made of them
+    return update
+
+
+def _measure(model: RowModel, names: CombinationColumns) -> exp.Expr:
+    """Return the measure of a model of rows, over combinations."""
+    return model.combined_measure(sql.column(names.n), sql.column(names.entity) if model.entity else None)
+
+
+def _allowed_classes(publication: Publication, names: CombinationColumns, labels: list[str]) -> exp.Select:
+    """Return the classes of what is left that satisfy models of sensitive columns too."""
+    models, table = publication.models, publication.combinations
+    references = References(
+        models,
+        table,
+        value=lambda column: sql.column(names.sensitive[column]),
+        rows=lambda: exp.Sum(this=sql.column(names.n)),
+        trees=publication.trees,
+        taken=[table.name],
+    )
+    members = Members(
+        rows=exp.select().from_(table.copy()).where(sql.column(names.step).is_(exp.null())),
+        classes=tuple(sql.column(label) for label in labels),
+        n=sql.column(names.n),
+        measure=lambda model: _measure(model, names),
+        value=lambda model: sql.column(names.sensitive[model.sensitive or ""]),
+        shares=references.shares,
+        features=references.features,
+        null_safe=True,
+        taken=(table.name, *references.names),
+    )
+    columns = Columns(unused_name("n", labels), [unused_name(f"measure_{i}", labels) for i in range(len(models))])
+    steps, classes = measured_steps(members, models, columns)
+    met = [model.is_met(sql.column(name)) for model, name in zip(models, columns.measures, strict=True)]
+    selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
+    query = exp.select(*selected).from_(classes.subquery("classes")).where(sql.all_of(met))
+    return with_steps(query, references.steps, steps)
+
+
+def _label(publication: Publication, names: CombinationColumns, column: int) -> exp.Expr:
+    """Return the label of a quasi-identifier at the step of a row."""
+    hierarchy = publication.hierarchies[column]
+    place = publication.combinations.name
+    levels = publication.recoding.levels_of(column)
+    value = published(sql.column(hierarchy.column.name, "source"), hierarchy.column)
+
+    def at(level: int) -> exp.Expr:
+        if level == 0:
+            return value if levels == (0,) else as_text(sql.column(hierarchy.column.name, "source"), hierarchy.column)
+        if level == hierarchy.height:
+            return sql.literal(hierarchy.root)
+        return sql.column(names.labels[column, level], place)
+
+    if not levels:  # no step, no row
+        return value
+    *others, last = levels
+    if not others:
+        return at(last)
+    recoding = publication.recoding
+    case = exp.Case()
+    for level in others:
+        numbers = [
+            n
+            for n, node in enumerate(recoding.steps if isinstance(recoding, Local) else (), 1)
+            if node[column] == level
+        ]
+        case = case.when(sql.column(names.step, place).isin(*numbers), at(level))
+    return case.else_(at(last))

@@ -1,0 +1,404 @@
+"""A multidimensional recoding in readable SQL: the cuts lead every row to its box, and the box has its labels.
+
+    walk          each combination of values, from box to box
+    arrived       those that have come to a box that is not cut, if they lie in its bounds, with its labels
+    generalized   every row of the source with the labels of its combination
+    too_small     in a view, the classes that do not satisfy the privacy models any more
+
+Rows that are alike stay together, so that combinations are led, not rows; with relaxed cuts rows that are alike may
+part, and each row is led by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.recoding import Led, Multidimensional
+from kanon_sql.engine.equality import comparable, looked_up
+from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.release.statements.local import as_published
+from kanon_sql.search.mondrian.boxes import BoxColumns
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import shuffled
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.release.publication import Publication
+
+_BOXES, _CUT = "boxes", "cut"
+
+
+def step_name(publication: Publication, step: str) -> str:
+    """Return the name of a step, which the source must not have: the step would read itself."""
+    return unused_name(step, [publication.source.name])
+
+
+def walk_query(publication: Publication, recoding: Multidimensional) -> exp.Query:
+    """Return the query that leads every combination of values, or every row, from box 1 to where it is published."""
+    walk, names = step_name(publication, "walk"), BoxColumns(publication.hierarchies)
+    kept = _kept(publication, recoding, names)
+    goes = exp.Case().when(_goes_inside(publication, recoding, names), sql.column(names.inside, _CUT))
+    step = (
+        exp.select(*(sql.column(name, walk) for name in kept))
+        .select(sql.named(goes.else_(sql.column(names.outside, _CUT)), names.box))
+        .from_(sql.relation(walk))
+        .join(
+            sql.aliased(recoding.cuts_table, _CUT),
+            on=exp.EQ(this=sql.column(names.box, _CUT), expression=sql.column(names.box, walk)),
+        )
+    )
+    return exp.union(_begin(publication, recoding, names), step, distinct=False)
+
+
+def _begin(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Select:
+    """Return the query of what walks, in box 1: combinations of values, texts as their places; or numbered rows."""
+    if recoding.cutting.cut != "relaxed":
+        begin = exp.select(*_keys(publication, recoding, names).values()).distinct()
+        begin = _with_orders(begin.from_(sql.aliased(publication.source, "source")), publication, recoding)
+        return begin.select(sql.named(sql.literal(1), names.box))
+    published = [sql.column(column.name, "source") for column in publication.columns]
+    begin = exp.select(*published).from_(sql.aliased(publication.source, "source"))
+    begin = _with_orders(begin, publication, recoding)
+    order = []
+    for number, key in _keys(publication, recoding, names).items():
+        if recoding.orders[number] is not None:
+            begin = begin.select(key)
+        order.append(exp.Ordered(this=key.unalias().copy(), nulls_first=True))
+    # Rows that are alike stand in an order that says nothing.
+    order.append(exp.Ordered(this=shuffled([column.copy() for column in published], publication.seed)))
+    position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
+    return begin.select(sql.named(position, names.position), sql.named(sql.literal(1), names.box))
+
+
+def _keys(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> dict[int, exp.Expr]:
+    """Return what a row is cut by in each quasi-identifier: its value, or the place of a text."""
+    return {
+        number: sql.column(hierarchy.column.name, "source")
+        if recoding.orders[number] is None
+        else sql.named(sql.column("place", _order(number)), names.place[number])
+        for number, hierarchy in enumerate(publication.hierarchies)
+        if number not in recoding.unread
+    }
+
+
+def _with_orders(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
+    """Join the places of texts to the rows of the source."""
+    for number, hierarchy in enumerate(publication.hierarchies):
+        if (table := recoding.orders[number]) is not None:
+            value = looked_up(sql.column(hierarchy.column.name, "source"), hierarchy.column)
+            same = sql.same(value, sql.column(VALUE, _order(number)), hierarchy.column.family)
+            query = query.join(sql.aliased(table, _order(number)), on=same, copy=False)
+    return query
+
+
+def _kept(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> list[str]:
+    """Return the columns that the walk carries along."""
+    keys = [
+        hierarchy.column.name if recoding.orders[number] is None else names.place[number]
+        for number, hierarchy in enumerate(publication.hierarchies)
+        if number not in recoding.unread
+    ]
+    if recoding.cutting.cut != "relaxed":
+        return keys
+    published = [column.name for column in publication.columns]
+    return [*published, *(key for key in keys if key not in published), names.position]
+
+
+def boxed_query(publication: Publication, recoding: Multidimensional, *, with_entity: bool = True) -> exp.Select:
+    """Return the query of all rows with the labels of their boxes, over the steps of ``with_walk``."""
+    if isinstance(recoding, Led):
+        return _led_query(publication, recoding)
+    names = BoxColumns(publication.hierarchies)
+    relaxed = recoding.cutting.cut == "relaxed"
+    arrived = step_name(publication, "arrived")
+    rows = arrived if relaxed else "source"
+    numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
+    query = exp.select()
+    for column in publication.columns:
+        number = numbers.get(column.name)
+        if number is not None and recoding.types[number] is not None:
+            query = query.select(sql.named(sql.column(names.published[number], arrived), column.name), copy=False)
+        else:
+            query = query.select(as_published(column, rows), copy=False)
+    entity = publication.roles.entity
+    if entity is not None and with_entity:
+        query = query.select(sql.named(sql.column(entity.name, rows), publication.entity_name))
+    if relaxed:
+        return query.from_(sql.relation(arrived))
+    return _with_arrived(query, publication, recoding, names)
+
+
+def _with_arrived(
+    query: exp.Select, publication: Publication, recoding: Multidimensional, names: BoxColumns
+) -> exp.Select:
+    """Return a query over the rows of the source with what has arrived of their combination."""
+    arrived = step_name(publication, "arrived")
+    keys = _keys(publication, recoding, names)
+    same = [
+        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.TWINS)
+        if recoding.orders[number] is None
+        else exp.EQ(this=key.unalias(), expression=sql.column(key.alias_or_name, arrived))
+        for number, key in keys.items()
+    ]
+    query = _with_orders(query.from_(sql.aliased(publication.source, "source")), publication, recoding)
+    return query.join(sql.relation(arrived), on=sql.all_of(same))
+
+
+def with_walk(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
+    """Return a query with the steps that ``boxed_query`` needs before it.
+
+    What has arrived is kept in between: else the engine may join the source to every step of the walk.
+    """
+    if isinstance(recoding, Led):
+        return query
+    return _walked(query, publication, recoding)
+
+
+def _walked(
+    query: exp.Select, publication: Publication, recoding: Multidimensional, *, with_position: bool = False
+) -> exp.Select:
+    walk, names = step_name(publication, "walk"), BoxColumns(publication.hierarchies)
+    labels = [
+        sql.named(sql.column(names.labels[number], _BOXES), names.published[number])
+        for number, kind in enumerate(recoding.types)
+        if kind is not None
+    ]
+    box = sql.column(names.box, walk)
+    in_box = exp.EQ(this=sql.column(names.box, _BOXES), expression=box)
+    kept = [name for name in _kept(publication, recoding, names) if with_position or name != names.position]
+    arrived = exp.select(*(sql.column(name, walk) for name in kept), *labels).from_(sql.relation(walk))
+    arrived = arrived.join(
+        sql.aliased(recoding.boxes_table, _BOXES), on=exp.and_(in_box, _within(publication, recoding, names))
+    )
+    # Boxes have higher numbers than cuts.
+    arrived = arrived.where(exp.GT(this=box.copy(), expression=sql.literal(recoding.cuts)))
+    query = query.with_(walk, as_=walk_query(publication, recoding), recursive=True)
+    return query.with_(step_name(publication, "arrived"), as_=arrived, materialized=True, recursive=True)
+
+
+def labels_query(publication: Publication, led: Led) -> exp.Select:
+    """Return the query of each combination of quasi-identifiers with the labels of its box, as ``Led`` has them.
+
+    Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box, those
+    after them to the next. Boxes get the same numbers of them whoever counts.
+    """
+    own = publication.quasi_identifiers
+    only = replace(publication, columns=publication.roles.quasi_identifiers)
+    names, arrived = BoxColumns(publication.hierarchies), step_name(publication, "arrived")
+    label_of = {number: sql.column(names.published[number], arrived) for number, kind in enumerate(led.types) if kind}
+    labels = [sql.named(label_of[number], str(led.labels[number])) for number in label_of]
+    if led.ranks is None:
+        values = [sql.column(name, "source") for name in own]
+        query = _with_arrived(exp.select(*values, *labels).distinct(), only, led, names)
+        return _walked(query, only, led)
+    values = [sql.column(name, arrived) for name in own]
+    groups = [*values, *label_of.values()]
+    rows = sql.named(sql.count_rows(), "parted_rows")
+    first = sql.named(exp.Min(this=sql.column(names.position, arrived)), "parted_first")
+    parted = exp.select(*values, *labels, rows, first).from_(arrived).group_by(*(group.copy() for group in groups))
+    window = exp.Window(
+        this=exp.Sum(this=sql.column("parted_rows")),
+        partition_by=[sql.column(name) for name in own],
+        order=exp.Order(expressions=[exp.Ordered(this=sql.column("parted_first"))]),
+    )
+    last = sql.cast(window, "BIGINT")
+    low = exp.Add(this=exp.Sub(this=last, expression=sql.column("parted_rows")), expression=sql.literal(1))
+    ranked = exp.select(
+        *(sql.column(name) for name in own),
+        *(sql.column(str(label)) for label in led.labels if label is not None),
+        sql.named(low, led.ranks[0]),
+        sql.named(last.copy(), led.ranks[1]),
+    )
+    return _walked(ranked.from_(parted.subquery("parted")), only, led, with_position=True)
+
+
+def _led_query(publication: Publication, led: Led) -> exp.Select:
+    """Return the query of all rows with the labels that their combination has: no cuts are followed."""
+    numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
+    columns = []
+    for column in publication.columns:
+        label = led.labels[numbers[column.name]] if column.name in numbers else None
+        value = as_published(column) if label is None else sql.named(sql.column(label, "led"), column.name)
+        columns.append(value)
+    own = publication.quasi_identifiers
+    same = [
+        sql.same(sql.column(column.name, "source"), sql.column(column.name, "led"), comparable(column))
+        for column in publication.roles.quasi_identifiers
+    ]
+    source: exp.Expr = sql.aliased(publication.source, "source")
+    if led.ranks is not None:
+        rank = unused_name("kanon_rank", [column.name for column in publication.columns])
+        order = shuffled([sql.column(column.name, "source") for column in publication.columns], publication.seed)
+        window = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[sql.column(name, "source") for name in own],
+            order=exp.Order(expressions=[exp.Ordered(this=order)]),
+        )
+        names = [column.name for column in publication.columns]
+        ranked = exp.select(*(sql.column(name, "source") for name in names), sql.named(window, rank))
+        source, place = ranked.from_(source).subquery("source"), sql.column(rank, "source")
+        low, high = (sql.column(name, "led") for name in led.ranks)
+        same.append(exp.Between(this=place, low=low, high=high))
+    joined = sql.aliased(led.labels_table, "led")
+    return exp.select(*columns).from_(source).join(joined, on=sql.all_of(same))
+
+
+def box_statements(engine: Engine, publication: Publication, tuples: exp.Table) -> tuple[exp.Expr, ...]:
+    """Return the statements that make the orders, the cuts and the boxes, with their rows written out.
+
+    Args:
+        engine: holds the rows.
+        publication: what is published.
+        tuples: the rows of the source: of a file's texts, those that they have are written out.
+    """
+    recoding = publication.recoding
+    if not isinstance(recoding, Multidimensional):
+        return ()
+    names = BoxColumns(publication.hierarchies)
+    made = []
+    values: dict[str, list[str]] = {}  # of which columns of cuts and boxes are values of the table
+    for number, (hierarchy, order) in enumerate(zip(publication.hierarchies, recoding.orders, strict=True)):
+        if number in recoding.unread:
+            continue
+        if order is None:
+            bounds = [names.labels[number], names.low[number], names.high[number]]
+            values |= {hierarchy.column.name: bounds}
+        else:
+            name = hierarchy.column.name
+            own = looked_up(sql.column(name, "source"), hierarchy.column)
+            same = sql.same(own, sql.column(VALUE, order.name), hierarchy.column.family)
+            present = exp.Exists(this=exp.select("1").from_(sql.aliased(tuples, "source")).where(same))
+            made.append(_written_out(engine, order, "place", {name: [VALUE]}, present))
+    made.append(_written_out(engine, recoding.cuts_table, names.box, values))
+    bounds_only = {name: bounds[1:] for name, bounds in values.items()}
+    made.append(_written_out(engine, recoding.boxes_table, names.box, bounds_only))
+    return tuple(made)
+
+
+def without_unread(engine: Engine, publication: Publication) -> Publication:
+    """Return what is published by a script that need not know the texts of columns that no cut is about.
+
+    Rows that are alike part by the order of all their values, where cuts are relaxed: then all are read.
+    """
+    recoding = publication.recoding
+    if not isinstance(recoding, Multidimensional) or recoding.cutting.cut == "relaxed":
+        return publication
+    names = BoxColumns(publication.hierarchies)
+    cut = exp.select(sql.column(names.cut_column)).distinct().from_(recoding.cuts_table.copy())
+    read = {name for (name,) in engine.rows(cut, "columns that are cut")}
+    if not read:  # one box for all rows: the walk to it needs a column
+        return publication
+    orders = zip(publication.hierarchies, recoding.orders, strict=True)
+    unread = frozenset(n for n, (own, order) in enumerate(orders) if order is not None and own.column.name not in read)
+    kept = tuple(None if number in unread else order for number, order in enumerate(recoding.orders))
+    return replace(publication, recoding=replace(recoding, orders=kept, unread=unread))
+
+
+def of_view(publication: Publication, view: str) -> Publication:
+    """Return what is published by a view: with boxes of its own in the schema ``kanon``."""
+    recoding = publication.recoding
+    if not isinstance(recoding, Multidimensional):
+        return publication
+
+    def own(name: str) -> exp.Table:
+        return sql.relation(f"{view}..{name}", SCHEMA)  # two dots: no column is called so
+
+    orders = tuple(
+        None if order is None else own(f"order_{number}") for number, order in enumerate(recoding.orders, start=1)
+    )
+    return replace(
+        publication, recoding=replace(recoding, cuts_table=own("cuts"), boxes_table=own("boxes"), orders=orders)
+    )
+
+
+def copies(publication: Publication, of_its_own: Publication) -> list[tuple[exp.Table, exp.Table]]:
+    """Return the tables of a recoding, each with the one that a view has in its place."""
+    ours, theirs = publication.recoding, of_its_own.recoding
+    if not isinstance(ours, Multidimensional) or not isinstance(theirs, Multidimensional):
+        return []
+    pairs = [*zip(ours.orders, theirs.orders, strict=True)]
+    found = [(one, other) for one, other in pairs if one is not None and other is not None]
+    return [*found, (ours.cuts_table, theirs.cuts_table), (ours.boxes_table, theirs.boxes_table)]
+
+
+def _order(number: int) -> str:
+    return f"order_{number + 1}"
+
+
+def _goes_inside(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Expr:
+    """Return the condition that a step of the walk goes inside its cut."""
+    walk, relaxed = step_name(publication, "walk"), recoding.cutting.cut == "relaxed"
+    case = exp.Case(this=sql.column(names.cut_column, _CUT))
+    for number, hierarchy in enumerate(publication.hierarchies):
+        own = hierarchy.column.name
+        if number in recoding.unread:
+            continue
+        if recoding.orders[number] is None:
+            value, bound = sql.column(own, walk), sql.column(own, _CUT)
+            below: exp.Expr = exp.or_(value.is_(exp.null()), exp.LTE(this=value.copy(), expression=bound))
+        else:
+            value, bound = sql.column(names.place[number], walk), sql.column(names.high[number], _CUT)
+            below = exp.Between(this=value, low=sql.column(names.low[number], _CUT), high=bound)
+        if relaxed:  # of the rows that have the median some go inside
+            position = sql.column(names.position, _CUT)
+            parting = exp.and_(sql.same(value.copy(), bound.copy()), position.is_(exp.null()).not_())
+            early = exp.LTE(this=sql.column(names.position, walk), expression=position.copy())
+            below = exp.Case().when(parting, early).else_(below)
+        case = case.when(sql.literal(own), below, copy=False)
+    return case
+
+
+def _within(publication: Publication, recoding: Multidimensional, names: BoxColumns) -> exp.Expr:
+    """Return the condition that a row lies between the bounds of its box.
+
+    In one CASE: a planner multiplies the shares of rows that it expects of each bound, expects one row where nearly all
+    of them lie in their boxes, and compares it with all rows of the source.
+    """
+    walk = step_name(publication, "walk")
+    conditions: list[exp.Expr] = []
+    for number, hierarchy in enumerate(publication.hierarchies):
+        if number in recoding.unread:
+            continue
+        low, high = sql.column(names.low[number], _BOXES), sql.column(names.high[number], _BOXES)
+        if recoding.orders[number] is not None:
+            conditions.append(exp.Between(this=sql.column(names.place[number], walk), low=low, high=high))
+            continue
+        value = sql.column(hierarchy.column.name, walk)
+        between: exp.Expr = exp.Between(this=value, low=low, high=high)
+        if recoding.nulls[number]:
+            has_null = sql.column(names.null[number], _BOXES)
+            between = exp.or_(between, exp.and_(value.copy().is_(exp.null()), has_null))
+        conditions.append(between)
+    inside = exp.Case().when(sql.all_of(conditions), sql.literal(1)).else_(sql.literal(0))
+    return exp.GT(this=inside, expression=sql.literal(0))
+
+
+def _written_out(
+    engine: Engine, table: exp.Table, sorted_by: str, values: Mapping[str, Sequence[str]], only: exp.Expr | None = None
+) -> exp.Create:
+    """Return the statement that makes a table of its rows; some of its columns hold values of the source."""
+    columns = engine.columns(table)
+    names = [column.name for column in columns]
+    as_text = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]
+    query = exp.select(*as_text).from_(table.copy()).order_by(sql.column(sorted_by, table.name))
+    rows = engine.rows(query if only is None else query.where(only), f"rows of {table.name}")
+    held = {
+        own: frozenset(row[names.index(name)] for name in there if name in names for row in rows) - {None}
+        for own, there in values.items()
+    }
+    written = sql.written_out(names, rows, [column.type for column in columns], held)
+    return sql.create_table(table.copy(), written, temporary=True)
+
+
+def labels_of(publication: Publication, number: int, recoding: Multidimensional) -> exp.Select:
+    """Return the query of all labels that a quasi-identifier may have."""
+    names = BoxColumns(publication.hierarchies)
+    label = sql.named(sql.column(names.labels[number]), "label")
+    return exp.select(label).from_(recoding.boxes_table.copy())

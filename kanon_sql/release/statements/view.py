@@ -1,0 +1,151 @@
+"""A release as a view: what can be one, and the tables of its own that it reads in the schema ``kanon``."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from kanon_sql.classes.recoding import Local, Multidimensional
+from kanon_sql.errors import NoRightError, UsageError
+from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.release.script import joined_hierarchies
+from kanon_sql.release.statements.full_domain import GENERALIZED, release_query
+from kanon_sql.release.statements.mondrian import copies, of_view
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import NATIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.release.publication import Publication
+
+
+NO_VIEW_OF_PSEUDONYMS = (
+    "A view makes its rows when it is read, and would need the key of pseudonyms in the database: make a table or a "
+    "file, or leave --pseudonymize out."
+)
+
+
+def require_viewable(publication: Publication) -> None:
+    """Raise if a release cannot be a view.
+
+    Raises:
+        UsageError: the recoding is a local one, its labels name the values that there are now, or it has pseudonyms.
+    """
+    if publication.pseudonyms is not None:
+        raise UsageError(NO_VIEW_OF_PSEUDONYMS)
+    if publication.population is not None:
+        raise UsageError(
+            "A view would have to read the population at every look, wherever that is then: make a table or a file."
+        )
+    recoding = publication.recoding
+    if isinstance(recoding, Multidimensional):
+        of_now = {"--labels set": recoding.cutting.labels == "set", "--cut relaxed": recoding.cutting.cut == "relaxed"}
+        of_now[f"--numbers {recoding.cutting.numbers}"] = recoding.cutting.numbers != "range"
+        if said := [option for option, is_said in of_now.items() if is_said]:
+            raise UsageError(
+                f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
+                f"have: make a table or a file, or leave {said[0]} out."
+            )
+    if isinstance(recoding, Local):
+        raise UsageError(
+            "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
+            "--algorithm optimal."
+        )
+
+
+def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
+    """Return the tables that keep the hierarchies of a view."""
+    return {
+        hierarchy.column.name: sql.relation(f"{without_dots(view)}.{without_dots(hierarchy.column.name)}", SCHEMA)
+        for hierarchy in (*publication.hierarchies, *publication.trees_compared)
+    }
+
+
+def without_dots(name: str) -> str:
+    """Return a name in which a dot cannot be mistaken for the one between a view and a column."""
+    return name.replace("%", "%25").replace(".", "%2E")
+
+
+def with_trees_of(publication: Publication, lookups: Mapping[str, exp.Table]) -> Publication:
+    """Return what is published with the hierarchies of sensitive columns that a view keeps."""
+    trees = {name: replace(tree, stored=lookups.get(name, tree.stored)) for name, tree in publication.trees.items()}
+    return replace(publication, trees=trees)
+
+
+def view_statements(
+    publication: Publication,
+    view: str,
+    staging: exp.Table,
+    from_lookups: Mapping[str, exp.Table],
+    *,
+    materialized: bool = False,
+) -> tuple[exp.Expr, ...]:
+    """Return the statements that make a view, and the tables that it joins from the lookups that there are.
+
+    A materialized view keeps only the rows that it shows; every other one is secure.
+    """
+    lookups = view_lookups(publication, view)
+    statements: list[exp.Expr] = [exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)]
+    for hierarchy in joined_hierarchies(publication):
+        table = lookups[hierarchy.column.name]
+        given = from_lookups.get(hierarchy.column.name, hierarchy.readable)
+        rows = exp.select(*levels_columns(hierarchy.height)).from_(given.copy())
+        statements += [sql.drop(table), sql.create_table(table, rows)]
+    viewed = with_trees_of(of_view(publication, without_dots(view)), lookups)
+    for ours, theirs in copies(publication, viewed):
+        statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
+    create = sql.create_view(staging, release_query(viewed, lookups, live=True), secure=not materialized)
+    if materialized:
+        create.set("properties", exp.Properties(expressions=[exp.MaterializedProperty()]))
+    return (*statements, create)
+
+
+def hidden_rows(source: Source) -> int | None:
+    """Return how many rows of the table behind a view it leaves out because it does not know their values.
+
+    Values that came after the view was made, and that the hierarchies or cuts which it keeps do not have. They are
+    counted by the view's own statement, up to where it leaves out classes that are too small.
+
+    Returns:
+        None for what is no view of kanon's, and where the table behind it may not be read.
+    """
+    view = _definition(source)
+    generalized = next((step for step in view.ctes if step.alias == GENERALIZED), None) if view else None
+    rows = generalized and next((table for table in generalized.find_all(exp.Table) if table.alias == "source"), None)
+    if view is None or not rows:
+        return None
+    behind = exp.select(sql.count_rows()).from_(sql.relation(rows.name, rows.db or None, rows.catalog or None))
+    known = exp.select(sql.count_rows()).from_(sql.relation(GENERALIZED))
+    counted = exp.select(exp.Sub(this=behind.subquery(), expression=known.subquery()))
+    counted.set("with_", view.args["with_"].copy())
+    counted.meta[NATIVE] = source.dialect
+    holder = source.engine if source.warehouse is None else source.warehouse
+    with suppress(NoRightError):
+        return int(holder.rows(counted, "rows of the table whose values the view does not know")[0][0])
+    return None
+
+
+def _definition(source: Source) -> exp.Select | None:
+    """Return the query of the view that a source is; None if it is none, or none that sqlglot reads."""
+    relation = source.relation
+    if source.warehouse is not None:
+        is_view = source.warehouse.kind_of(relation) == "VIEW"
+        texts = [source.warehouse.definition_of(relation)] if is_view else []
+    else:
+        values = {"name": relation.name, "schema": relation.db or None}
+        found = source.engine.rows(sql.statement("catalog/definition_of_view", values=values), "is it a view?")
+        texts = [text for (text,) in found]
+    for text in texts:
+        with suppress(SqlglotError):
+            parsed = sqlglot.parse_one(text, read=source.dialect)
+            query = parsed.expression if isinstance(parsed, exp.Create) else parsed
+            return query if isinstance(query, exp.Select) else None
+    return None

@@ -1,0 +1,1 @@
+"""Verifies published rows by themselves."""

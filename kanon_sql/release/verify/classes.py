@@ -1,0 +1,275 @@
+"""The check of the classes of a table: counted anew, each model measured in the worst of them.
+
+It knows nothing of how the table was made: it is what ``check`` runs on any table, and what a release is verified by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.classes.measured import Columns, Members, measured_steps
+from kanon_sql.classes.references import References, with_steps
+from kanon_sql.engine.equality import written
+from kanon_sql.models.base import RowModel
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.release.statements.full_domain import class_columns, population_classes
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """What a privacy model asks for and what the output has.
+
+    Attributes:
+        model: name of the model.
+        required: the threshold.
+        measured: the measure of the worst class of the output; None if the output has no rows.
+        holds: whether every class satisfies the model.
+        letter: the name of the threshold.
+        sensitive: the sensitive column that the model is about.
+        classes_failing: classes that do not satisfy it.
+        rows_failing: rows in them.
+        verified: whether that is known; where it is not, the model does not hold either.
+    """
+
+    model: str
+    required: int | float
+    measured: int | float | None
+    holds: bool
+    letter: str = "k"
+    sensitive: str | None = None
+    classes_failing: int = 0
+    rows_failing: int = 0
+    verified: bool = True
+
+    def stated(self, entity: str | None) -> dict[str, Any]:
+        """Return what is told of the model in a summary; the entity is the column that names its people."""
+        return {
+            "model": self.model,
+            "sensitive": self.sensitive,
+            "letter": self.letter,
+            "required": self.required,
+            "measured": self.measured,
+            "holds": self.holds,
+            "entity": entity,
+        }
+
+
+def k_of(models: Sequence[ModelResult], smallest: int | None) -> int | float | None:
+    """Return the measure of k-anonymity; where nobody asked for it, the rows of the smallest class."""
+    return next((model.measured for model in models if model.model == "k-anonymity"), smallest)
+
+
+@dataclass(frozen=True)
+class Tied:
+    """What was found of the pseudonyms of a column in a release.
+
+    Attributes:
+        column: name of the column.
+        pseudonyms: different pseudonyms.
+        several: those of them that stand on several rows.
+        signatures: different signatures.
+        fewest: the pseudonyms of the rarest signature; None if there are none.
+        failing: pseudonyms whose signature fewer than k share.
+    """
+
+    column: str
+    pseudonyms: int
+    several: int
+    signatures: int
+    fewest: int | None
+    failing: int
+
+    def stated(self) -> dict[str, Any]:
+        """Return what is told of it in a summary."""
+        return {
+            "column": self.column,
+            "pseudonyms": self.pseudonyms,
+            "on_several_rows": self.several,
+            "signatures": self.signatures,
+            "fewest_alike": self.fewest,
+        }
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found in the output.
+
+    Attributes:
+        rows: rows of the output.
+        classes: equivalence classes of the output.
+        smallest_class: rows of the smallest class; None if there are no rows.
+        classes_failing: classes that fail some model.
+        rows_failing: rows in them.
+        models: the result of each model.
+        pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
+    """
+
+    rows: int
+    classes: int
+    smallest_class: int | None
+    classes_failing: int
+    rows_failing: int
+    models: tuple[ModelResult, ...]
+    pseudonyms: tuple[Tied, ...] = ()
+
+
+def class_check_query(
+    output: exp.Expr,
+    quasi_identifiers: Sequence[Column],
+    models: tuple[PrivacyModel, ...],
+    entity: str | None = None,
+    *,
+    whole: exp.Table | None = None,
+    trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
+) -> exp.Select:
+    """Return the check of the classes of a table: how many, the smallest, and for each model the worst and the failing.
+
+    Args:
+        output: the table, or a subquery.
+        quasi_identifiers: columns whose values make a class: those that are written alike.
+        models: what to measure; those that count people need the entity.
+        entity: the column of the table that names the person.
+        whole: the table whose sensitive values those of a class are compared to; the table itself if there is no other.
+        trees: the hierarchies of sensitive columns, where a model asks how far apart values are in them.
+        everybody: the rows of the population, where a model compares with it.
+    """
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+    steps = classes_of_table(output, quasi_identifiers, models, entity, whole=whole, trees=trees, everybody=everybody)
+    absent = None
+    if everybody is not None and any(isinstance(model, PopulationModel) and model.covers for model in models):
+        absent = _absent_classes(output, quasi_identifiers, everybody)
+    return with_steps(summary_of(models, n, measured, absent).from_("classes"), steps)
+
+
+def _absent_classes(output: exp.Expr, quasi_identifiers: Sequence[Column], everybody: exp.Query) -> exp.Subquery:
+    """Return the number of classes of the population that have no row in a table."""
+    named = [sql.named(written(sql.column(column.name), column), column.name) for column in quasi_identifiers]
+    absent = exp.except_(
+        exp.select(*named).from_(everybody.subquery("everybody")),
+        exp.select(*(key.copy() for key in named)).from_(output.copy()),
+    )
+    return exp.select(sql.count_rows()).from_(absent.subquery("absent")).subquery()
+
+
+def worst_classes_query(
+    output: exp.Expr,
+    quasi_identifiers: Sequence[Column],
+    models: tuple[PrivacyModel, ...],
+    number: int,
+    entity: str | None = None,
+    *,
+    trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
+    most: int,
+) -> exp.Select:
+    """Return the query of the classes that fail a model: rows and measure of each, the worst first, at most so many."""
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+    model, measure = models[number], sql.column(measured[number])
+    descending = isinstance(model.worst(measure.copy()), exp.Max)
+    order = [exp.Ordered(this=measure.copy(), desc=descending), exp.Ordered(this=sql.column(n))]
+    query = exp.select(sql.column(n), measure).from_("classes").where(sql.negated(model.is_met(measure.copy())))
+    steps = classes_of_table(output, quasi_identifiers, models, entity, trees=trees, everybody=everybody)
+    return with_steps(query.order_by(*order).limit(most), steps)
+
+
+def classes_of_table(
+    output: exp.Expr,
+    quasi_identifiers: Sequence[Column],
+    models: tuple[PrivacyModel, ...],
+    entity: str | None = None,
+    *,
+    whole: exp.Table | None = None,
+    trees: Mapping[str, Hierarchy] | None = None,
+    everybody: exp.Query | None = None,
+) -> list[tuple[str, exp.Query]]:
+    """Return the steps up to ``classes``, as for ``class_check_query``: rows and measures of each class."""
+    n, measured = class_columns([column.name for column in quasi_identifiers], models)
+
+    def measure(model: RowModel) -> exp.Expr:
+        return model.readable_measure(sql.column(entity) if entity and model.entity else None)
+
+    grouping = [written(sql.column(column.name), column) for column in quasi_identifiers]
+    of_rows = [model for model in models if isinstance(model, RowModel)]
+    if len(of_rows) == len(models):
+        measures = [sql.named(measure(model), name) for name, model in zip(measured, of_rows, strict=True)]
+        rows = exp.select(sql.named(sql.count_rows(), n), *measures).from_(output.copy()).group_by(*grouping)
+        return [("classes", rows)]
+    taken = ["classes", *(table.name for table in output.find_all(exp.Table)), *([whole.name] if whole else [])]
+    compared = whole if whole is not None else exp.select("*").from_(output.copy()).subquery("whole_table")
+    references = References(models, compared, trees=trees, taken=taken)
+    named = tuple(sql.named(key, column.name) for key, column in zip(grouping, quasi_identifiers, strict=True))
+    members = Members(
+        rows=exp.select().from_(output.copy()),
+        classes=named,
+        n=None,
+        populations=lambda _: population_classes(everybody, named, n),
+        measure=measure,
+        shares=references.shares,
+        features=references.features,
+        null_safe=True,
+        taken=(*taken, *references.names),
+    )
+    steps, classes = measured_steps(members, models, Columns(n, measured))
+    return [*references.steps, *steps, ("classes", classes)]
+
+
+def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyModel, ...]) -> Verification:
+    """Return what the row of a check says."""
+    classes, rows, smallest, classes_failing, rows_failing, *measured = row
+    results = tuple(
+        ModelResult(
+            model.name, model.required, worst, failing == 0, model.letter, model.sensitive, failing, int(hidden or 0)
+        )
+        for model, worst, failing, hidden in zip(models, measured[::3], measured[1::3], measured[2::3], strict=True)
+    )
+    return Verification(int(rows or 0), classes, smallest, classes_failing, int(rows_failing or 0), results)
+
+
+def summary_of(
+    models: tuple[PrivacyModel, ...], n: str, measured: list[str], absent: exp.Subquery | None = None
+) -> exp.Select:
+    """Return the query over ``classes`` that a check answers: how many there are, and which models fail in how many.
+
+    Args:
+        models: that are measured.
+        n: the name of the rows of a class.
+        measured: the names of the measures.
+        absent: the number of classes of the population without a row, where a model forbids them.
+    """
+
+    def failing(count: exp.Expr) -> exp.Expr:
+        return count if absent is None else exp.Add(this=count, expression=absent.copy())
+
+    fails = [sql.negated(model.is_met(sql.column(name))) for name, model in zip(measured, models, strict=True)]
+    any_fails = exp.or_(*fails) if fails else exp.false()
+    query = exp.select(
+        sql.named(sql.count_rows(), "classes"),
+        sql.named(exp.Sum(this=sql.column(n)), "rows_in_classes"),
+        sql.named(exp.Min(this=sql.column(n)), "smallest_class"),
+        sql.named(failing(sql.where(sql.count_rows(), any_fails)), "classes_failing"),
+        sql.named(sql.where(exp.Sum(this=sql.column(n)), any_fails.copy()), "rows_failing"),
+    )
+    for number, model in enumerate(models):
+        worst = model.worst(sql.column(measured[number]))
+        count: exp.Expr = sql.where(sql.count_rows(), fails[number].copy())
+        if absent is not None and isinstance(model, PopulationModel) and model.covers:
+            some = exp.GT(this=absent.copy(), expression=sql.literal(0))
+            worst, count = exp.Case().when(some, sql.literal(0.0)).else_(worst), failing(count)
+        query = query.select(
+            sql.named(worst, f"worst_{number}"),
+            sql.named(count, f"failing_{number}"),
+            sql.named(sql.where(exp.Sum(this=sql.column(n)), fails[number].copy()), f"rows_failing_{number}"),
+        )
+    return query

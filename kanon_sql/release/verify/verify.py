@@ -1,0 +1,312 @@
+"""A release is checked on its own rows, by statements of their own.
+
+1. The classes: counted anew from what is published, as it is written; every model must hold in the worst of them.
+2. The labels: a generalized column holds labels of its level and nothing else, so that no raw value slipped through.
+3. The people, where a model counts them: the release does not name them, so that each published class is looked up in
+   the source, generalized as it was for the release; it must be there with the same number of rows, and enough people.
+4. The pseudonyms, where there are: what rows say together that they tie to one another (see ``verify.pseudonyms``).
+5. The columns: those that are published and no others. The rows and the classes: as many as the search counted.
+6. The table, where the connection is somebody else's: as many rows as the search counted, in classes of those sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.recoding import Multidimensional
+from kanon_sql.engine.base import Column
+from kanon_sql.engine.equality import as_text, comparable, written
+from kanon_sql.errors import VerificationError
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.models.base import RowModel
+from kanon_sql.release.statements.full_domain import (
+    GENERALIZED,
+    class_columns,
+    generalized_population,
+    generalized_query,
+    measure_of_rows,
+)
+from kanon_sql.release.statements.mondrian import labels_of
+from kanon_sql.release.verify.classes import Verification, class_check_query, read_verification, summary_of
+from kanon_sql.release.verify.pseudonyms import TieChecks, check_ties, tie_checks_of
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.release.publication import Publication
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the search says a release has.
+
+    Attributes:
+        rows: its rows.
+        classes: its classes.
+        rows_in: rows of the table that it is made from.
+        squares: the sum of the squares of the sizes of its classes.
+    """
+
+    rows: int
+    classes: int
+    rows_in: int | None = None
+    squares: int | None = None
+
+
+def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Select:
+    """Return the check of published classes against the people in the source; also counts classes not whole."""
+    names = publication.quasi_identifiers
+    models = _counted_in_people(publication)
+    n, measured = class_columns(names, models)
+    n_in_source = unused_name("n_in_source", names)
+    # A step must not be called like a table that a later step reads.
+    tables = {table.name for table in (publication.source, *output.find_all(exp.Table))}
+    source_classes, output_classes = (unused_name(f"in_{place}", tables) for place in ("source", "output"))
+    measures = [
+        sql.named(measure_of_rows(publication, model), name) for name, model in zip(measured, models, strict=True)
+    ]
+    rows = sql.named(sql.count_rows(), n)
+    grouped = [sql.column(name) for name in names]
+    in_source = exp.select(*grouped, rows, *measures).from_(GENERALIZED).group_by(*(name.copy() for name in grouped))
+    in_output = (
+        exp.select(*(name.copy() for name in grouped), rows.copy())
+        .from_(output.copy())
+        .group_by(*(name.copy() for name in grouped))
+    )
+    found = [sql.column(name, source_classes) for name in measured]
+    same_class = sql.all_of(
+        sql.same(sql.column(name, source_classes), sql.column(name, output_classes), sql.TWINS) for name in names
+    )
+    classes = (
+        exp.select(sql.column(n, output_classes), sql.named(sql.column(n, source_classes), n_in_source), *found)
+        .from_(output_classes)
+        .join(source_classes, on=same_class, join_type="left")
+    )
+    partial = exp.NullSafeNEQ(this=sql.column(n), expression=sql.column(n_in_source))
+    return (
+        summary_of(models, n, measured)
+        .select(sql.named(sql.where(sql.count_rows(), partial), "not_whole"))
+        .from_("classes")
+        .with_(GENERALIZED, as_=generalized_query(publication, lookups))
+        .with_(source_classes, as_=in_source)
+        .with_(output_classes, as_=in_output)
+        .with_("classes", as_=classes)
+    )
+
+
+def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Query | None:
+    """Return the check of the labels: how many of each generalized column are not of its level; None if none is."""
+    checks = []
+    recoding = publication.recoding
+    for number, hierarchy in enumerate(publication.hierarchies):
+        if recoding.label_type(number) is None:
+            continue
+        name = hierarchy.column.name
+        label = sql.column("label", "published")
+        if isinstance(recoding, Multidimensional):
+            known = exp.select("1").from_(labels_of(publication, number, recoding).subquery("known"))
+            kind = comparable(Column(name, recoding.label_type(number) or hierarchy.column.type))
+            known = known.where(sql.same(sql.column("label", "known"), label, kind))
+        else:
+            known = _known_labels(hierarchy, lookups[name], recoding.levels_of(number), label)
+        unknown = sql.where(sql.count_rows(), exp.Exists(this=known).not_())
+        in_output = exp.select(sql.named(sql.column(name), "label")).distinct().from_(output.copy())
+        checks.append(
+            exp.select(sql.named(sql.literal(name), "column_name"), sql.named(unknown, "foreign_labels")).from_(
+                in_output.subquery("published")
+            )
+        )
+    return sql.union_all(checks) if checks else None
+
+
+def _known_labels(hierarchy: Hierarchy, lookup: exp.Table, levels: Sequence[int], label: exp.Expr) -> exp.Select:
+    """Return the query of what a hierarchy has under a label at one of some levels."""
+    below = [level for level in levels if level < hierarchy.height]
+    if len(below) == len(levels) == 1:
+        reading = _as_label(below[0], hierarchy, lookup.name)
+        return exp.select("1").from_(lookup.copy()).where(sql.same(reading, label, "text"))
+    # One column to compare with, so that the engine can look a label up instead of comparing it with every row.
+    readings = [
+        exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy()) for level in below
+    ]
+    if len(below) < len(levels):  # there is one label at the root, and no relation is needed to know it
+        readings.append(exp.select(sql.named(sql.literal(hierarchy.root), "label")))
+    known = exp.select("1").from_(sql.union_all(readings).subquery("known"))
+    return known.where(sql.same(sql.column("label", "known"), label, "text"))
+
+
+def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:
+    """Return the label of a row of a hierarchy at a level, as it is published beside labels of other levels."""
+    if level > 0:
+        return sql.column(level_name(level), lookup)
+    return as_text(sql.column(VALUE, lookup), hierarchy.column)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The statements that check a release; None where there is nothing to ask."""
+
+    classes: exp.Select
+    labels: exp.Query | None
+    people: exp.Select | None
+    ties: TieChecks = field(default_factory=TieChecks)
+
+    def statements(self) -> tuple[exp.Expr, ...]:
+        """Return the statements there are, in the order in which they are run."""
+        asked = (self.classes, self.labels, self.people, *self.ties.statements())
+        return tuple(query for query in asked if query is not None)
+
+
+def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> Checks:
+    """Return the statements that check a release.
+
+    Args:
+        publication: what was to be published.
+        lookups: for each quasi-identifier, the relation that holds its hierarchy.
+        output: the release.
+    """
+    counted = _counted_in_rows(publication)
+    return Checks(
+        class_check_query(
+            output,
+            publication.published_quasi_identifiers,
+            counted,
+            whole=publication.source,
+            trees=publication.trees,
+            everybody=generalized_population(publication, lookups),
+        ),
+        label_check_query(publication, lookups, output),
+        people_check_query(publication, lookups, output) if len(counted) < len(publication.models) else None,
+        tie_checks_of(publication, output),
+    )
+
+
+def verify(
+    engine: Engine,
+    publication: Publication,
+    lookups: Mapping[str, exp.Table],
+    output: exp.Expr,
+    *,
+    expected: Expected,
+    columns_found: list[str],
+) -> Verification:
+    """Return what was found in a release that was made and is not yet given its name.
+
+    Raises:
+        VerificationError: it is not what it should be.
+    """
+    _require_same_files(engine)
+    checks = checks_of(publication, lookups, output)
+    # 1. The classes.
+    row = engine.row(checks.classes, "verify the classes of the release")
+    verification = read_verification(row, _counted_in_rows(publication))
+    # 2. The labels.
+    for name, foreign in engine.rows(checks.labels, "verify the labels of the release") if checks.labels else ():
+        if foreign:
+            raise _failed(f"{foreign:,} labels of column {name!r} are not of its level in the hierarchy")
+    # 3. The people.
+    if checks.people is not None:
+        *found, not_whole = engine.row(checks.people, "verify the people in each class of the release")
+        verification = _together(publication, verification, read_verification(found, _counted_in_people(publication)))
+        if not_whole:
+            raise _failed(f"{not_whole:,} classes have other rows than in the table")
+    # 4. The pseudonyms.
+    tied, wrong = check_ties(engine, publication, checks.ties)
+    if wrong is not None:
+        raise _failed(wrong)
+    # 5. The columns, and that every row and every class is accounted for.
+    if columns_found != [column.name for column in publication.columns]:
+        raise _failed("its columns are not those that were to be published")
+    _require_counts(verification, expected)
+    # 6. The table, where others could change it after it was searched.
+    if engine.is_shared:
+        _require_unchanged(engine, publication, output, expected)
+    _require_same_files(engine)  # people are looked up in the source once more
+    return replace(verification, pseudonyms=tied)
+
+
+def _require_same_files(engine: Engine) -> None:
+    """Raise if a file that is read where it lies is not what it was.
+
+    Raises:
+        VerificationError: the release is not that of the file that was searched.
+    """
+    if changed := engine.changed_files():
+        raise VerificationError(f"{changed[0]} was changed while it was anonymized; nothing was kept. Run it again.")
+
+
+def _require_unchanged(engine: Engine, publication: Publication, output: exp.Expr, expected: Expected) -> None:
+    """Raise if a table is seen not to be the one that was searched: the figures of the release would not be its own.
+
+    Raises:
+        VerificationError: it has other rows; what was left out is not in the release. Or rows went to another class.
+    """
+    if expected.rows_in is not None:
+        query = exp.select(sql.count_rows()).from_(publication.source.copy())
+        (rows_in,) = engine.row(query, "does the table have as many rows as it had?")
+        if rows_in != expected.rows_in:
+            raise _failed(f"the table has {rows_in:,} rows and had {expected.rows_in:,} when it was searched")
+    if expected.squares is not None:
+        groups = [written(sql.column(column.name), column) for column in publication.published_quasi_identifiers]
+        sizes = exp.select(sql.named(sql.count_rows(), "n")).from_(output.copy()).group_by(*groups).subquery("sizes")
+        square = exp.Mul(this=sql.column("n"), expression=sql.column("n"))
+        query = exp.select(exp.Coalesce(this=exp.Sum(this=square), expressions=[sql.literal(0)])).from_(sizes)
+        (squares,) = engine.row(query, "are the classes as large as they were?")
+        if squares != expected.squares:
+            raise _failed("its classes have other sizes than were counted; did the table change meanwhile?")
+
+
+def _require_counts(verification: Verification, expected: Expected) -> None:
+    """Raise unless a release has the rows and classes that the search counted, and every class satisfies the models.
+
+    Raises:
+        VerificationError: it has not.
+    """
+    if verification.rows != expected.rows:
+        raise _failed(
+            f"it has {verification.rows:,} rows where {expected.rows:,} were expected; did the table change meanwhile?"
+        )
+    if verification.classes != expected.classes:
+        raise _failed(
+            f"it has {verification.classes:,} classes where {expected.classes:,} were expected; did the table change "
+            "meanwhile, or are values written there in another way than in the table?"
+        )
+    for result in verification.models:
+        if not result.holds:
+            raise _failed(f"{result.model} asks for {result.required} and its worst class has {result.measured}")
+
+
+def _counted_in_people(publication: Publication) -> tuple[RowModel, ...]:
+    """Return the models whose members are people, whom the release does not name."""
+    return tuple(model for model in publication.models if isinstance(model, RowModel) and model.entity is not None)
+
+
+def _together(publication: Publication, rows: Verification, people: Verification) -> Verification:
+    """Return what was found of all models in their order: of rows in the release, of people in the source."""
+    of_rows, of_people = iter(rows.models), iter(people.models)
+    results = tuple(next(of_rows if model.entity is None else of_people) for model in publication.models)
+    return replace(
+        people,
+        models=results,
+        classes_failing=max(rows.classes_failing, people.classes_failing),
+        rows_failing=max(rows.rows_failing, people.rows_failing),
+    )
+
+
+def _counted_in_rows(publication: Publication) -> tuple[PrivacyModel, ...]:
+    """Return the models whose members are rows: the release itself tells whether they hold."""
+    return tuple(model for model in publication.models if model.entity is None)
+
+
+def _failed(why: str) -> VerificationError:
+    return VerificationError(
+        f"The release failed the check of its own output and was taken back: {why}. Nothing was kept."
+    )

@@ -1,0 +1,288 @@
+"""In which classes of a release a person can be: those whose every label covers her values, and that have room for her.
+
+    kanon_classes(class, label_1, ..., n)               classes of the release; label i is its number (see ``covers``)
+    kanon_candidates(tuple, class)                      the classes that each tuple of the original finds
+    kanon_found(tuple, n, classes, size, fewest, found) how many these are, and how many rows they have together
+    kanon_found_classes(found, class)                   the same, once for all tuples that find the same single class
+
+Tuples are matched with classes, not rows with rows. In a column where no value has two labels, to look a value up is an
+equality join; of a full-domain release that is all. Where labels overlap, a bit stands for each class: 62 of them in a
+word, classes with like labels side by side. A value has a word of those classes whose label in its column covers it; a
+tuple's candidates are what its values' words have in common, column after column, and words without a bit are left out
+at once. So the work is bounded by tuples times words at the first overlapping column (the one whose labels cover the
+least), and by the candidates that come out: tuples times classes where every class covers everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import N
+from kanon_sql.measures.label_text import text_of
+from kanon_sql.measures.labels import LABEL
+from kanon_sql.measures.places import place_name
+from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers
+from kanon_sql.risks.attacks.people import TUPLE
+from kanon_sql.risks.attacks.settled import Settled, settle
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.measures.places import Places
+    from kanon_sql.risks.attacks.people import People
+
+CLASS = "class"
+FOUND = "found"
+SIZE = "size"
+FEWEST = "fewest"
+CLASSES = "classes"
+_WORD, _BIT, _BITS = "word", "bit", "bits"
+_BITS_IN_WORD = 62
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The classes that people can be in.
+
+    Attributes:
+        classes: the classes of the release.
+        pairs: each tuple with each class that it finds.
+        found: for each tuple, how much it finds.
+        sets: the classes of each different thing that is found.
+        labels: for each quasi-identifier, by its number, the numbers of its labels.
+        full_domain: whether no person finds two classes.
+        exact: whether everyone can be in each class that she finds. Else some of them may still be ruled out, and
+            ``fewest`` in ``found`` is smaller than ``size``: the rows of the smallest class alone.
+        number: how many classes there are.
+        rows: rows of the release.
+    """
+
+    classes: exp.Table
+    pairs: exp.Table
+    found: exp.Table
+    sets: exp.Table
+    labels: dict[int, exp.Table]
+    full_domain: bool
+    exact: bool
+    number: int
+    rows: int
+
+
+def find_candidates(
+    engine: Engine, people: People, places: Sequence[Places], release: exp.Table, columns: Sequence[Column]
+) -> Candidates:
+    """Return the classes of a release that each person of the original can be in.
+
+    Args:
+        engine: holds both.
+        people: the rows of the original.
+        places: the values of each quasi-identifier.
+        release: the release.
+        columns: its quasi-identifiers, in the order of the places.
+
+    Raises:
+        UsageError: labels of the release cannot be read.
+    """
+    written = engine.temporary_name("kanon_published")
+    query = _written_query(release, columns, places)
+    engine.run(sql.create_table(written, query, temporary=True), "classes of the release")
+    covers = [make_covers(engine, written, own) for own in places]
+    exact = [own for own in covers if own.functional]
+    wide = sorted(
+        (own for own in covers if not own.functional),
+        key=lambda own: (_spread(engine, people, written, own), own.number),
+    )
+    classes = engine.temporary_name("kanon_classes")
+    query = _classes_query(written, covers, [*exact, *wide])
+    engine.run(sql.create_table(classes, query, temporary=True), "classes of the release, numbered")
+    engine.run(sql.drop(written), "drop the classes as they are written")
+    covered = _find(engine, people, classes, exact, wide)
+    settled = settle(engine, people, classes, covered) if wide else Settled(covered, exact=True, certain=True)
+    pairs = settled.pairs
+    found = engine.temporary_name("kanon_found")
+    query = _found_query(people, pairs, classes, exact=settled.exact)
+    engine.run(sql.create_table(found, query, temporary=True), "what each tuple finds")
+    sets = engine.temporary_name("kanon_found_classes")
+    same = exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "found"))
+    query = exp.select(sql.column(FOUND, "found"), sql.column(CLASS, "pairs")).distinct()
+    query = query.from_(sql.aliased(found, "found")).join(sql.aliased(pairs, "pairs"), on=same)
+    engine.run(sql.create_table(sets, query, temporary=True), "the classes that are found together")
+    for own in covers:
+        engine.run(sql.drop(own.relation), "drop what labels cover")
+    labels = {own.number: own.labels for own in covers}
+    counts = exp.select(sql.count_rows(), sql.sum_of(sql.column(N))).from_(classes.copy())
+    number, rows = engine.row(counts, "size of the release")
+    return Candidates(classes, pairs, found, sets, labels, settled.certain, settled.exact, number, rows or 0)
+
+
+def label_name(number: int) -> str:
+    """Return the name of the column with the label of a quasi-identifier."""
+    return f"label_{number + 1}"
+
+
+def _written_query(release: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> exp.Select:
+    """Return the query of the classes of a release: labels as text, named by the numbers of their columns, and rows."""
+    labels = [text_of(sql.column(column.name), column) for column in columns]
+    named = [sql.named(label, label_name(own.number)) for label, own in zip(labels, places, strict=True)]
+    query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
+    return query.group_by(*(label.copy() for label in labels))
+
+
+def _spread(engine: Engine, people: People, written: exp.Table, own: Covers) -> int:
+    """Return how many pairs of a tuple and a class a column lets through by itself."""
+    name = label_name(own.number)
+    tuples = exp.select(sql.named(sql.column(place_name(own.number)), PLACE), sql.named(sql.count_rows(), "tuples"))
+    tuples = tuples.from_(people.tuples.copy()).group_by(sql.column(place_name(own.number)))
+    classes = exp.select(sql.column(NUMBER, "labels"), sql.named(sql.count_rows(), CLASSES))
+    classes = classes.from_(sql.aliased(written, "written")).join(
+        sql.aliased(own.labels, "labels"), on=sql.same(sql.column(LABEL, "labels"), sql.column(name, "written"))
+    )
+    product = exp.Mul(this=sql.column("tuples", "here"), expression=sql.column(CLASSES, "there"))
+    query = exp.select(sql.sum_of(product)).from_(sql.aliased(own.relation, "covers"))
+    query = query.join(
+        tuples.subquery("here"), on=exp.EQ(this=sql.column(PLACE, "here"), expression=sql.column(PLACE, "covers"))
+    ).join(
+        classes.group_by(sql.column(NUMBER, "labels")).subquery("there"),
+        on=exp.EQ(this=sql.column(NUMBER, "there"), expression=sql.column(LABEL, "covers")),
+    )
+    (pairs,) = engine.row(query, f"how much labels of column {own.number + 1} let through")
+    return pairs or 0
+
+
+def _classes_query(written: exp.Table, covers: Sequence[Covers], order: Sequence[Covers]) -> exp.Select:
+    """Return the query of the classes with numbers for labels and a bit in a word for each, like ones side by side."""
+    numbered = exp.select(sql.column(N, "written")).from_(sql.aliased(written, "written"))
+    for own in covers:
+        name, alias = label_name(own.number), f"labels_{own.number + 1}"
+        numbered = numbered.select(sql.named(sql.column(NUMBER, alias), name)).join(
+            sql.aliased(own.labels, alias), on=sql.same(sql.column(LABEL, alias), sql.column(name, "written"))
+        )
+    names = [label_name(own.number) for own in covers]
+    by = exp.Order(expressions=[exp.Ordered(this=sql.column(label_name(own.number))) for own in order])
+    number = exp.Sub(this=exp.Window(this=exp.RowNumber(), order=by), expression=sql.literal(1))
+    counted = exp.select(sql.named(number, CLASS), *names, N).from_(numbered.subquery("numbered"))
+    word = sql.cast(
+        exp.Floor(this=exp.Div(this=sql.column(CLASS), expression=sql.literal(float(_BITS_IN_WORD)))), "BIGINT"
+    )
+    place = exp.Sub(
+        this=sql.column(CLASS), expression=exp.Mul(this=sql.column(_WORD), expression=sql.literal(_BITS_IN_WORD))
+    )
+    bit = exp.BitwiseLeftShift(this=sql.cast(sql.literal(1), "BIGINT"), expression=exp.Paren(this=place))
+    worded = exp.select(CLASS, *names, N, sql.named(word, _WORD)).from_(counted.subquery("counted"))
+    return exp.select("*", sql.named(bit, _BIT)).from_(worded.subquery("worded"))
+
+
+def _find(
+    engine: Engine, people: People, classes: exp.Table, exact: Sequence[Covers], wide: Sequence[Covers]
+) -> exp.Table:
+    """Return the relation of all pairs of a tuple and a class that covers it."""
+    pairs = engine.temporary_name("kanon_candidates")
+    if not wide:
+        query = _looked_up(people, exact, [CLASS], classes)
+        engine.run(sql.create_table(pairs, query, temporary=True), "the class of each tuple")
+        return pairs
+    words: exp.Table | None = None
+    if exact:
+        words = engine.temporary_name("kanon_words")
+        names = [label_name(own.number) for own in exact]
+        blocks = exp.select(*names, _WORD, sql.named(sql.sum_of(sql.column(_BIT)), _BITS)).from_(classes.copy())
+        query = _looked_up(people, exact, [_WORD, _BITS], blocks.group_by(*names, _WORD).subquery("blocks"))
+        engine.run(sql.create_table(words, query, temporary=True), "classes by the columns without overlaps")
+    for own in wide:
+        words = _narrowed(engine, people, classes, own, words)
+    if words is None:  # there are wide columns
+        raise AssertionError
+    query = _pairs_query(words, classes)
+    engine.run(sql.create_table(pairs, query, temporary=True), "the classes of each tuple")
+    engine.run(sql.drop(words), "drop the words of classes")
+    return pairs
+
+
+def _looked_up(
+    people: People, exact: Sequence[Covers], wanted: Sequence[str], relation: exp.Table | exp.Subquery
+) -> exp.Select:
+    """Return the query of tuples and what a relation has for their labels, in columns where a value has one label."""
+    query = exp.select(sql.column(TUPLE, "tuples"), *(sql.column(name, "relation") for name in wanted))
+    query = query.from_(sql.aliased(people.tuples, "tuples"))
+    same = []
+    for own in exact:
+        alias, name = f"covers_{own.number + 1}", label_name(own.number)
+        here = exp.EQ(this=sql.column(PLACE, alias), expression=sql.column(place_name(own.number), "tuples"))
+        query = query.join(sql.aliased(own.relation, alias), on=here)
+        same.append(exp.EQ(this=sql.column(LABEL, alias), expression=sql.column(name, "relation")))
+    inner = sql.aliased(relation, "relation") if isinstance(relation, exp.Table) else relation.this.subquery("relation")
+    return query.join(inner, on=sql.all_of(same))
+
+
+def _narrowed(engine: Engine, people: People, classes: exp.Table, own: Covers, words: exp.Table | None) -> exp.Table:
+    """Return the words of classes of each tuple that are left after one more column; the words before are dropped."""
+    # 1. The classes that cover each value, as bits.
+    mask = engine.temporary_name("kanon_mask")
+    covers = exp.select(LABEL, PLACE).distinct().from_(own.relation.copy()).subquery("covers")
+    same_label = exp.EQ(this=sql.column(LABEL, "covers"), expression=sql.column(label_name(own.number), "classes"))
+    query = exp.select(
+        sql.column(PLACE, "covers"),
+        sql.column(_WORD, "classes"),
+        sql.named(sql.sum_of(sql.column(_BIT, "classes")), _BITS),
+    )
+    query = query.from_(sql.aliased(classes, "classes")).join(covers, on=same_label)
+    query = query.group_by(sql.column(PLACE, "covers"), sql.column(_WORD, "classes"))
+    engine.run(sql.create_table(mask, query, temporary=True), f"classes that cover values of column {own.number + 1}")
+    # 2. What they have in common with the words before.
+    place = sql.column(place_name(own.number), "tuples")
+    same_place = exp.EQ(this=sql.column(PLACE, "mask"), expression=place)
+    query = exp.select(sql.column(TUPLE, "tuples"), sql.column(_WORD, "mask"))
+    bits: exp.Expr = sql.column(_BITS, "mask")
+    if words is None:
+        query = query.select(sql.named(bits, _BITS)).from_(sql.aliased(people.tuples, "tuples"))
+        query = query.join(sql.aliased(mask, "mask"), on=same_place)
+    else:
+        same_tuple = exp.EQ(this=sql.column(TUPLE, "tuples"), expression=sql.column(TUPLE, "words"))
+        same_word = exp.EQ(this=sql.column(_WORD, "mask"), expression=sql.column(_WORD, "words"))
+        bits = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=bits))
+        query = query.select(sql.named(bits, _BITS)).from_(sql.aliased(words, "words"))
+        query = query.join(sql.aliased(people.tuples, "tuples"), on=same_tuple)
+        query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word))
+        query = query.where(exp.NEQ(this=bits.copy(), expression=sql.literal(0)))
+    left = engine.temporary_name("kanon_words")
+    engine.run(sql.create_table(left, query, temporary=True), f"classes that are left after column {own.number + 1}")
+    engine.run(sql.drop(mask), "drop the classes that cover values")
+    if words is not None:
+        engine.run(sql.drop(words), "drop the words of classes")
+    return left
+
+
+def _pairs_query(words: exp.Table, classes: exp.Table) -> exp.Select:
+    """Return the query that takes words of classes apart."""
+    common = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=sql.column(_BIT, "classes")))
+    same_word = exp.EQ(this=sql.column(_WORD, "words"), expression=sql.column(_WORD, "classes"))
+    has_bit = exp.NEQ(this=common, expression=sql.literal(0))
+    query = exp.select(sql.column(TUPLE, "words"), sql.column(CLASS, "classes")).from_(sql.aliased(words, "words"))
+    return query.join(sql.aliased(classes, "classes"), on=exp.and_(same_word, has_bit))
+
+
+def _found_query(people: People, pairs: exp.Table, classes: exp.Table, *, exact: bool) -> exp.Select:
+    """Return the query of what each tuple finds: a single class by its own number, several by that of the tuple."""
+    counted = exp.Count(this=sql.column(CLASS, "pairs"))
+    one, none = (exp.EQ(this=counted.copy(), expression=sql.literal(number)) for number in (1, 0))
+    several = exp.Neg(this=sql.column(TUPLE, "tuples"))
+    found = exp.Case().when(none, exp.null()).when(one, exp.Min(this=sql.column(CLASS, "pairs"))).else_(several)
+    size = exp.Coalesce(this=sql.sum_of(sql.column(N, "classes")), expressions=[sql.literal(0)])
+    smallest = exp.Coalesce(this=exp.Min(this=sql.column(N, "classes")), expressions=[sql.literal(0)])
+    query = exp.select(
+        sql.column(TUPLE, "tuples"),
+        sql.column(N, "tuples"),
+        sql.named(counted, CLASSES),
+        sql.named(size, SIZE),
+        sql.named(size.copy() if exact else smallest, FEWEST),
+        sql.named(found, FOUND),
+    ).from_(sql.aliased(people.tuples, "tuples"))
+    for alias, relation, key, other in (("pairs", pairs, TUPLE, "tuples"), ("classes", classes, CLASS, "pairs")):
+        same = exp.EQ(this=sql.column(key, alias), expression=sql.column(key, other))
+        query = query.join(sql.aliased(relation, alias), on=same, join_type="left")
+    return query.group_by(sql.column(TUPLE, "tuples"), sql.column(N, "tuples"))

@@ -1,0 +1,220 @@
+"""Which values of the original each label of a release may stand for: what the attacker can look up.
+
+    kanon_labels_<column>(number, label, released)     labels of the release as they are written, and their rows
+    kanon_covers_<column>(label, place)                the values that a label covers
+
+The labels and the hierarchies are public. Where all labels of a column can be on one level, the release is read on that
+level (on several such levels: on each of them), and a value has one label at most. Else every label covers whatever it
+can be read as: a value, a label on any level, a set or a range (see ``measures.published_labels``). So a row of the
+original is always among those that its own class covers, and an attack never counts fewer candidates than there are
+because two labels are written alike. Only values that the original has are regarded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import N
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.measures.label_text import text_of
+from kanon_sql.measures.labels import LABEL
+from kanon_sql.measures.published import released_query, spellings_query
+from kanon_sql.measures.published_labels import RELEASED, readings_of
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.measures.places import Places
+
+PLACE = "place"
+NUMBER = "number"
+
+
+@dataclass(frozen=True)
+class Covers:
+    """What the labels of one quasi-identifier cover.
+
+    Attributes:
+        number: number of the quasi-identifier.
+        labels: the labels of the release, numbered.
+        relation: the values that each of them covers.
+        functional: whether no value has two labels, so that looking up a value is an equality join.
+    """
+
+    number: int
+    labels: exp.Table
+    relation: exp.Table
+    functional: bool
+
+
+def make_covers(engine: Engine, classes: exp.Table, places: Places) -> Covers:
+    """Return what the labels of a column of a release cover.
+
+    Args:
+        engine: holds all relations.
+        classes: the classes of the release, labels as text (see ``measures.published``).
+        places: the values of the column in the original.
+
+    Raises:
+        UsageError: some labels can be read as nothing that the original has.
+    """
+    name = places.hierarchy.column.name
+    # 1. The labels, and what they can be in the hierarchy.
+    labels = engine.temporary_name(f"kanon_labels_{name}")
+    every = exp.select(sql.named(exp.Window(this=exp.RowNumber()), NUMBER), LABEL, RELEASED)
+    every = every.from_(released_query(classes, places.labels).subquery(RELEASED))
+    engine.run(sql.create_table(labels, every, temporary=True), f"labels of {name} in the release")
+    readings = engine.temporary_name(f"kanon_readings_{name}")
+    query = _readings_query(labels, places)
+    engine.run(sql.create_table(readings, query, temporary=True), f"what labels of {name} may be in the hierarchy")
+    # 2. On the levels that all of them are on; else whatever each of them may be.
+    (there,) = engine.row(exp.select(sql.count_rows()).from_(labels.copy()), f"labels of {name}")
+    by_level = engine.rows(_levels_query(labels, readings), f"levels of {name}")
+    common = [level for level, found in by_level if found == there]
+    covers = engine.temporary_name(f"kanon_covers_{name}")
+    query = exp.select(LABEL, PLACE).distinct().from_(readings.copy())
+    if common:
+        query = query.where(exp.In(this=sql.column("level"), expressions=[sql.literal(level) for level in common]))
+    engine.run(sql.create_table(covers, query, temporary=True), f"values under labels of {name}")
+    if not common and there:
+        _add_sets_and_ranges(engine, labels, readings, covers, places)
+    engine.run(sql.drop(readings), f"drop what labels of {name} may be in the hierarchy")
+    _require_all(engine, covers, there, name)
+    (most,) = engine.row(_most_query(covers), f"labels of a value of {name}")
+    return Covers(places.number, labels, covers, most is None or most <= 1)
+
+
+def _readings_query(labels: exp.Table, places: Places) -> exp.Select:
+    """Return the query ``(label, level, place, n)``: the values under each label, on each level that has it."""
+    column, height = places.hierarchy.column, places.hierarchy.height
+    present = exp.GT(this=sql.column(N), expression=sql.literal(0))
+    written = []
+    for level in range(height + 1):
+        label: exp.Expr = sql.column(level_name(level))
+        if level in {0, height}:
+            label = sql.literal(places.hierarchy.root) if level else text_of(sql.column(VALUE), column)
+        number = sql.named(sql.literal(level), "level")
+        rows = exp.select(number, sql.named(label, LABEL), PLACE, N).from_(places.relation.copy())
+        written.append(rows.where(present.copy()))
+    same_spelling = sql.same(sql.column(LABEL, "written"), sql.column("spelled", "spellings"))
+    value_or_label = exp.or_(
+        exp.Not(this=sql.column("as_value", "spellings")),
+        exp.EQ(this=sql.column("level", "written"), expression=sql.literal(0)),
+    )
+    same_label = sql.same(sql.column(LABEL, "spellings"), sql.column(LABEL, "labels"))
+    return (
+        exp.select(sql.named(sql.column(NUMBER, "labels"), LABEL))
+        .select(*(sql.column(name, "written") for name in ("level", PLACE, N)))
+        .distinct()
+        .from_("spellings")
+        .join("written", on=sql.all_of([same_spelling, value_or_label]))
+        .join(sql.aliased(labels, "labels"), on=same_label)
+        .with_(RELEASED, as_=exp.select(LABEL, RELEASED).from_(labels.copy()))
+        .with_("spellings", as_=spellings_query(column))
+        .with_("written", as_=sql.union_all(written))
+    )
+
+
+def _enough_query(labels: exp.Table, readings: exp.Table) -> exp.Select:
+    """Return the query ``(level, label)`` of labels that have no more rows in the release than the original has."""
+    same = exp.EQ(this=sql.column(NUMBER, "labels"), expression=sql.column(LABEL, "readings"))
+    keys = [sql.column("level", "readings"), sql.column(LABEL, "readings")]
+    rows = exp.Sum(this=sql.column(N, "readings"))
+    enough = exp.GTE(this=rows, expression=exp.Max(this=sql.column(RELEASED, "labels")))
+    query = exp.select(*keys).from_(sql.aliased(readings, "readings")).join(sql.aliased(labels, "labels"), on=same)
+    return query.group_by(*(key.copy() for key in keys)).having(enough)
+
+
+def _levels_query(labels: exp.Table, readings: exp.Table) -> exp.Select:
+    """Return the query of the levels, and how many labels of the release can be on each."""
+    enough = _enough_query(labels, readings).subquery("enough")
+    return exp.select("level", sql.count_rows()).from_(enough).group_by("level").order_by("level")
+
+
+def _add_sets_and_ranges(
+    engine: Engine, labels: exp.Table, readings: exp.Table, covers: exp.Table, places: Places
+) -> None:
+    """Add the values of sets and ranges, for labels that the hierarchy does not explain."""
+    name = places.hierarchy.column.name
+    unread = engine.temporary_name(f"kanon_unread_{name}")
+    explained = exp.select(LABEL).from_(_enough_query(labels, readings).subquery("enough"))
+    query = exp.select("*").from_(labels.copy())
+    query = query.where(
+        sql.column(LABEL).is_(exp.null()).not_(),
+        exp.Not(this=exp.In(this=sql.column(NUMBER), query=explained.subquery())),
+    )
+    engine.run(sql.create_table(unread, query, temporary=True), f"labels of {name} that may be sets or ranges")
+    for reading, cutting in readings_of(unread, places):
+        title = f"labels of {name} as {cutting.labels}s"
+        read = engine.temporary_name(f"kanon_read_{name}")
+        engine.run(sql.create_table(read, reading, temporary=True), title)
+        for found in _in_ranges(read, places) if cutting.labels == "range" else _in_sets(read, places):
+            engine.run(exp.insert(found, covers.copy(), columns=[LABEL, PLACE]), f"values under {title}")
+        engine.run(sql.drop(read), f"drop {title}")
+    engine.run(sql.drop(unread), f"drop labels of {name} that may be sets or ranges")
+
+
+def _in_sets(read: exp.Table, places: Places) -> list[exp.Select]:
+    """Return the query of the values in sets."""
+    in_set = exp.EQ(this=sql.column(places.place, "read"), expression=sql.column(PLACE, "places"))
+    return [_present(read, places, in_set)]
+
+
+def _in_ranges(read: exp.Table, places: Places) -> list[exp.Select]:
+    """Return the queries of the values between the ends of ranges, and of the NULL beside them."""
+    place = sql.column(places.place)
+    low: exp.Expr = exp.Min(this=place)
+    if places.ordered:  # NULL has place 0 there, and is beside the range
+        low = sql.where(low, exp.GT(this=place.copy(), expression=sql.literal(0)))
+    spans = exp.select("part", NUMBER, sql.named(low, "low"), sql.named(exp.Max(this=place.copy()), "high"))
+    spans = spans.from_(read.copy()).group_by("part", NUMBER)
+    here = sql.column(PLACE, "places")
+    between = exp.and_(
+        exp.GTE(this=here, expression=sql.column("low", "read")),
+        exp.LTE(this=here.copy(), expression=sql.column("high", "read")),
+    )
+    queries = [_present(spans.subquery("read"), places, between)]
+    if places.ordered and places.null is not None:
+        is_null = exp.and_(
+            exp.EQ(this=sql.column(places.place, "read"), expression=sql.literal(places.null)),
+            exp.EQ(this=here.copy(), expression=sql.literal(places.null)),
+        )
+        queries.append(_present(read, places, is_null))
+    return queries
+
+
+def _present(read: exp.Table | exp.Subquery, places: Places, condition: exp.Expr) -> exp.Select:
+    """Return the query of labels that were read and the values of the original that meet a condition."""
+    relation = sql.aliased(read, "read") if isinstance(read, exp.Table) else read
+    query = exp.select(sql.column(NUMBER, "read"), sql.column(PLACE, "places")).distinct().from_(relation)
+    query = query.join(sql.aliased(places.relation, "places"), on=condition)
+    return query.where(exp.GT(this=sql.column(N, "places"), expression=sql.literal(0)))
+
+
+def _most_query(covers: exp.Table) -> exp.Select:
+    """Return the query of the most labels that a value has."""
+    distinct = exp.select(LABEL, PLACE).distinct().from_(covers.copy()).subquery("distinct_pairs")
+    counted = exp.select(sql.named(sql.count_rows(), "labels")).from_(distinct).group_by(PLACE)
+    return exp.select(exp.Max(this=sql.column("labels"))).from_(counted.subquery("counted"))
+
+
+def _require_all(engine: Engine, covers: exp.Table, there: int, name: str) -> None:
+    """Raise if some label covers nothing: an attack that cannot read the release says nothing about it.
+
+    Raises:
+        UsageError: there are such labels.
+    """
+    (read,) = engine.row(
+        exp.select(sql.count_distinct(sql.column(LABEL))).from_(covers.copy()), f"labels of {name} that can be read"
+    )
+    if read < there:
+        raise UsageError(
+            f"Column {name!r} of the release has {there:,} different labels, and {there - read:,} of them are neither "
+            "values of the original nor labels of its hierarchy nor sets or ranges of its values, so that nobody can "
+            "look anyone up under them. Name the hierarchy that the release was made with: --hierarchy. (Means and "
+            "medians of several values do not say which these were.)"
+        )

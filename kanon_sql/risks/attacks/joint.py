@@ -1,0 +1,412 @@
+"""Joint release: who is left with whom, and with which values, for someone who has two releases of one table.
+
+Rows that are in the same class of the one release and in the same class of the other are alike in both; so are rows of
+one class that the other release left out. Such a group is what both releases leave of a person's classes: the
+intersection of two classes, or what remains of a class when the published classes of the other release are subtracted
+from it. Each row of a group could be that of each other person in it: to exchange two of them changes no release. So a
+group of k people hides each of them among k, whatever else is computed from both releases; one of fewer may not.
+
+1. The class of each tuple in each release (see ``candidates``). Where several are possible, only people whose classes
+   are certain count as alike.
+2. The groups, and how many people are in each (``joint_groups``, ``joint_sizes``).
+3. The values of a sensitive column that each group can have: bounds for how often it has each value, from the values of
+   its classes less those of the other groups in them, until nothing changes (``joint_bounds_next``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.risks.attacks.released import class_values, truth
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.risks.attacks.candidates import Candidates
+    from kanon_sql.risks.attacks.people import People
+
+_ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at least, and few are ever needed
+
+
+@dataclass(frozen=True)
+class JointClasses:
+    """How small groups get that are alike in two releases.
+
+    Attributes:
+        groups: the groups.
+        smallest: people in the smallest group; rows where no column names people; None if there are no groups.
+        alone: people (or rows) in groups of one.
+        groups_below_k: groups of fewer than k.
+        rows_below_k: rows of the original in them.
+        people_below_k: people in them, each counted once; None where no column names people.
+    """
+
+    groups: int
+    smallest: int | None
+    alone: int
+    groups_below_k: int
+    rows_below_k: int
+    people_below_k: int | None
+
+    @property
+    def below_k(self) -> int:
+        """People in groups of fewer than k; rows where no column names people, or they name nobody."""
+        return self.people_below_k or self.rows_below_k
+
+
+@dataclass(frozen=True)
+class Known:
+    """What two releases together say of a sensitive column.
+
+    Attributes:
+        column: its name.
+        least: how many different values a group must have: the l of l-diversity, or 2.
+        rows_certain: rows for which one value is possible.
+        rows_certain_right: those for which it is the true one.
+        rows_certain_together: those for which it is not certain from one of the releases alone.
+        rows_alike: rows in groups of k or more with fewer than ``least`` values, though their classes have as many.
+    """
+
+    column: str
+    least: int
+    rows_certain: int
+    rows_certain_right: int
+    rows_certain_together: int
+    rows_alike: int
+
+    @property
+    def too_few(self) -> str:
+        """How many values groups with fewer than ``least`` have, in words."""
+        return f"fewer than {self.least} values" if self.least > 2 else "one value"  # noqa: PLR2004 - of two
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What a second release of the same table adds.
+
+    Attributes:
+        other: name of the other release.
+        k: a smaller group than this is a success of the attack.
+        rows: rows of the original that are in one of the releases, or in both.
+        classes: the groups that are left.
+        known: what is known of each sensitive column that both have.
+    """
+
+    other: str
+    k: int
+    rows: int
+    classes: JointClasses
+    known: tuple[Known, ...]
+    name: str = "joint release"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether someone is left with fewer than k people, or with too few sensitive values."""
+        return self.adds or any(known.rows_certain for known in self.known)
+
+    @property
+    def adds(self) -> bool:
+        """Whether both releases together say what neither says alone."""
+        return self.classes.rows_below_k > 0 or any(
+            known.rows_certain_together or known.rows_alike for known in self.known
+        )
+
+    @property
+    def stopped_by(self) -> str:
+        """What stops it."""
+        return (
+            "publishing one of the two only; or two releases that leave out no row, the second one made by "
+            "generalizing the first one further"
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return what was found, as plain values."""
+        return {
+            "other": self.other,
+            "k": self.k,
+            "rows": self.rows,
+            "groups": self.classes.groups,
+            "smallest": self.classes.smallest,
+            "alone": self.classes.alone,
+            "groups_below_k": self.classes.groups_below_k,
+            "rows_below_k": self.classes.rows_below_k,
+            "people_below_k": self.classes.people_below_k,
+            "columns": [
+                {
+                    "column": known.column,
+                    "least": known.least,
+                    "rows_certain": known.rows_certain,
+                    "rows_certain_right": known.rows_certain_right,
+                    "rows_certain_together": known.rows_certain_together,
+                    "rows_alike": known.rows_alike,
+                }
+                for known in self.known
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class SensitiveInBoth:
+    """A sensitive column that both releases have.
+
+    Attributes:
+        original: the column of the original.
+        first: that of the first release.
+        second: that of the second release.
+        least: how many different values a group must have.
+    """
+
+    original: Column
+    first: Column
+    second: Column
+    least: int = 2
+
+
+class _Tables:
+    """Temporary tables made by statements in ``sql/``, each under the name by which other statements know it."""
+
+    def __init__(self, engine: Engine, known: Mapping[str, exp.Table]) -> None:
+        self._engine, self._known = engine, dict(known)
+        self._made: list[exp.Table] = []
+
+    def __getitem__(self, name: str) -> exp.Table:
+        return self._known[name]
+
+    def __setitem__(self, name: str, table: exp.Table) -> None:
+        self._known[name] = table
+
+    def create(
+        self, statement: str, title: str, values: Mapping[str, Any] | None = None, **tables: exp.Table
+    ) -> exp.Table:
+        """Return a temporary table with the rows of a statement."""
+        table = self._engine.temporary_name(f"kanon_{PurePosixPath(statement).name}")
+        query = self.query(statement, values, **tables)
+        self._engine.run(sql.create_table(table, query, temporary=True), title)
+        return self.keep(table)
+
+    def query(self, statement: str, values: Mapping[str, Any] | None = None, **tables: exp.Table) -> exp.Query:
+        """Return a statement about the tables."""
+        return sql.query(statement, values=values or {}, tables=self._known | tables)
+
+    def keep(self, table: exp.Table) -> exp.Table:
+        """Return a table that is dropped with the others."""
+        self._made.append(table)
+        return table
+
+    def drop(self) -> None:
+        """Drop all tables that were made."""
+        while self._made:
+            self._engine.run(sql.drop(self._made.pop()), "drop what two releases have in common")
+
+
+class Side:
+    """One of two releases, and what depends on it alone: made when it is first joined, and kept for other joins.
+
+    Args:
+        engine: holds everything.
+        people: the rows of the original.
+        candidates: the classes that people can be in.
+        relation: rows of the release.
+        columns: its quasi-identifiers, in the order of the labels of the candidates.
+    """
+
+    def __init__(
+        self, engine: Engine, people: People, candidates: Candidates, relation: exp.Table, columns: Sequence[Column]
+    ) -> None:
+        self.candidates = candidates
+        self._engine, self._relation, self._columns = engine, relation, columns
+        self._tables = _Tables(engine, {"tuples": people.tuples, "classes": candidates.classes})
+        self._values: dict[tuple[Column, Column], tuple[exp.Table, exp.Table]] = {}
+
+    @cached_property
+    def found(self) -> exp.Table:
+        """What each tuple finds: the number of a class, or one below 0 that stands for several."""
+        pairs = self.candidates.pairs
+        found = self._tables.create("attacks/joint_found", "what tuples find in one release", pairs=pairs)
+        title = "the classes behind it"
+        self._tables["choices"] = self._tables.create("attacks/joint_choices", title, pairs=pairs, found=found)
+        return found
+
+    @property
+    def choices(self) -> exp.Table:
+        """The classes behind what is found."""
+        _ = self.found
+        return self._tables["choices"]
+
+    @cached_property
+    def is_certain(self) -> bool:
+        """Whether no tuple finds several classes."""
+        several = exp.LT(this=sql.column("found"), expression=sql.literal(0))
+        return self.candidates.full_domain or not self._count(self.found, several)
+
+    @cached_property
+    def shape(self) -> tuple[Any, ...]:
+        """A hash of the tuples and rows of each class, whatever its number is: like classes have the same."""
+        query = self._tables.query("attacks/joint_shape", pairs=self.candidates.pairs)
+        return self._engine.row(query, "which tuples classes have")
+
+    def values(self, released: Column, original: Column) -> tuple[exp.Table, exp.Table]:
+        """Return the values of a column in each class, and those that are left to who finds the same."""
+        key = released, original
+        if key not in self._values:
+            in_classes = class_values(self._engine, self._relation, self._columns, released, original, self.candidates)
+            self._tables.keep(in_classes)
+            possible = self._tables.create(
+                "attacks/joint_possible", f"{original.name} in classes", class_values=in_classes, choices=self.choices
+            )
+            self._values[key] = in_classes, possible
+        return self._values[key]
+
+    def drop(self) -> None:
+        """Drop what was made; nothing of it is used any more."""
+        self._tables.drop()
+
+    def _count(self, table: exp.Table, condition: exp.Expr | None = None) -> int:
+        (rows,) = self._engine.row(sql.select_count(table).where(condition), "how many are left")
+        return int(rows)
+
+
+def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int]:
+    """Return how many different values of each sensitive column models require of a class.
+
+    Only of l-diversity (distinct, entropy and recursive) that number is known; other models require a distribution.
+
+    Args:
+        models: the name of each, what it requires, and its sensitive column.
+    """
+    least: dict[str, int] = {}
+    for name, required, column in models:
+        found = re.fullmatch(r"(?:distinct|entropy) l-diversity|recursive \(c,(\d+)\)-diversity", name)
+        if found is not None and column is not None:
+            number = math.ceil(float(required)) if found[1] is None else int(found[1])
+            least[column] = max(least.get(column, 2), number)
+    return least
+
+
+def join(
+    engine: Engine,
+    people: People,
+    sides: tuple[Side, Side],
+    sensitive: Sequence[SensitiveInBoth],
+    other: str,
+    k: int,
+    person: Column | None = None,
+) -> Joint:
+    """Return what a second release adds.
+
+    Args:
+        engine: holds everything.
+        people: the rows of the original; the sensitive columns and the person are among their columns.
+        sides: the two releases.
+        sensitive: the sensitive columns that both releases have.
+        other: name of the second release.
+        k: the smallest group that is allowed.
+        person: the column of the original that names people; without one, each row is about another person.
+    """
+    joined = _Joined(engine, people, sides, k, person)
+    try:
+        rows, classes = joined.classes()
+        return Joint(other, k, rows, classes, tuple(joined.known(column) for column in sensitive))
+    finally:
+        joined.drop()
+
+
+class _Joined:
+    """Two releases side by side, in temporary tables that are dropped at the end."""
+
+    def __init__(self, engine: Engine, people: People, sides: tuple[Side, Side], k: int, person: Column | None) -> None:
+        self._engine, self._people, self._sides, self._k = engine, people, sides, k
+        self._person = None if person is None else people.value(person, "original")
+        known = {"people": people.relation, "original": people.copy, "tuples": people.tuples}
+        for name, side in self._named_sides():
+            known |= {f"{name}_found": side.found, f"{name}_choices": side.choices}
+        self._tables = _Tables(engine, known)
+        self._tables["alike"] = self._tables.create("attacks/joint_alike", "tuples that are alike in both releases")
+        of_people = None if self._person is None else {"person": self._person}
+        statement = "attacks/joint_groups" if of_people is None else "attacks/joint_groups_of_people"
+        title = "groups of rows that are alike in both releases"
+        self._tables["groups"] = self._tables.create(statement, title, of_people)
+
+    def classes(self) -> tuple[int, JointClasses]:
+        """Return how many rows are in one of the releases, and how small groups get."""
+        if self._are_the_same():  # the second one adds nothing: the classes of the first one count
+            title, classes = "sizes of the classes of both", self._sides[0].candidates.classes
+            sizes = self._tables.create("attacks/joint_sizes_same", title, classes=classes)
+        else:
+            sizes = self._sizes(self._tables["groups"], apart=self._person is None)
+        self._tables["sizes"] = sizes
+        small = self._tables.query("attacks/joint_small", {"k": self._k})
+        number, smallest, alone, groups_below, rows_below, rows = self._engine.row(small, "how small groups get")
+        people_below = None
+        if self._person is not None:
+            statement = self._tables.query("attacks/joint_small_people", {"k": self._k, "person": self._person})
+            alone, people_below = self._engine.row(statement, "people in small groups")
+        return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
+
+    def known(self, column: SensitiveInBoth) -> Known:
+        """Return what is known of a sensitive column."""
+        name, own = column.original.name, truth(self._people.value(column.original, "original"), column.original)
+        title = f"{name} among rows that are alike in both releases"
+        values = self._tables.create("attacks/joint_values", title, {"value": own})
+        counted = self._tables.create("attacks/joint_different", f"different values of {name}", own_values=values)
+        different = self._sizes(counted, apart=False)
+        few = exp.LT(this=sql.column("size"), expression=sql.literal(column.least))
+        (found_few,) = self._engine.row(sql.select_count(different).where(few), f"groups with few values of {name}")
+        if not found_few:  # to exchange people of a group changes nothing, so that no value of it is certain
+            return Known(name, column.least, 0, 0, 0, 0)
+        possible: dict[str, exp.Table] = {}
+        for (side_name, side), released in zip(self._named_sides(), (column.first, column.second), strict=True):
+            in_classes, left = side.values(released, column.original)
+            possible |= {f"{side_name}_values": in_classes, f"{side_name}_possible": left}
+        bounds = self._bounds(name, possible)
+        tables = {"bounds": bounds, "different": different, "own_values": values, **possible}
+        statement = self._tables.query("attacks/joint_known", {"least": column.least, "k": self._k}, **tables)
+        found = self._engine.row(statement, f"how often both releases together tell {name}")
+        return Known(name, column.least, *found)
+
+    def drop(self) -> None:
+        """Drop what was made."""
+        self._tables.drop()
+
+    def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:
+        """Return the bounds of how often each group has each value, when subtraction changes nothing any more."""
+        bounds = self._tables.create("attacks/joint_bounds", f"how often {name} can be in groups", None, **possible)
+        width = self._width(bounds)
+        for _ in range(_ROUNDS):
+            title = f"how often {name} can be in groups, less what others have"
+            bounds = self._tables.create("attacks/joint_bounds_next", title, None, bounds=bounds, **possible)
+            before, width = width, self._width(bounds)
+            if width in {0, before}:
+                break
+        return bounds
+
+    def _width(self, bounds: exp.Table) -> int:
+        width = exp.Sub(this=sql.column("high"), expression=sql.column("low"))
+        (found,) = self._engine.row(exp.select(sql.sum_of(width)).from_(bounds.copy()), "how wide the bounds are")
+        return found or 0
+
+    def _are_the_same(self) -> bool:
+        """Tell whether both releases have the same classes, where that matters: some people can be in several."""
+        first, second = self._sides
+        return not self._are_certain() and first.shape == second.shape
+
+    def _are_certain(self) -> bool:
+        return all(side.is_certain for side in self._sides)
+
+    def _sizes(self, groups: exp.Table, *, apart: bool) -> exp.Table:
+        if self._are_certain():
+            return groups
+        title = "what groups have for certain"
+        return self._tables.create("attacks/joint_sizes", title, {"apart": apart}, groups=groups, sure=groups)
+
+    def _named_sides(self) -> Iterator[tuple[str, Side]]:
+        return zip(("first", "second"), self._sides, strict=True)

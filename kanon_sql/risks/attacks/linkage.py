@@ -1,0 +1,183 @@
+"""Linkage: in how few rows of the release can a person be? And of how few people are these?"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import N
+from kanon_sql.risks.attacks.candidates import CLASSES, FEWEST, SIZE
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.risks.attacks.candidates import Candidates
+    from kanon_sql.risks.attacks.class_people import ClassPeople
+
+_UP_TO = (1, 2, 4, 9, 19, 49, 99, 999)
+"""The upper ends of what sizes are counted together."""
+
+
+@dataclass(frozen=True)
+class LinkedPeople:
+    """Of how many people the rows are that people of the original find.
+
+    Where labels leave it open who was published in which class, there are two figures: the fewest people possible, and
+    the most.
+
+    Attributes:
+        entity: the column that names the person.
+        smallest_class: people of the class with the fewest, at least; None for a release without rows.
+        smallest_class_at_most: ... at most.
+        smallest: the fewest people among whose rows somebody is, at least; None if nobody finds a row.
+        smallest_at_most: ... at most.
+        rows_below_k: rows of the original that find rows of fewer than k people, and some.
+        rows_open: rows of which that is possible, and not certain.
+        people_below_k: distinct people of ``rows_below_k``.
+        people_open: distinct people of ``rows_open``.
+    """
+
+    entity: str
+    smallest_class: int | None
+    smallest_class_at_most: int | None
+    smallest: int | None
+    smallest_at_most: int | None
+    rows_below_k: int
+    rows_open: int
+    people_below_k: int
+    people_open: int
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """What looking people up by their quasi-identifiers gives.
+
+    Attributes:
+        k: fewer candidate rows than this, and a person is found.
+        rows: rows of the original.
+        rows_without_class: those that no class covers: suppressed rows, or rows of another table.
+        rows_with_one_class: those that find exactly one class.
+        smallest_single_class: rows of the smallest class that is found alone.
+        smallest: the fewest candidate rows that a row of the original finds; None if none finds any.
+        rows_below_k: rows that find fewer than k candidates, and some.
+        rows_open: rows of which that is possible, and not certain: some of their classes may still be ruled out.
+        sizes: for ranges of sizes, such as ``5-9``, how many rows find so many candidates.
+        people: the same in people; None where the original does not say who its rows are about.
+    """
+
+    k: int
+    rows: int
+    rows_without_class: int
+    rows_with_one_class: int
+    smallest_single_class: int | None
+    smallest: int | None
+    rows_below_k: int
+    rows_open: int
+    sizes: dict[str, int]
+    people: LinkedPeople | None = None
+    name: str = "linkage"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether some row is linked to fewer than k rows; or, where people are counted, to fewer than k people."""
+        return self.rows_below_k > 0 or (self.people is not None and self.people.rows_below_k > 0)
+
+    @property
+    def open(self) -> bool:
+        """Whether it did not succeed for certain, and the labels leave open whether it did."""
+        people_open = 0 if self.people is None else self.people.rows_open
+        return not self.succeeded and (self.rows_open > 0 or people_open > 0)
+
+    @property
+    def stopped_by(self) -> str:
+        """What stops it."""
+        entity = "--entity, where one person has many rows"
+        if self.people is not None:
+            entity = f"--entity {shlex.quote(self.people.entity)}, so that k counts people"
+        return (
+            f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {self.k} or more and every "
+            f"such column in --qi; {entity}"
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return what was found, as plain values."""
+        return {
+            "k": self.k,
+            "rows": self.rows,
+            "rows_without_class": self.rows_without_class,
+            "rows_with_one_class": self.rows_with_one_class,
+            "share_with_one_class": self.rows_with_one_class / self.rows if self.rows else 0.0,
+            "smallest_single_class": self.smallest_single_class,
+            "smallest": self.smallest,
+            "rows_below_k": self.rows_below_k,
+            "rows_open": self.rows_open,
+            "sizes": self.sizes,
+            "people": None if self.people is None else vars(self.people),
+        }
+
+
+def link(
+    engine: Engine, candidates: Candidates, k: int, found_people: tuple[exp.Table, ClassPeople] | None = None
+) -> Linkage:
+    """Return what looking people up gives.
+
+    Args:
+        engine: holds everything.
+        candidates: the classes that people can be in.
+        k: fewer candidates than this, and a person is found.
+        found_people: the rows that each person has with each tuple, and the people of each class; None counts rows.
+    """
+    by = (SIZE, CLASSES, FEWEST)
+    query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)
+    found = engine.rows(query.order_by(*by), "how many candidates people have")
+    sizes: dict[str, int] = {}
+    for size, _, _, rows in found:
+        if size:
+            sizes[_range(size)] = sizes.get(_range(size), 0) + rows
+    return Linkage(
+        k=k,
+        rows=sum(rows for *_, rows in found),
+        rows_without_class=sum(rows for size, *_, rows in found if not size),
+        rows_with_one_class=sum(rows for _, classes, _, rows in found if classes == 1),
+        smallest_single_class=min((size for size, classes, *_ in found if classes == 1), default=None),
+        smallest=min((size for size, *_ in found if size), default=None),
+        rows_below_k=sum(rows for size, *_, rows in found if 0 < size < k),
+        rows_open=sum(rows for size, _, fewest, rows in found if 0 < fewest < k <= size),
+        sizes=sizes,
+        people=None if found_people is None else _link_people(engine, candidates, k, *found_people),
+    )
+
+
+def _link_people(
+    engine: Engine, candidates: Candidates, k: int, persons: exp.Table, people: ClassPeople
+) -> LinkedPeople:
+    query = sql.query(
+        "attacks/people_found",
+        values={
+            "k": k,
+            "exact": candidates.exact,
+            "settled": people.settled,
+            "one_row_each": people.one_row_each,
+        },
+        tables={
+            "sets": candidates.sets,
+            "found": candidates.found,
+            "in_classes": people.sizes,
+            "members": people.members,
+            "persons": persons,
+        },
+    )
+    found = engine.row(query, "of how many people the candidates are")
+    return LinkedPeople(people.entity, people.smallest, people.smallest_at_most, *found)
+
+
+def _range(size: int) -> str:
+    low = 1
+    for high in _UP_TO:
+        if size <= high:
+            return str(high) if low == high else f"{low}-{high}"
+        low = high + 1
+    return f"{low} and more"

@@ -1,0 +1,254 @@
+"""The verdict on an attack, and its words: the same in ``attack``, in ``report`` and in the figures of both.
+
+succeeds            it found out what the release should hide
+not excluded        the labels leave open whether it did, or rows of one person were counted: not known to fail
+fails               it was tried on every row, and found nothing out
+not meaningful      it says nothing about the release: who can rule out all values but one knows the last anyway
+not tested          it could not be tried
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from kanon_sql.risks.attacks.background import Background
+from kanon_sql.risks.attacks.homogeneity import Homogeneity
+from kanon_sql.risks.attacks.joint import Joint
+from kanon_sql.risks.attacks.linkage import Linkage, LinkedPeople
+from kanon_sql.risks.attacks.minimality import Minimality
+from kanon_sql.risks.attacks.order import Order
+from kanon_sql.risks.attacks.remedies import remedy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.risks.attacks.base import Attack
+
+Outcome = Literal["succeeds", "not excluded", "fails", "not meaningful", "not tested"]
+_LEAST_SHARE = 0.0001
+_CLASSES = "in which of several classes they were published cannot be told"
+_LABELS = "which rows were published cannot be told from the labels"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of an attack.
+
+    Attributes:
+        attack: its name.
+        about: the sensitive column, or the other release, that it is about.
+        outcome: one of five.
+        found: what it found, as a sentence without its first capital and its full stop.
+        stopped_by: what would stop it.
+    """
+
+    attack: str
+    about: str | None
+    outcome: Outcome
+    found: str
+    stopped_by: str
+
+    @property
+    def succeeded(self) -> bool | None:
+        """Whether it found out what should be hidden; None where that is not known, or says nothing."""
+        return {"succeeds": True, "fails": False}.get(self.outcome)
+
+    @property
+    def endangers(self) -> bool:
+        """Whether it succeeds, or is not known to fail."""
+        return self.outcome in {"succeeds", "not excluded"}
+
+
+def verdicts_on(
+    attacks: Sequence[Attack], *, with_original: bool = True, several_rows: tuple[str, str] | None = None
+) -> tuple[Verdict, ...]:
+    """Return the verdict on each attack.
+
+    Args:
+        attacks: on one release.
+        with_original: whether figures are told from which values of the original could be computed. A report that is
+            handed out does not tell how the release goes with orders of the original, nor how many values a column has.
+        several_rows: what says that rows of one person repeat, and how to count people, where rows were counted.
+    """
+    sensitive = {attack.column for attack in attacks if isinstance(attack, Homogeneity)}
+    verdicts = [_verdict(attack, len(sensitive) == 1, with_original) for attack in attacks]
+    if several_rows is not None:
+        verdicts = [_of_rows(one, *several_rows) if one.attack == "linkage" else one for one in verdicts]
+    return tuple(verdicts)
+
+
+def _of_rows(verdict: Verdict, several_rows: str, ways_on: str) -> Verdict:
+    """Return the verdict on linkage that counted rows of which several are of one person."""
+    found = f"{verdict.found}; rows were counted, not people, and one person has several rows: {several_rows}"
+    outcome: Outcome = "not excluded" if verdict.outcome == "fails" else verdict.outcome
+    return replace(verdict, outcome=outcome, found=found, stopped_by=f"{verdict.stopped_by}. {ways_on}")
+
+
+def tally(outcomes: Sequence[Outcome]) -> str:
+    """Return how many attacks succeed, of those that could be tested and say something; and how many did not."""
+    number = {outcome: outcomes.count(outcome) for outcome in set(outcomes)}
+    tested = sum(number.get(outcome, 0) for outcome in ("succeeds", "not excluded", "fails"))
+    succeeded = number.get("succeeds", 0)
+    of = counted(tested, "attack")
+    if not tested:
+        parts = ["no attack could be tested"]
+    elif succeeded:
+        parts = [f"{succeeded} of {of} {'succeeds' if succeeded == 1 else 'succeed'}"]
+    else:
+        parts = [f"none of {of} succeeds"]
+    if excluded := number.get("not excluded"):
+        parts.append(f"{excluded} {'is' if excluded == 1 else 'are'} not excluded")
+    if meaningless := number.get("not meaningful"):
+        parts.append(f"{meaningless} {'is' if meaningless == 1 else 'are'} not meaningful")
+    if tested and (untested := number.get("not tested")):
+        parts.append(f"{untested} {'was' if untested == 1 else 'were'} not tested")
+    return "; ".join(parts)
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: 1 row, 2 rows."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def share(rows: int, of: int) -> str:
+    """Return a number of rows with their share of all; one that is not 0 is not written as 0."""
+    part = rows / of if of else 0.0
+    return f"{counted(rows, 'row')} ({'< 0.01%' if 0 < part < _LEAST_SHARE else f'{part:.2%}'})"
+
+
+def _verdict(attack: Attack, only_sensitive: bool, with_original: bool) -> Verdict:
+    about: str | None = None
+    outcome: Outcome = "succeeds" if attack.succeeded else "fails"
+    match attack:
+        case Linkage():
+            found = _linkage(attack)
+        case Homogeneity():
+            found, about = _homogeneity(attack), attack.column
+        case Background():
+            found, about = _background(attack, with_original=with_original), attack.column
+            if attack.meaningless:
+                outcome = "not meaningful"
+        case Minimality():
+            found, about = _minimality(attack), attack.column
+            outcome = outcome if attack.reason is None else "not tested"
+        case Order():
+            found = _order(attack, with_original=with_original)
+            outcome = outcome if attack.reason is None else "not tested"
+        case Joint():
+            found, about = _joint(attack), attack.other
+        case _:
+            raise TypeError(attack)
+    if isinstance(attack, Linkage | Homogeneity | Background) and outcome == "fails" and attack.open:
+        outcome = "not excluded"
+    return Verdict(attack.name, about, outcome, found, remedy(attack, only_sensitive=only_sensitive))
+
+
+def _linkage(found: Linkage) -> str:
+    parts = [] if found.people is None else _linked_people(found, found.people)
+    parts.append(f"{share(found.rows_below_k, found.rows)} have fewer than {found.k} candidate rows")
+    if found.rows_open:
+        parts.append(f"{share(found.rows_open, found.rows)} may have: {_CLASSES}")
+    if found.smallest is not None:
+        parts.append(f"the fewest are {found.smallest:,}")
+    single = f"{share(found.rows_with_one_class, found.rows)} find exactly one class"
+    if found.smallest_single_class is not None:
+        single += f", the smallest of {counted(found.smallest_single_class, 'row')}"
+    parts.append(single)
+    if found.rows_without_class:
+        parts.append(f"{share(found.rows_without_class, found.rows)} find none, and are known to be left out")
+    return "; ".join(parts)
+
+
+def _linked_people(found: Linkage, people: LinkedPeople) -> list[str]:
+    """Return what linkage finds in people."""
+    below = counted(people.people_below_k, "person", "people")
+    parts = [f"{below}, {share(people.rows_below_k, found.rows)}, are among fewer than {found.k} people"]
+    if people.smallest is not None and people.smallest_at_most is not None:
+        fewest = counted(people.smallest, "person", "people")
+        if people.smallest != people.smallest_at_most:
+            fewest = f"at least {people.smallest:,} and at most {counted(people.smallest_at_most, 'person', 'people')}"
+        parts.append(f"the fewest are {fewest} ({people.entity})")
+    if people.rows_open:
+        more = counted(people.people_open, "person", "people")
+        parts.append(f"{more}, {share(people.rows_open, found.rows)}, may be too: {_LABELS}")
+    return parts
+
+
+def _homogeneity(found: Homogeneity) -> str:
+    said = f"the value of {share(found.rows_certain, found.rows)} is certain"
+    if found.rows_certain:
+        said += f" and of {found.rows_certain_right:,} it is right"
+    if found.confidence < 1:
+        said += f"; of {share(found.rows_confident, found.rows)} it is known with a confidence of {found.confidence:g}"
+        said += f", and of {found.rows_confident_right:,} it is right" if found.rows_confident else ""
+    if found.rows_open:
+        said += f"; of {share(found.rows_open, found.rows)} it may be: {_CLASSES}"
+    return said
+
+
+def _background(found: Background, *, with_original: bool) -> str:
+    if found.meaningless:
+        has = f"only {counted(found.values, 'value')}" if found.values else "no values"
+        return f"the column has {has}: who can rule out all but one knows the last, with or without a release"
+    certain = [
+        f"{share(rows, found.rows)} after ruling out {counted(ruled_out, 'value')}"
+        + ("" if ruled_out + 1 < found.values else " (all but one of the column's: that needs no release)")
+        for ruled_out, rows in found.rows_certain.items()
+    ]
+    of = f", of {counted(found.values, 'value')}" if with_original else ""
+    said = f"certain are {', '.join(certain)}{of}"
+    may_be = [
+        f"{share(rows, found.rows)} after ruling out {counted(ruled_out, 'value')}"
+        for ruled_out, rows in found.rows_open.items()
+        if rows and ruled_out + 1 < found.values
+    ]
+    return said + (f"; {', '.join(may_be)} may be: {_CLASSES}" if may_be else "")
+
+
+def _minimality(found: Minimality) -> str:
+    if found.reason is not None:
+        return found.reason
+    said = f"{share(found.rows_certain, found.rows)} of classes with several values are certain for one who knows that "
+    said += f"{found.algorithm} made it"
+    if found.rows_certain:
+        said += f", and of {found.rows_certain_right:,} it is right"
+    return f"{said}; {found.possible:,} of {counted(found.assignments, 'assignment')} of values are possible"
+
+
+def _order(found: Order, *, with_original: bool) -> str:
+    if found.reason is not None:
+        return found.reason
+    if not found.succeeded:
+        return f"the rows follow none of {counted(len(found.orders), 'order')}"
+    orders = []
+    for name in found.followed:
+        order = found.orders.get(name)
+        known = with_original and order is not None and order.correlation is not None
+        orders.append(f"{name} (correlation {order.correlation:.2f})" if known and order is not None else name)
+    distinct = f"{counted(found.rows_distinct, 'row')} of the release like no other can be told by their place"
+    return f"the rows follow {', '.join(orders)}" + (f"; {distinct}" if with_original else "")
+
+
+def _joint(found: Joint) -> str:
+    classes = found.classes
+    if classes.smallest is None:
+        return "no row is in either"
+    who = "rows" if classes.people_below_k is None else "people"
+    said = f"{share(classes.rows_below_k, found.rows)} are left with fewer than {found.k} {who}"
+    if classes.people_below_k is not None:
+        said += f" ({counted(classes.people_below_k, 'person', 'people')})"
+    said += (
+        f", {classes.alone:,} alone; {classes.groups_below_k:,} of {counted(classes.groups, 'group')} are that small"
+    )
+    said += f", the smallest of {classes.smallest:,}"
+    for known in found.known:
+        said += f"; the value of {known.column} is certain for {share(known.rows_certain, found.rows)}"
+        if known.rows_certain:
+            said += f" and right for {known.rows_certain_right:,}, from both together for "
+            said += f"{known.rows_certain_together:,}"
+        if known.rows_alike:
+            said += (
+                f"; {counted(known.rows_alike, 'row')} are left in groups of enough people with {known.too_few} of it"
+            )
+    return said

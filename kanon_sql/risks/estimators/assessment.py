@@ -1,0 +1,167 @@
+"""All figures of risk of one table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from kanon_sql.errors import UsageError
+from kanon_sql.risks.estimators.estimate import Sample
+from kanon_sql.risks.estimators.figures import journalist_risk, prosecutor_risk
+from kanon_sql.risks.estimators.people import count_people
+from kanon_sql.risks.estimators.population import members_by_population_class
+from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
+from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, Threshold, met_thresholds, threshold_of
+from kanon_sql.risks.estimators.tuples import collect
+from kanon_sql.risks.estimators.uniqueness import population_uniqueness
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.risks.estimators.class_sizes import Bin
+    from kanon_sql.risks.estimators.figures import Journalist, Prosecutor
+    from kanon_sql.risks.estimators.population import Population
+    from kanon_sql.risks.estimators.subsets import Subsets
+    from kanon_sql.risks.estimators.thresholds import ThresholdResult
+    from kanon_sql.risks.estimators.uniqueness import Uniqueness
+
+
+@dataclass(frozen=True)
+class RiskSettings:
+    """What is asked about the risk of a table.
+
+    Attributes:
+        threshold: above which members are counted.
+        subsets: columns of the largest subsets of quasi-identifiers that are looked at; None is up to three.
+        sampling_fraction: the share of a population that the table has; None asks for no estimates.
+    """
+
+    threshold: Threshold = field(default_factory=lambda: threshold_of(DEFAULT_THRESHOLD))
+    subsets: int | None = None
+    sampling_fraction: float | None = None
+
+    def __post_init__(self) -> None:
+        fraction = self.sampling_fraction
+        if fraction is not None and (isinstance(fraction, bool) or not 0 < fraction <= 1):
+            raise UsageError(f"The sampling fraction is the share of the population, above 0 to 1, not {fraction}.")
+
+    def population_of(self, members: int) -> int | None:
+        """Return how many are in the population that so many members are the sample of; None if that is not known."""
+        return (
+            None if self.sampling_fraction is None else max(members, math.floor(members / self.sampling_fraction + 0.5))
+        )
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What a table lets strangers find out about who is in it.
+
+    Attributes:
+        counted: whether rows are counted, or people.
+        members: rows; where people are counted, records: what one person has in one class.
+        people: distinct people; None where rows are counted.
+        classes: how many there are.
+        smallest_class: members of the smallest; None for a table without rows.
+        threshold: above which members were counted.
+        prosecutor: risks of who is known to be in the table.
+        marketer: the share of members that somebody finds who guesses at all; None for a table without rows.
+        journalist: risks of who is only known to be in a population; None where none was given.
+        thresholds: whether the table meets each of those that people are asked for.
+        histogram: its classes by size.
+        subsets: classes by some of its quasi-identifiers.
+        uniqueness: how many are unique in the population; None where its size is not known.
+        people_repeat: the column that names people with several rows each (or several columns that do together), though
+            rows were counted: then every risk of a person may be higher. Empty where none was found, and where rows are
+            meant.
+    """
+
+    counted: Literal["rows", "people"]
+    members: int
+    people: int | None
+    classes: int
+    smallest_class: int | None
+    threshold: Threshold
+    prosecutor: Prosecutor
+    marketer: float | None
+    journalist: Journalist | None
+    thresholds: tuple[ThresholdResult, ...]
+    histogram: tuple[Bin, ...]
+    subsets: Subsets
+    uniqueness: Uniqueness | None
+    people_repeat: tuple[str, ...] = ()
+
+    @property
+    def everybody(self) -> int:
+        """All who are counted, whose share is unique or above the threshold: rows, or distinct people."""
+        return self.members if self.people is None else self.people
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain values: what ``--format json`` prints."""
+        plain = asdict(self)
+        plain["threshold"]["k"] = self.threshold.k
+        plain["people_repeat"] = list(self.people_repeat)
+        for subset in plain["subsets"]["found"]:
+            subset["columns"] = list(subset["columns"])
+        return plain
+
+    def of_rows(self, people_repeat: Sequence[str]) -> Risk:
+        """Return the same, of rows of which several are of one person: no threshold is known to be met."""
+        if not people_repeat:
+            return self
+        thresholds = tuple(replace(result, met=None) if result.met else result for result in self.thresholds)
+        return replace(self, people_repeat=tuple(people_repeat), thresholds=thresholds)
+
+
+def assess(
+    engine: Engine,
+    table: exp.Table,
+    columns: Sequence[Column],
+    asked: RiskSettings,
+    *,
+    entity: Column | None = None,
+    population: Population | None = None,
+    population_size: int | None = None,
+) -> Risk:
+    """Return the risk of a table.
+
+    Args:
+        engine: that has the table.
+        table: the table.
+        columns: its quasi-identifiers.
+        asked: what is asked.
+        entity: the column that names the person, where people are counted.
+        population: everybody whom its rows could be about.
+        population_size: members of the population that it is a sample of; None goes by the sampling fraction.
+
+    Raises:
+        UsageError: the population does not contain the table, or subsets are larger than the table is wide.
+    """
+    largest = largest_subsets(asked.subsets, len(columns))
+    tuples = collect(engine, table, columns, entity)
+    sizes = tuples.sizes()
+    k = asked.threshold.k
+    people = None if entity is None else count_people(tuples, k)
+    found = None if population is None else members_by_population_class(tuples, population, k)
+    subsets = subset_risks(tuples, largest)
+    tuples.drop()
+    size = asked.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
+    prosecutor = prosecutor_risk(sizes, asked.threshold, people)
+    return Risk(
+        counted="rows" if entity is None else "people",
+        members=sizes.members,
+        people=None if people is None else people.everybody,
+        classes=sizes.classes,
+        smallest_class=sizes.smallest,
+        threshold=asked.threshold,
+        prosecutor=prosecutor,
+        marketer=prosecutor.average,
+        journalist=None if found is None else journalist_risk(found[0], asked.threshold, found[1]),
+        thresholds=met_thresholds(sizes.smallest),
+        histogram=sizes.histogram(),
+        subsets=subsets,
+        uniqueness=None if size is None else population_uniqueness(Sample(dict(sizes.classes_of), size)),
+    )

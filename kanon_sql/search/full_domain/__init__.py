@@ -1,0 +1,1 @@
+"""Algorithms that find one level for each column."""

@@ -1,0 +1,397 @@
+"""What has been asked of the frequency set, and what the answers prove about nodes that were not asked about."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import mask_name
+from kanon_sql.classes.of_node import classes_query, measure_name, node_query, prunes_by_suppression
+from kanon_sql.classes.packing import pack, pays
+from kanon_sql.engine.timing import check_deadline
+from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
+from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
+from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
+from kanon_sql.measures.costs import hidden_costs
+from kanon_sql.models.base import RowModel
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.classes.packing import Packing
+    from kanon_sql.measures.base import Cost
+    from kanon_sql.search.problem import Problem, Stopped
+
+_LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
+_TOGETHER = 16  # nodes that are tested in one statement, where that helps
+_FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
+
+
+@dataclass
+class Evidence:
+    """Node tests and their consequences.
+
+    Suppression only falls upwards, so a node suppresses at least what any tested node above it does: kept as marks
+    that cost one operation each to consult. Where a model is not monotone, a mark is what no node below publishes
+    (``kanon_sql.classes.of_node``), which may be less. What is lost on the rest only grows upwards, or the sizes of the
+    classes do.
+
+    Attributes:
+        problem: what is searched.
+        proven: no node costs less than this; None until something is proven.
+        best: the best node so far, its suppressed rows and its cost.
+        tested: suppressed rows of every tested node.
+    """
+
+    problem: Problem
+    proven: Cost | None = field(default=None, init=False)
+    best: tuple[Node, int, Cost] | None = field(default=None, init=False)
+    tested: dict[Node, int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
+        self._packing: Packing | None = None
+        self._expects_many = False
+        self._probed: set[Node] = set()
+        self._marks: list[tuple[int, int]] = []
+        self._pass_screens: list[int] = []
+        self._statements: dict[tuple[str, tuple[bool, ...], bool, bool], exp.Select] = {}
+        self._best_classes: RollUp | None = None
+        self._exact: dict[Node, Cost | float] = {}
+        self._sizes: dict[Node, ClassSizes] = {}
+        self._ahead: dict[Node, tuple[Any, ...]] = {}
+
+    def expect_many(self) -> None:
+        """Make what makes many tests faster: counts of sensitive values side by side, and screens by rows alone.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile; tests are as good as before.
+        """
+        self._expects_many = True
+        frequency, models = self.problem.frequency, self.problem.models
+        if pays(models, frequency.tuples) and (packing := pack(frequency, models)) is not None:
+            self.roll_ups.drop_all_but(frequency.relation)  # the others have no such counts
+            self._best_classes = None
+            self.roll_ups.count_side_by_side(packing)
+            self._packing = packing
+
+    @property
+    def monotone(self) -> bool:
+        """Whether rows that a node suppresses are suppressed at every node below it."""
+        return prunes_by_suppression(self.problem.models)
+
+    @property
+    def nodes_tested(self) -> int:
+        """How many nodes were tested or probed."""
+        return len(self._probed | self.tested.keys())
+
+    def the_best(self, stopped: Stopped | None = None) -> tuple[Node, int, Cost]:
+        """Return the best node so far, its suppressed rows and its cost.
+
+        Args:
+            stopped: why the search ended early; None if no node was left out without a proof.
+
+        Raises:
+            NoSolutionError: no node suppresses few enough rows.
+            TimeLimitError: none was found within the time limit.
+            SearchInterruptedError: the search was interrupted before one was found.
+        """
+        if self.best is not None:
+            return self.best
+        if stopped == "interrupt":
+            raise SearchInterruptedError("Interrupted before a first release was found; nothing was written.")
+        if stopped == "time limit":
+            raise TimeLimitError(
+                "The time limit ended the search before a first release was found; nothing was written: give it more "
+                "time (--time-limit), or leave the limit out."
+            )
+        raise NoSolutionError(
+            f"Every full-domain recoding suppresses more than {self.problem.limit:,} of the "
+            f"{self.problem.frequency.rows:,} rows under these privacy models: {self._advice()}."
+        )
+
+    def _advice(self) -> str:
+        """Return what helps where too many rows are suppressed; more than all but one cannot be."""
+        if self.problem.limit >= self.problem.frequency.rows - 1:
+            return "ask for less"
+        return "ask for less, or allow more to be suppressed with --max-suppressed"
+
+    @property
+    def best_cost(self) -> Cost | float:
+        """The cost of the best node so far."""
+        return IMPOSSIBLE if self.best is None else self.best[2]
+
+    def require_top(self) -> None:
+        """Test the top of the lattice, where the whole table is one class.
+
+        Raises:
+            NoSolutionError: it would be suppressed; then so would be all of every other node.
+        """
+        problem = self.problem
+        suppressed = self.test(problem.lattice.top)
+        only_k = all(isinstance(model, KAnonymity) for model in problem.models)
+        hopeless = suppressed if self.monotone else self.suppresses_at_least(problem.lattice.top) > problem.limit
+        if problem.frequency.rows and hopeless and not only_k:
+            raise NoSolutionError(self._why_not())
+        if problem.frequency.rows and hopeless:
+            required = problem.k
+            members = "different people" if problem.frequency.counts_people else "rows"
+            rows = problem.frequency.rows
+            counted = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+            raise NoSolutionError(
+                f"The table has fewer than {required:,} {members} (it has {counted}), so that no "
+                f"release of it can be {required:,}-anonymous. Lower k, or take a larger table."
+            )
+
+    def require_whole_table(self) -> None:
+        """Require that the table as one class satisfies the models, as all classes together do if none is suppressed.
+
+        Raises:
+            NoSolutionError: it does not.
+        """
+        if self.problem.frequency.rows and self.test(self.problem.lattice.top):
+            raise NoSolutionError(self._why_not())
+
+    def _why_not(self) -> str:
+        """Return which models the table fails as a whole, and by how much."""
+        problem = self.problem
+        names = [sql.column(measure_name(number)) for number in range(len(problem.models))]
+        classes = classes_query(
+            problem.frequency.relation, problem.frequency.masks(problem.lattice.top), problem.models
+        )
+        met = [model.is_met(name.copy()) for model, name in zip(problem.models, names, strict=True)]
+        found = problem.frequency.engine.row(
+            exp.select(*names, *met).from_(classes.subquery("classes")), "the whole table"
+        )
+        measured, holds = found[: len(names)], found[len(names) :]
+        failing = [
+            f"{model.name} asks for {model.letter} = {model.required:g}"
+            + (f" of {model.sensitive!r}" if model.sensitive else "")
+            + f", and the whole table has {value:,.4g}"
+            for model, value, holding in zip(problem.models, measured, holds, strict=True)
+            if not holding
+        ]
+        if self.monotone:  # what the whole table fails, each part of it fails
+            return f"{'; '.join(failing)}: no release of it can satisfy that, however much is suppressed. Ask for less."
+        why = f"{'; '.join(failing)}: no release of it can satisfy that with so few rows suppressed"
+        return f"{why}: {self._advice()}."
+
+    def satisfies(self, node: Node) -> bool:
+        """Tell whether a node suppresses no more than is allowed; without a test where the answer is known."""
+        limit = self.problem.limit
+        return self.suppresses_at_least(node) <= limit and self.test(node) <= limit
+
+    def test(self, node: Node) -> int:
+        """Return how many rows a node suppresses; the node becomes the best so far if it costs least.
+
+        Of a node that suppresses too much, these may be only those that k suppresses.
+        """
+        if node not in self.tested:
+            classes = self._roll_up_if_small(node)
+            suppressed, below = self._screened(node, classes) or self._count_suppressed(node, classes)
+            self.tested[node] = suppressed
+            self._mark(node, below)
+            best = self.best
+            if suppressed <= self.problem.limit and self._may_be_best(node, suppressed):
+                cost = self._exact_cost(node, suppressed, classes)
+                if cost < self.best_cost and not isinstance(cost, float):
+                    self.best = (node, suppressed, cost)
+            self._keep_if_best(classes, became_best=self.best is not best)
+        return self.tested[node]
+
+    def look_ahead(self, nodes: Iterable[Node]) -> None:
+        """Test nodes that will probably be asked about in one statement, where every statement is a job of its own.
+
+        What is found is kept until a node is asked about; it changes nothing of what is searched, or counted as tested.
+        """
+        engine, problem = self.problem.frequency.engine, self.problem
+        if not isinstance(engine, WarehouseEngine) or not engine.tests_together:
+            return
+        wanted = [node for node in nodes if node not in self.tested and node not in self._ahead][:_TOGETHER]
+        if len(wanted) < 2:  # noqa: PLR2004 - one by itself is no batch
+            return
+        tests = []
+        for number, node in enumerate(wanted):
+            relation = self.roll_ups.source(node).relation
+            test = node_query(
+                relation, problem.frequency.masks(node), problem.models, with_sizes=not self.bounds_are_free
+            )
+            tests.append(exp.select(sql.named(sql.literal(number), "node"), "*").from_(test.subquery("tested")))
+        rows = engine.rows(sql.union_all(tests), f"test {len(wanted)} nodes together")
+        self._ahead |= {wanted[number]: tuple(found) for number, *found in rows}
+
+    def worth_probing(self, node: Node) -> bool:
+        """Tell whether a node may have so many classes that a probe is far cheaper than a test."""
+        source = self.roll_ups.source(node)
+        return source.tuples >= _LARGE and node not in self._probed and self._most_classes(node) > source.tuples / _FEW
+
+    def probe(self, node: Node) -> None:
+        """Count one class in several of a node: it suppresses at least what is suppressed among these."""
+        self._probed.add(node)
+        _, below = self._count_suppressed(node, None, probe=True)
+        self._mark(node, below)
+
+    def cost(self, node: Node) -> Cost | float:
+        """Return the exact cost of a node; impossible if it suppresses too much or cannot be measured."""
+        suppressed = self.test(node)
+        return IMPOSSIBLE if suppressed > self.problem.limit else self._exact_cost(node, suppressed, None)
+
+    def classes_of(self, node: Node) -> exp.Table:
+        """Return the smallest relation with sensitive values from which the classes of a node can be counted."""
+        return self.problem.frequency.relation if self._packing else self.roll_ups.source(node).relation
+
+    def suppresses_at_least(self, node: Node) -> int:
+        """Return the most rows that this node is known to suppress, from any tested node at or above it."""
+        check_deadline()  # here, because searches go through many nodes that need no test
+        steps = self.problem.lattice.steps(node)
+        for missing, suppressed in self._marks:  # the largest number first
+            if not steps & missing:
+                return suppressed
+        return 0
+
+    @property
+    def bounds_are_free(self) -> bool:
+        """Whether ``least_cost`` asks the database nothing."""
+        return self.problem.objective.of_classes is None
+
+    def least_cost(self, lower: Node, suppressed: int) -> Cost | float:
+        """Return a cost that no node at or above ``lower`` with at least so many suppressed rows is below.
+
+        Of a measure of cells: every row costs at least what it costs at ``lower``; a suppressed one costs ``full`` in
+        every column instead, and what it would have cost is at most what the costliest rows cost there. Of a measure of
+        classes: what the measure proves from the sizes of the classes at ``lower``, which is tested for them.
+        """
+        if suppressed > self.problem.limit:
+            return IMPOSSIBLE
+        if (measure := self.problem.objective.of_classes) is not None:
+            self.test(lower)
+            return measure.least(self._sizes[lower], suppressed)
+        costs = self.problem.costs
+        return costs.with_suppression(lower, suppressed, costs.most_hidden(lower, suppressed))
+
+    def _may_be_best(self, node: Node, suppressed: int) -> bool:
+        return not self.bounds_are_free or self.least_cost(node, suppressed) < self.best_cost
+
+    def _screened(self, node: Node, classes: RollUp | None) -> tuple[int, int] | None:
+        """Return the rows that models of rows alone suppress, if these are too many; which costs a fraction to know."""
+        of_rows = [model for model in self.problem.models if isinstance(model, RowModel) and model.monotone]
+        if not self._expects_many or self.monotone or not of_rows or not self.bounds_are_free:
+            return None
+        steps = self.problem.lattice.steps(node)
+        if any(not below & ~steps for below in self._pass_screens):  # then so does every node above
+            return None
+        suppressed, _ = self._count_suppressed(node, classes, of_rows=of_rows)
+        if suppressed > self.problem.limit:
+            return suppressed, suppressed
+        self._pass_screens = [below for below in self._pass_screens if steps & ~below] + [steps]
+        return None
+
+    def _count_suppressed(
+        self, node: Node, classes: RollUp | None, *, probe: bool = False, of_rows: Sequence[RowModel] = ()
+    ) -> tuple[int, int]:
+        """Return the rows that a node suppresses, and those that every node at or below it does.
+
+        Args:
+            node: the node.
+            classes: its roll-up, if there is one.
+            probe: whether to count one class in several.
+            of_rows: monotone models that alone are looked at, if there are any.
+        """
+        frequency = self.problem.frequency
+        if of_rows and classes is None:
+            relation = self.roll_ups.rows_alone(node)
+        else:
+            relation = (classes or self.roll_ups.source(node)).relation
+        masks = frequency.masks(node)
+        kept = tuple(mask != 0 for mask in masks)
+        shape = (relation.name, kept, probe, bool(of_rows))
+        if shape not in self._statements:
+            places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
+            with_sizes = not (probe or self.bounds_are_free)
+            models = of_rows or self.problem.models
+            self._statements[shape] = node_query(
+                relation, places, models, probe=probe, with_sizes=with_sizes, packing=self._packing
+            )
+        values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
+        title = f"{'probe' if probe else 'screen' if of_rows else 'test'} node {node}"
+        found = None if probe or of_rows else self._ahead.pop(node, None)
+        if found is None:
+            found = frequency.engine.row(self._statements[shape], title, values)
+        _, suppressed, *more = found
+        below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
+        if sizes:
+            self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
+        return int(suppressed), int(below)
+
+    def _class_sizes(self, suppressed: int, published: int, squares: int, suppressed_squares: int) -> ClassSizes:
+        problem = self.problem
+        rows, k = problem.frequency.rows, problem.k
+        # A class that fails a model may be as large as the table, unless all that is asked of it is k rows.
+        too_small = k - 1 if problem.only_counts_rows else rows
+        return ClassSizes(rows, k, too_small, published, suppressed, squares, suppressed_squares)
+
+    def _exact_cost(self, node: Node, suppressed: int, classes: RollUp | None) -> Cost | float:
+        problem = self.problem
+        if (measure := problem.objective.of_classes) is not None:
+            return measure.cost(self._sizes[node])
+        if suppressed == 0:
+            return problem.costs.generalization(node)
+        if node not in self._exact:
+            (hidden,) = hidden_costs(
+                problem.frequency,
+                (classes or self.roll_ups.source(node)).relation,
+                node,
+                problem.models,
+                problem.labels,
+                [problem.costs],
+                self._packing,
+            )
+            self._exact[node] = problem.costs.with_suppression(node, suppressed, hidden)
+        return self._exact[node]
+
+    def _most_classes(self, node: Node) -> int:
+        """Return a number of classes that a node cannot exceed."""
+        return math.prod(labels[level] for labels, level in zip(self.problem.costs.labels, node, strict=True))
+
+    def _roll_up_if_small(self, node: Node) -> RollUp | None:
+        """Return the classes of a node as a table, where that costs no more than to count them and serves twice."""
+        source = self.roll_ups.source(node)
+        if source.tuples < _LARGE or self._most_classes(node) > source.tuples / _FEW:
+            return None
+        return self.roll_ups.make(node)
+
+    def _keep_if_best(self, classes: RollUp | None, *, became_best: bool) -> None:
+        if became_best and self._best_classes is not None:
+            self.roll_ups.drop(self._best_classes)
+            self._best_classes = None
+        if classes is not None and became_best:
+            self.roll_ups.keep(classes)
+            self._best_classes = classes
+        elif classes is not None:
+            self.roll_ups.drop(classes)
+
+    def _mark(self, node: Node, suppressed: int) -> None:
+        """Remember that a node suppresses at least so many rows, as far as that matters."""
+        enough = min(suppressed, self._enough())
+        if enough <= self.suppresses_at_least(node):
+            return
+        missing = ~self.problem.lattice.steps(node)
+        # A mark at or below this one that promises no more is of no use any longer.
+        self._marks = [mark for mark in self._marks if mark[1] > enough or ~mark[0] & missing]
+        place = bisect_left(self._marks, -enough, key=lambda mark: -mark[1])
+        self._marks.insert(place, (missing, enough))
+
+    def _enough(self) -> int:
+        """Return how many suppressed rows rule a node out, whatever its levels: more make no difference."""
+        over_limit = self.problem.limit + 1
+        if not self.bounds_are_free or self.best is None or not (full := sum(self.problem.costs.full)):
+            return over_limit
+        return min(over_limit, -int(-self.best[2] // full))

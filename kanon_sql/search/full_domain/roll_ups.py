@@ -1,0 +1,155 @@
+"""Roll-ups: the frequency set of a node is the source for every node above it, and often far smaller.
+
+Making one costs more than a node test, and not every one is smaller: whoever rolls up at once may lose. It is made
+where tests have scanned what it would have saved as often as it costs (the rule of who rents skis until the rent has
+reached the price), after a probe has told how large it would be. What is scanned is counted in tuples, not in
+seconds, so that the search takes the same way every time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import roll_up_query
+from kanon_sql.classes.of_node import PROBED, node_query
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.classes.lattice import Lattice, Node
+    from kanon_sql.classes.packing import Packing
+
+_SMALL = 100_000  # tuples below which a scan costs no more than planning the statement
+_PRICE = 8  # scans of the source, below a node, after which its roll-up is considered
+_SHRINKS_TO = 0.5  # of its source: what a roll-up must reach to be made
+
+
+@dataclass(frozen=True)
+class RollUp:
+    """The frequency set of a node.
+
+    Attributes:
+        steps: the node, as steps in the lattice.
+        relation: the temporary table.
+        tuples: its rows.
+    """
+
+    steps: int
+    relation: exp.Table
+    tuples: int
+
+
+class RollUps:
+    """The frequency set and what was rolled up from it.
+
+    Where sensitive values are counted side by side (``kanon_sql.classes.packing``), the first of them is the frequency
+    set without these values: it has fewer tuples, each with its counts.
+    """
+
+    def __init__(self, frequency: FrequencySet, lattice: Lattice) -> None:
+        """Begin with the frequency set alone."""
+        self._frequency = frequency
+        self._lattice = lattice
+        self._packing: Packing | None = None
+        self._kept = [RollUp(lattice.steps(lattice.bottom), frequency.relation, frequency.tuples)]
+        self._scanned: Counter[Node] = Counter()
+        self._considered: set[Node] = set()
+        self._rows_alone: exp.Table | None = None
+
+    def count_side_by_side(self, packing: Packing) -> None:
+        """Put the frequency set with counts side by side in the place of the one with sensitive values.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile; then nothing is changed.
+        """
+        frequency, bottom = self._frequency, self._lattice.bottom
+        query = packing.joined(roll_up_query(frequency, frequency.relation, bottom, packing.gathered()))
+        self._kept[0] = self._made(query, bottom)
+        self._packing = packing
+
+    def source(self, node: Node) -> RollUp:
+        """Return the smallest relation from which the classes of a node can be counted."""
+        steps = self._lattice.steps(node)
+        return min((kept for kept in self._kept if not kept.steps & ~steps), key=lambda kept: kept.tuples)
+
+    def rows_alone(self, node: Node) -> exp.Table:
+        """Return a relation from which the rows of the classes of a node can be counted, and nothing else.
+
+        That is the frequency set without the sensitive values, which has fewer tuples; or a roll-up, if there is one.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile.
+        """
+        frequency, source = self._frequency, self.source(node)
+        if not frequency.sensitive or frequency.counts_people or source.relation != frequency.relation:
+            return source.relation
+        if self._rows_alone is None:
+            relation = frequency.engine.temporary_name("kanon_rows")
+            query = roll_up_query(frequency, frequency.relation, self._lattice.bottom, ())
+            made = sql.create_table(relation, query, temporary=True)
+            frequency.engine.rows(made, "the frequency set without sensitive values")
+            self._rows_alone = relation
+        return self._rows_alone
+
+    def scanned(self, lower: Node) -> None:
+        """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile.
+        """
+        source = self.source(lower)
+        if source.tuples < _SMALL or lower in self._considered or source.steps == self._lattice.steps(lower):
+            return
+        self._scanned[lower] += 1
+        if self._scanned[lower] >= _PRICE:
+            self._considered.add(lower)
+            if self._estimate(lower, source) <= _SHRINKS_TO * source.tuples:
+                self.keep(self.make(lower))
+
+    def make(self, node: Node) -> RollUp:
+        """Return the roll-up to a node, which the caller may keep or drop.
+
+        Raises:
+            DeadlineReachedError: the deadline passed meanwhile.
+        """
+        counts = None if self._packing is None else self._packing.summed()
+        return self._made(roll_up_query(self._frequency, self.source(node).relation, node, counts), node)
+
+    def _made(self, query: exp.Select, node: Node) -> RollUp:
+        engine = self._frequency.engine
+        relation = engine.temporary_name("kanon_roll_up")
+        engine.rows(sql.create_table(relation, query, temporary=True), f"roll up to {node}")
+        size = exp.select(sql.count_rows()).from_(relation.copy())
+        (tuples,) = engine.row(size, "size of the roll-up")
+        return RollUp(self._lattice.steps(node), relation, tuples)
+
+    def keep(self, roll_up: RollUp) -> None:
+        """Use a roll-up as a source from now on."""
+        self._kept.append(roll_up)
+
+    def drop(self, roll_up: RollUp) -> None:
+        """Drop a roll-up."""
+        self._kept = [kept for kept in self._kept if kept is not roll_up]
+        self._frequency.engine.run(sql.drop(roll_up.relation), "drop a roll-up")
+
+    def drop_all_but(self, relation: exp.Table) -> None:
+        """Drop every roll-up that was kept, but for one."""
+        for roll_up in self._kept:
+            if roll_up.relation not in (relation, self._frequency.relation):
+                self.drop(roll_up)
+        if self._rows_alone is not None:
+            self._frequency.engine.run(sql.drop(self._rows_alone), "drop what rows were counted from")
+            self._rows_alone = None
+        if self._packing is not None:
+            self._packing.drop(self._frequency.engine)
+
+    def _estimate(self, node: Node, source: RollUp) -> int:
+        """Return about how many tuples a roll-up would have."""
+        query = node_query(source.relation, self._frequency.masks(node), [], probe=True)
+        title = f"probe the size of a roll-up to {node}"
+        classes, _ = self._frequency.engine.row(query, title)
+        return int(classes) * PROBED

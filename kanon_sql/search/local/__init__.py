@@ -1,0 +1,1 @@
+"""Algorithms that find several nodes, each for the rows that are left."""

@@ -1,0 +1,130 @@
+"""``local``: local recoding that goes through the lattice in the order of what nodes lose, cheapest first.
+
+SPOLG walks one path. Here every node is a step, so that rows leave at the cheapest node at which their class is large
+enough: in ascending order of the loss of all rows at the node, those are published whose class, among the rows that are
+left, satisfies the models.
+
+1. Nodes come from a heap in ascending order of what they lose; the lattice is not listed. At most ``_NODES`` are taken.
+2. A step that publishes few of the rows that are left is passed over at first: it would cost a statement to save next
+   to nothing. What is left is then gone through once more, with a lower threshold.
+3. Several nodes are tested by one statement; where many tuples are left, each by a probe of one class in several.
+4. What is left goes up a path to the root like SPOLG's, chosen by what the whole table loses.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kanon_sql.classes.lattice import with_level
+from kanon_sql.search.local.spolg import cheapest_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.search.local.remaining import Publishable, Remaining
+    from kanon_sql.search.problem import Problem, SearchProgress
+
+_NODES = 10_000  # of the lattice that are gone through
+_MANY = 200_000  # tuples from which a probe is cheaper than a test
+_AT_ONCE = (32, 256)  # nodes that one statement tests: fewer after several became steps, more after none did
+_PAIRS = 1_000_000  # of tuples and nodes that one statement goes through at most
+
+
+@dataclass(frozen=True)
+class _Threshold:
+    """How many rows a step must publish: a share of what is left, and of all rows."""
+
+    of_left: float
+    of_all: float
+
+    def rows(self, remaining: Remaining) -> int:
+        """Return it as a number of rows, where what is left has as many of them for each tuple as the table has."""
+        frequency = remaining.problem.frequency
+        left = remaining.tuples / max(1, frequency.tuples) * frequency.rows
+        return max(1, int(self.of_left * left), int(self.of_all * frequency.rows))
+
+
+_PASSES = (_Threshold(0.005, 0.0003), _Threshold(0, 0.0002))
+_PASSES_OF_MANY = (_Threshold(0.03, 0.003), _Threshold(0, 0.001))  # where each step takes as long as it has tuples left
+
+
+def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
+    """Publish at the nodes of the lattice in ascending order of their loss."""
+    problem = remaining.problem
+    passes = _PASSES_OF_MANY if remaining.tuples >= _MANY else _PASSES
+    # 1. The nodes; where nothing could be published before, nothing can be later: what is left only shrinks.
+    nodes = list(nodes_by_cost(problem, _NODES))
+    way = cheapest_path(problem, problem.costs.totals)
+    remaining.will_test(list(dict.fromkeys([*nodes, *way])))
+    for threshold in passes:
+        nodes = _go_through(remaining, nodes, threshold, progress)
+    # 4. What is left.
+    if remaining.tuples:
+        for node, could in zip(way, remaining.publishable(way), strict=True):
+            if could.rows:
+                remaining.publish(node)
+
+
+def _go_through(
+    remaining: Remaining,
+    nodes: list[Node],
+    threshold: _Threshold,
+    progress: SearchProgress | None,
+) -> list[Node]:
+    """Publish at nodes at which that are enough rows; return the others at which something could be published."""
+    promising: list[Node] = []
+    size, most = _AT_ONCE
+    while nodes and remaining.tuples:
+        # 3. Several nodes in one statement, or one by a probe.
+        by_probe = remaining.tuples >= _MANY
+        several = max(1, min(size, _PAIRS // remaining.tuples))
+        batch, nodes = nodes[:several], nodes[several:]
+        if by_probe:
+            publishable = [remaining.publishable_by_probe(node) for node in batch]
+        else:
+            publishable = remaining.publishable(batch)
+        # 2. Enough for a step: when the nodes were tested, and still after those before it were published.
+        before = len(remaining.steps)
+        enough = threshold.rows(remaining)
+        for node, could in zip(batch, publishable, strict=True):
+            if could.rows >= enough and _is_step(remaining, node, could, enough):
+                continue
+            if could.rows or by_probe:
+                promising.append(node)
+        steps = len(remaining.steps) - before
+        size = min(most, 2 * size) if steps == 0 else max(_AT_ONCE[0], size // 2) if steps > 1 else size
+        if progress is not None:
+            progress(remaining.tested, None, None)
+    return promising
+
+
+def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) -> bool:
+    """Publish at a node, unless by now that are too few rows; tell whether it was done."""
+    tuples = remaining.publish(node)
+    if tuples == could.tuples or tuples >= enough or not tuples:
+        return bool(tuples)
+    if remaining.rows_of(len(remaining.steps)) >= enough:
+        return True
+    remaining.take_back()
+    return False
+
+
+def nodes_by_cost(problem: Problem, most: int) -> Iterator[Node]:
+    """Return nodes in ascending order of what all rows lose at them, the bottom first; at most so many."""
+    costs, heights = problem.costs, problem.lattice.heights
+    bottom = problem.lattice.bottom
+    heap = [(costs.generalization(bottom), bottom)]
+    seen = {bottom}
+    while heap and most > 0:
+        _, node = heapq.heappop(heap)
+        most -= 1
+        yield node
+        for column, level in enumerate(node):
+            if level < heights[column]:
+                step = with_level(node, column, level + 1)
+                if step not in seen:
+                    seen.add(step)
+                    heapq.heappush(heap, (costs.generalization(step), step))

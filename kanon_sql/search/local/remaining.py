@@ -1,0 +1,259 @@
+"""Local recoding, step by step, on a copy of the frequency set: what is published leaves, what is left goes on.
+
+kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL for what is left; and what is counted
+                                                                     side by side (kanon_sql.classes.packing)
+kanon_remaining                                                      what is left, as a view
+kanon_nodes(node, mask_0, [mask_1, ...])                             nodes that are tested, several at once
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import TUPLES, N, key_name, mask_name
+from kanon_sql.classes.measured import measured_query
+from kanon_sql.classes.of_node import PROBED, classes_query, coded_columns, coded_members, is_published, node_query
+from kanon_sql.classes.packing import pack, pays
+from kanon_sql.classes.recoding import Local
+from kanon_sql.errors import NoSolutionError
+from kanon_sql.measures.local import STEP, local_cost, rows_by_step
+from kanon_sql.sql import build as sql
+
+_LATE = 30  # steps from the end among which one may be left out
+_TRIES = 6  # of them, those that are tried
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.search.problem import Problem
+
+
+@dataclass(frozen=True)
+class Publishable:
+    """What could be published at a node.
+
+    Attributes:
+        rows: rows, or about as many.
+        tuples: tuples of the frequency set; None where that is not known.
+    """
+
+    rows: int
+    tuples: int | None
+
+
+class Remaining:
+    """The rows that are not published yet."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Begin with all rows."""
+        self.problem = problem
+        self.engine = problem.frequency.engine
+        self.relation = self.engine.temporary_name("kanon_assigned")
+        self._left = self.engine.temporary_name("kanon_remaining")
+        self.steps: list[Node] = []
+        self.seconds: dict[str, float] = {}
+        self._tested: set[Node] = set()
+        self._nodes: exp.Table | None = None
+        self._numbers: dict[Node, int] = {}
+        self._statements: dict[tuple[int, ...], exp.Update] = {}
+        self.tuples = problem.frequency.tuples
+        self._packing = pack(problem.frequency, problem.models)
+        names = [*map(key_name, range(problem.frequency.keys)), *problem.frequency.counted]
+        nothing = sql.named(sql.cast(exp.null(), "INTEGER"), STEP)
+        everything = exp.select(*map(sql.column, names), nothing).from_(sql.aliased(problem.frequency.relation, TUPLES))
+        if self._packing is not None:
+            everything = self._packing.joined(everything.select(*self._packing.added()))
+            names += self._packing.names
+        self.engine.run(sql.create_table(self.relation, everything, temporary=True), "all rows are left")
+        left = exp.select(*map(sql.column, names)).from_(self.relation.copy())
+        view = sql.create_table(self._left, left.where(sql.column(STEP).is_(exp.null())), temporary=True)
+        view.set("kind", "VIEW")
+        self.engine.run(view, "what is left")
+
+    @property
+    def rows(self) -> int:
+        """Rows that are left; counted when it is asked for."""
+        return self.problem.frequency.rows - sum(self.published)
+
+    @property
+    def published(self) -> tuple[int, ...]:
+        """Rows that are published at each step; counted when it is asked for."""
+        rows = dict(self.engine.rows(rows_by_step(self.relation), "rows of each step"))
+        return tuple(int(rows[number]) for number in range(1, len(self.steps) + 1))
+
+    def rows_of(self, step: int) -> int:
+        """Return how many rows are published at a step, from 1."""
+        of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(step))
+        counted = exp.select(exp.Sum(this=sql.column(N))).from_(self.relation.copy()).where(of_step)
+        (rows,) = self.engine.row(counted, f"rows of step {step}")
+        return int(rows or 0)
+
+    @property
+    def tested(self) -> int:
+        """How many nodes of the lattice were tested or published at."""
+        return len(self._tested)
+
+    def will_test(self, nodes: Sequence[Node]) -> None:
+        """Put nodes where ``publishable`` finds them."""
+        frequency = self.problem.frequency
+        self._nodes = self.engine.temporary_name("kanon_nodes")
+        self._numbers = {node: number for number, node in enumerate(nodes)}
+        masks = list(zip(*(frequency.masks(node) for node in nodes), strict=True))
+        columns = {"node": range(len(nodes))} | {mask_name(key): masks[key] for key in range(frequency.keys)}
+        self.engine.load(self._nodes, columns, "masks of the nodes", "BIGINT")
+        self._test = self._publishable_query(self._nodes)
+
+    def publishable(self, nodes: Sequence[Node]) -> list[Publishable]:
+        """Return what of the rows that are left could be published at each of several nodes, in one statement.
+
+        Args:
+            nodes: some of those that were announced by ``will_test``.
+        """
+        self._tested.update(nodes)
+        numbers = [self._numbers[node] for node in nodes]
+        found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers})
+        answers = {number: Publishable(int(rows), int(tuples)) for number, rows, tuples in found}
+        return [answers.get(number, Publishable(0, 0)) for number in numbers]
+
+    def publishable_by_probe(self, node: Node) -> Publishable:
+        """Return about what could be published at a node, from one class in several; of how many tuples is not told."""
+        self._tested.add(node)
+        masks = self.problem.frequency.masks(node)
+        query = node_query(self._left, masks, self.problem.models, probe=True, packing=self._packing)
+        counted = query.select(sql.where(exp.Sum(this=sql.column(N)), is_published(self.problem.models)))
+        *_, rows = self.engine.row(counted, f"probe what is left at {node}")
+        return Publishable(int(rows or 0) * PROBED, None)
+
+    def _publishable_query(self, nodes: exp.Table) -> exp.Select:
+        frequency, models = self.problem.frequency, self.problem.models
+        keys = range(frequency.keys)
+        masked = [
+            exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(mask_name(key), "masks"))
+            for key in keys
+        ]
+        asked = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
+        some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=asked.subquery()))
+        rows = exp.select().from_(sql.aliased(self._left, "left_over")).join(some.subquery("masks"), join_type="cross")
+        named = [sql.named(key, key_name(number)) for number, key in enumerate(masked)]
+        members = coded_members(rows, [sql.named(sql.column("node", "masks"), "node"), *named], packing=self._packing)
+        classes = measured_query(members, models, coded_columns(models, tuples=True))
+        totals = [exp.Sum(this=sql.column(N)), exp.Sum(this=sql.column("tuples"))]
+        counted = exp.select(sql.column("node"), *totals).from_(classes.subquery("classes"))
+        return counted.where(is_published(models)).group_by(sql.column("node"))
+
+    def publish(self, node: Node) -> int:
+        """Publish what can be at a node, as the next step; return how many tuples that are. None is no step."""
+        self._tested.add(node)
+        masks = self.problem.frequency.masks(node)
+        kept = tuple(key for key, mask in enumerate(masks) if mask) or (0,)
+        if kept not in self._statements:  # the same hundreds of times
+            self._statements[kept] = self._update(kept)
+        number = len(self.steps) + 1
+        values = {STEP: number} | {mask_name(key): masks[key] for key in kept}
+        title = f"step {number}: publish at {node}"
+        (changed,) = self.engine.row(self._statements[kept], title, values)  # how many tuples it updated
+        if changed:
+            self.steps.append(node)
+            self.tuples -= changed
+        return int(changed)
+
+    def _update(self, kept: tuple[int, ...]) -> exp.Update:
+        """Return the statement of a step, for nodes whose masks leave something of these keys."""
+        models = self.problem.models
+        places = [exp.Placeholder(this=mask_name(key)) if key in kept else 0 for key in range(max(kept) + 1)]
+        packing = self._packing if pays(models, self.tuples) else None
+        classes = classes_query(self._left, places, models, packing=packing).subquery("classes")
+        large = exp.select(*(sql.column(key_name(key)) for key in kept)).from_(classes).where(is_published(models))
+        same = []
+        for key in kept:
+            own = exp.BitwiseAnd(
+                this=sql.column(key_name(key), self.relation.name), expression=sql.literal(places[key])
+            )
+            same.append(exp.EQ(this=sql.column(key_name(key), "large"), expression=exp.Paren(this=own)))
+        found = exp.select(sql.literal(1)).from_(large.subquery("large")).where(*same)
+        left = sql.column(STEP).is_(exp.null())
+        return exp.Update(
+            this=self.relation.copy(),
+            expressions=[exp.EQ(this=sql.column(STEP), expression=exp.Placeholder(this=STEP))],
+            where=exp.Where(this=exp.and_(left, exp.Exists(this=found))),
+        )
+
+    def take_back(self) -> None:
+        """Undo the last step: its rows are left again."""
+        self.steps.pop()
+        self._forget_later_steps()
+
+    def _forget_later_steps(self) -> None:
+        """Give no step to tuples whose step is not, or no longer, among the steps."""
+        later = exp.GT(this=sql.column(STEP), expression=sql.literal(len(self.steps)))
+        update = exp.update(self.relation.copy(), {STEP: exp.null()}, where=later)
+        (changed,) = self.engine.row(update, f"take back what comes after step {len(self.steps)}")
+        self.tuples += changed
+
+    def finish(self) -> None:
+        """Publish what is left at the root; where too much is left even then, do without the steps that caused it.
+
+        1. At the root all rows that are left are one class, which may be too small and more than may be suppressed.
+        2. Then leave one of the last steps out: its rows go on to later steps and to the root. Of those with the fewest
+           rows, that one is left out without which the recoding costs least.
+        3. Where no single step will do, take steps back from the end: without any, all rows are one class.
+        """
+        top = self.problem.lattice.top
+        # 0. The statement of a step may have ended just when the search was stopped.
+        self._forget_later_steps()
+        # 1. The root.
+        self.publish(top)
+        if self.rows <= self.problem.limit:
+            return
+        # 2. Without one step.
+        whole = [node for node in self.steps if node != top]
+        late = range(max(0, len(whole) - _LATE), len(whole))  # what is left out early has to be gone through again
+        published = self.published
+        fewest = sorted(late, key=lambda number: published[number])[:_TRIES]
+        found = []
+        for number in fewest:
+            steps = [*whole[:number], *whole[number + 1 :], top]
+            self._go(steps)
+            if self.rows <= self.problem.limit:
+                found.append((self.cost(), steps))
+        if found:
+            self._go(min(found)[1])
+            return
+        # 3. Without the last ones.
+        for kept in range(len(whole) - 1, -1, -1):
+            self._go([*whole[:kept], top])
+            if self.rows <= self.problem.limit:
+                return
+        raise NoSolutionError(
+            "What is left at the end is no class that the privacy models allow, and more than may be suppressed: use "
+            "--algorithm optimal, ask for less, or allow more to be suppressed."
+        )
+
+    def cost(self) -> int:
+        """Return what the steps cost, and the rows that are left, in units of ``Problem.costs``."""
+        problem = self.problem
+        recoding = Local(tuple(self.steps))
+        return local_cost(problem.frequency, self.relation, recoding, problem.labels, problem.costs)
+
+    def _go(self, steps: Sequence[Node]) -> None:
+        """Go other steps, from where they part from those that were gone."""
+        common = next(
+            (place for place, (one, other) in enumerate(zip(self.steps, steps, strict=False)) if one != other),
+            min(len(self.steps), len(steps)),
+        )
+        del self.steps[common:]
+        self._forget_later_steps()
+        for node in steps[common:]:
+            self.publish(node)
+
+    def close(self) -> None:
+        """Drop the view and the nodes; the copy is kept for those who measure."""
+        if self._nodes is not None:
+            self.engine.run(sql.drop(self._nodes), "drop the masks of the nodes")
+        if self._packing is not None:
+            self._packing.drop(self.engine)
+        self.engine.run(exp.Drop(tables=[self._left.copy()], kind="VIEW", exists=True), "drop what was left")

@@ -1,0 +1,96 @@
+"""SPOLG (Wu, Zang & Yu 2016): one path through the lattice, chosen on a sample; rows leave it where they can.
+
+1. Draw a systematic sample of the table: one row in every 1/rate, in the order of the frequency set. (The paper orders
+   by row number; a table in a database has none, and the order of the codes spreads the sample over all values.)
+2. The path: from the bottom to the top, each time to the direct generalization that loses least on the sample.
+3. Node by node up the path, publish the rows whose class among those that are left satisfies the models.
+4. Suppress what is left. If that is more than is allowed, the last steps are taken back and their rows go to the root.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import N, key_name
+from kanon_sql.classes.lattice import with_level
+from kanon_sql.engine.timing import timed
+from kanon_sql.measures.costs import costs_in
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.classes.lattice import Node
+    from kanon_sql.search.local.remaining import Remaining
+    from kanon_sql.search.problem import Problem, SearchProgress
+
+
+def spolg(remaining: Remaining, progress: SearchProgress | None = None) -> None:
+    """Publish along the path of least loss on a sample; what the path took is noted, as the paper reports it."""
+    with timed(remaining.seconds, "path"):
+        nodes = path(remaining.problem)
+    for number, node in enumerate(nodes, start=1):
+        if remaining.tuples == 0:
+            return
+        remaining.publish(node)
+        if progress is not None:
+            progress(number, None, None)
+
+
+def path(problem: Problem) -> list[Node]:
+    """Return the nodes from the bottom to the top, each the direct generalization that loses least on a sample."""
+    engine = problem.frequency.engine
+    # 1. The sample.
+    sample = engine.temporary_name("kanon_sample")
+    engine.run(sql.create_table(sample, sample_query(problem), temporary=True), "systematic sample")
+    totals = costs_in(problem.frequency, sample, problem.costs, problem.labels)
+    engine.run(sql.drop(sample), "drop the sample")
+    # 2. The path.
+    return cheapest_path(problem, totals)
+
+
+def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Node]:
+    """Return the nodes from the bottom to the top, each the direct generalization that loses least.
+
+    Args:
+        problem: the table.
+        totals: for each column and level, what is lost there: what a step costs depends on nothing else.
+    """
+    nodes = [problem.lattice.bottom]
+    while nodes[-1] != problem.lattice.top:
+        node = nodes[-1]
+        steps = [
+            (totals[column][level + 1] - totals[column][level], column)
+            for column, level in enumerate(node)
+            if level < problem.lattice.heights[column]
+        ]
+        _, column = min(steps)
+        nodes.append(with_level(node, column, node[column] + 1))
+    return nodes
+
+
+def sample_query(problem: Problem) -> exp.Select:
+    """Return the query of a systematic sample of the rows behind the frequency set: its tuples, n rows of each.
+
+    Of rows numbered in the order of the codes, those are chosen at which ``number * rate`` passes a whole number; one
+    row at least.
+    """
+    keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
+    order = exp.Order(expressions=[exp.Ordered(this=key.copy()) for key in keys])
+    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+    upto = exp.Window(this=exp.Sum(this=sql.column(N)), order=order, spec=frame)
+    rows = max(1, problem.frequency.rows)
+    share = sql.literal(max(problem.sample_rate, 1 / rows))
+
+    def passed(number: exp.Expr) -> exp.Expr:
+        return exp.Floor(this=exp.Mul(this=number, expression=share.copy()))
+
+    before = exp.Paren(this=exp.Sub(this=sql.column("upto"), expression=sql.column(N)))
+    chosen = sql.cast(exp.Sub(this=passed(sql.column("upto")), expression=passed(before)), "BIGINT")
+    counted = exp.select(*keys, N, sql.named(upto, "upto")).from_(problem.frequency.relation.copy())
+    sampled = exp.select(*(key.copy() for key in keys), sql.named(chosen, N)).from_(counted.subquery("counted"))
+    return (
+        exp.select("*").from_(sampled.subquery("sampled")).where(exp.GT(this=sql.column(N), expression=sql.literal(0)))
+    )

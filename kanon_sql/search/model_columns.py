@@ -1,0 +1,153 @@
+"""Which sensitive column each privacy model is about, and how it is coded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.errors import HierarchyError, UsageError
+from kanon_sql.models.distances import hierarchical_features, natural_distance, ordered_features, require_few
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
+from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.roles import find_column
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.classes.sensitive_codes import SensitiveColumn
+    from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.models.distances import Distance
+
+
+def resolve_models(
+    models: Sequence[PrivacyModel], sensitive: Sequence[Column], table: str, hierarchies: Sequence[str] = ()
+) -> tuple[PrivacyModel, ...]:
+    """Return models that know the column they are about, and the distance between its values.
+
+    Args:
+        models: as they were asked for.
+        sensitive: the sensitive columns of the table.
+        table: what to call it.
+        hierarchies: the sensitive columns that have a hierarchy.
+
+    Raises:
+        UsageError: a model names a column that is not sensitive, or none where there is not just one; or it asks for
+            the
+            distance in a tree, and there is none.
+    """
+    return tuple(
+        _resolved(model, sensitive, table, hierarchies) if isinstance(model, SensitiveModel) else model
+        for model in models
+    )
+
+
+def _resolved(
+    model: SensitiveModel, sensitive: Sequence[Column], table: str, hierarchies: Sequence[str]
+) -> SensitiveModel:
+    if model.sensitive is None:
+        if len(sensitive) != 1:
+            have = "no sensitive column" if not sensitive else f"{len(sensitive)} sensitive columns"
+            raise UsageError(
+                f"{model.name} is about a sensitive column, and {table} has {have}: name "
+                + (
+                    "it with --sensitive."
+                    if not sensitive
+                    else f"the one that is meant, as in COLUMN={model.required:g}."
+                )
+            )
+        column: Column | None = sensitive[0]
+    else:
+        column = find_column(model.sensitive, sensitive)
+    if column is None:
+        raise UsageError(f"{model.name} is about column {model.sensitive!r}, which is no sensitive column of {table}.")
+    model = model.about(column.name)
+    if isinstance(model, TCloseness):
+        if model.distance is None:
+            model = replace(model, distance=natural_distance(column))
+        if model.distance == "hierarchical" and column.name not in hierarchies:
+            raise UsageError(
+                f"The hierarchical distance needs a hierarchy of column {column.name!r}: give it with --hierarchy "
+                f"{column.name}=FILE."
+            )
+    return model
+
+
+def sensitive_columns(models: Sequence[PrivacyModel], columns: Sequence[Column]) -> list[Column]:
+    """Return the columns that models are about, each once."""
+    named = dict.fromkeys(model.sensitive for model in models if isinstance(model, SensitiveModel))
+    found = [find_column(name, columns) for name in named if name is not None]
+    return [column for column in found if column is not None]
+
+
+def coded_models(
+    models: Sequence[PrivacyModel],
+    frequency: FrequencySet,
+    hierarchies: Mapping[str, Hierarchy],
+    population: exp.Table | None = None,
+) -> tuple[PrivacyModel, ...]:
+    """Return models that know how their columns are coded in a frequency set.
+
+    Args:
+        models: what is measured, each with its column.
+        frequency: the frequency set.
+        hierarchies: of sensitive columns, by their names.
+        population: the frequency set of the population, if there is one.
+
+    Raises:
+        UsageError: the frequency set was made without one of the columns, or it has too many values for the distance.
+    """
+    coded = {column.column.name: column for column in frequency.sensitive}
+    found: list[PrivacyModel] = []
+    for model in models:
+        if isinstance(model, PopulationModel):
+            if population is None:
+                raise UsageError(f"{model.name} compares with a population: name it, population=.")
+            found.append(model.coded(population))
+            continue
+        if not isinstance(model, SensitiveModel):
+            found.append(model)
+            continue
+        column = coded.get(model.sensitive or "")
+        if column is None:
+            raise UsageError(
+                f"The table was prepared without the values of column {model.sensitive!r}: give prepare() the same "
+                "models."
+            )
+        features = None
+        if isinstance(model, TCloseness) and model.distance in {"ordered", "hierarchical"}:
+            features = _features(frequency, column, model.distance, hierarchies)
+        found.append(model.coded(SensitiveFacts(column.code, column.shares, column.values, features)))
+    return tuple(found)
+
+
+def _features(
+    frequency: FrequencySet, column: SensitiveColumn, distance: Distance, hierarchies: Mapping[str, Hierarchy]
+) -> exp.Table:
+    """Return the features of a sensitive column; they are made when they are first asked for."""
+    if distance not in column.features:
+        name = column.column.name
+        engine = frequency.engine
+        if distance == "ordered":
+            require_few(column.values, name)
+            query: exp.Query = ordered_features(column.shares, "value")
+        else:
+            own = hierarchies[name]
+            query = hierarchical_features(column.shares, "original", "value", own.relation, own.height)
+        relation = engine.temporary_name(f"kanon_features_{name}")
+        engine.run(sql.create_table(relation, query, temporary=True), f"what values of {name} are compared by")
+        found = exp.select(sql.count_distinct(sql.column("value"))).from_(relation.copy())
+        (values,) = engine.row(found, f"how many values of {name} are compared")
+        if values < column.values:
+            raise HierarchyError(
+                f"The hierarchy of the sensitive column {name!r} misses {column.values - values:,} of its "
+                f"{column.values:,} different values."
+            )
+        column.features[distance] = relation
+    return column.features[distance]

@@ -1,0 +1,1 @@
+"""Mondrian: cuts the table into parts."""

@@ -1,0 +1,70 @@
+"""Mondrian (LeFevre et al. 2006), set at a time: a round cuts every part that can be cut, in a handful of statements.
+
+Begin with the whole table as one part. Then, round by round:
+
+1. For every part, the column in which its values span most, of those that were not tried in vain. Parts without one
+   are finished.
+2. The histogram of that column in each part; its cumulative counts give the median and the rows on both sides.
+3. A cut is allowed if all sides satisfy the models. Of a part whose cut is not, the column was tried in vain.
+4. The tuples of each part that was cut go to its sides.
+
+Where cuts are compared by what they save, 1 and 2 are ``best_cuts`` instead.
+
+Parts do not depend on each other: cutting all of them in a round gives the same as cutting the largest one first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kanon_sql.search.mondrian.best_cuts import best_cuts
+from kanon_sql.search.mondrian.cuts import forbid, make, propose
+from kanon_sql.search.mondrian.pairs import recut_pairs
+from kanon_sql.search.mondrian.spans import chosen_query
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from kanon_sql.search.mondrian.parts import Parts
+    from kanon_sql.search.problem import SearchProgress
+
+
+def mondrian(parts: Parts, progress: SearchProgress | None = None) -> None:
+    """Cut until no part can be cut; then, where it is asked for, cut pairs of parts anew."""
+    _cut(parts, progress)
+    if parts.costs is None:
+        return
+    for number in range(parts.cutting.pairs):
+        more = recut_pairs(parts, number, parts.costs)
+        _cut(parts, progress)
+        if not more:
+            return
+
+
+def _cut(parts: Parts, progress: SearchProgress | None) -> None:
+    """Cut until no part can be cut."""
+
+    def chosen() -> exp.Select:
+        tables = parts["kanon_tuples"], parts["kanon_tried"]
+        return chosen_query(*tables, parts.places, parts.cutting, parts.problem.k)
+
+    while True:
+        if parts.costs is None:
+            # 1. The column of each part.
+            parts.make("kanon_chosen", "the column in which each part spans most", chosen)
+            parts.finish_others()
+            # 2. The cuts.
+            propose(parts)
+        else:
+            best_cuts(parts, parts.costs)
+            parts.finish_others()
+        # 3. Which of them are allowed.
+        if not parts.problem.only_counts_rows:
+            forbid(parts)
+        if not parts.number_sides():
+            return
+        # 4. The sides.
+        with parts.together():
+            make(parts)
+        if progress is not None:
+            progress(parts.rounds, None, None)

@@ -1,0 +1,249 @@
+"""The parts that Mondrian has cut a table into so far, as temporary tables.
+
+    kanon_tuples(part, place_1, place_2, ..., n, [persons, entity], [start])   tuples of parts that may be cut again
+    kanon_finished                                                             the same of parts that cannot
+    kanon_tried(part, tried_1, tried_2, ...)                                   what could not be cut
+    kanon_sides(part, column_number, at_null, allowed, from_place, to_place, position, inside, outside)
+                                                                               the cuts of a round
+    kanon_cuts_made(part, column_number, from_place, to_place, position, inside, outside)
+                                                                               all cuts that were made
+
+A cut sends the rows of a part whose place in the column lies between from_place and to_place into the part ``inside``,
+and all others into the part ``outside``. The table is part 1; every part is cut once at most.
+
+With relaxed cuts the rows of the table stand in the order of all their places, and a tuple has those from start + 1 to
+start + n. Rows at to_place itself go inside only up to ``position``.
+
+The statements of a round are the same in every round: they are made once and their text is kept.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.frequency import N
+from kanon_sql.measures.places import PART, placed_query
+from kanon_sql.search.mondrian.spans import ALL, NULLS, of_column, tried_name
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kanon_sql.classes.cutting import Cutting
+    from kanon_sql.measures.places import Places
+    from kanon_sql.search.mondrian.side_costs import SideCosts
+    from kanon_sql.search.problem import Problem
+
+START = "start"
+"""Column of tuples whose rows may part: how many rows of the table stand before them."""
+_KEPT = ("kanon_finished", "kanon_cuts_made")
+_OF_A_ROUND = ("tuples", "tried", "chosen", "binned", "bins", "histogram", "children", "round", "sides", "next")
+_OF_PAIRS = ("leaves", "pairs", "better")
+_NAMES = (*_KEPT, *(f"kanon_{name}" for name in (*_OF_A_ROUND, *_OF_PAIRS)))
+
+
+class Parts:
+    """A table in parts."""
+
+    def __init__(
+        self, problem: Problem, cutting: Cutting, places: Sequence[Places], costs: SideCosts | None = None
+    ) -> None:
+        """Begin with the whole table as part 1.
+
+        Args:
+            problem: what is searched.
+            cutting: how the table is cut.
+            places: of the quasi-identifiers.
+            costs: what sides cost, where cuts are compared by it.
+        """
+        self.problem, self.cutting, self.places, self.costs = problem, cutting, places, costs
+        self.engine = problem.frequency.engine
+        self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
+        self.numbers = 1  # that were given to parts
+        self.rounds = 0
+        self.all_finished = False  # whether the tuples are of no part that could be cut
+        self.whole = True  # whether tuples and cuts say the same
+        self.cuttable = 1  # parts that may be cut in this round, as far as is known
+        self._statements: dict[str, exp.Expr] = {}
+        self._counted = list(problem.frequency.counted)
+        query: exp.Query = placed_query(problem.frequency, places)
+        if costs is not None:
+            self._counted += costs.names()
+            query = query.select(*costs.of_tuples())
+        if cutting.cut == "relaxed":
+            self._counted.append(START)
+            query = _numbered(query, places)
+        self._create("kanon_tuples", query, "the whole table is one part")
+        nothing = exp.select("*").from_(self["kanon_tuples"].copy()).limit(0)
+        self._create("kanon_finished", nothing, "no part is finished")
+        self._create("kanon_cuts_made", sql.query("mondrian/no_cuts"), "no cut was made")
+        self._create("kanon_tried", self.untried("kanon_tuples", PART), "nothing was tried")
+
+    def __getitem__(self, name: str) -> exp.Table:
+        """Return a table by the name that it has above."""
+        return self.tables[name]
+
+    def query(self, file: str, **values: sql.Value) -> exp.Query:
+        """Return the query of a file over these tables, its other placeholders left to be bound."""
+        left = {name: exp.Placeholder(this=name) for name in ("next", "bins")}
+        return sql.query(file, values={**left, **values}, tables=self.tables)
+
+    def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
+        """Make one of the tables anew."""
+        self._run(f"drop {name}", lambda: sql.drop(self[name]))
+        self._run(title, lambda: sql.create_table(self[name].copy(), query(), temporary=True), **parameters)
+
+    def replace(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
+        """Make one of the tables anew, from itself."""
+        self._run(title, lambda: sql.create_table(self["kanon_next"].copy(), query(), temporary=True))
+        self._run(f"drop {name}", lambda: sql.drop(self[name]))
+        renamed = exp.AlterRename(this=self[name].copy())
+        self._run(
+            f"{name} is what it is now",
+            lambda: exp.Alter(this=self["kanon_next"].copy(), kind="TABLE", actions=[renamed]),
+        )
+
+    def insert(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
+        """Put rows into one of the tables."""
+        self._run(title, lambda: exp.insert(query(), self[name].copy()))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Run statements that change tuples and cuts all, or none of them if the search is stopped in between.
+
+        In a transaction of the caller's they cannot be taken back: then ``whole`` tells that the parts are of no use.
+        """
+        self.whole = False
+        if self.engine.in_transaction():
+            yield
+        else:
+            try:
+                with self.engine.transaction():
+                    yield
+            finally:
+                self.whole = True
+        self.whole = True
+
+    def count(self, title: str, query: Callable[[], exp.Query]) -> int:
+        """Return the number that a query counts."""
+        ((found,),) = self._run(title, query)
+        return int(found)
+
+    def rows_of(self, name: str) -> int:
+        """Return how many rows one of the tables has."""
+        return self.count(f"rows of {name}", lambda: exp.select(sql.count_rows()).from_(self[name].copy()))
+
+    def close(self) -> None:
+        """Drop what only the search needs."""
+        for name in _NAMES:
+            if name not in _KEPT:
+                self.engine.run(sql.drop(self[name]), f"drop {name}")
+
+    # What the statements of a round are made of
+
+    def of_tuple(self, name: str) -> exp.Expr:
+        """Return a column of the tuples."""
+        return sql.column(name, self["kanon_tuples"].name)
+
+    def tuple_names(self) -> list[str]:
+        """Return the names of the columns of the tuples but for the part."""
+        return [*(column.place for column in self.places), *self._counted]
+
+    def others(self) -> list[exp.Expr]:
+        """Return the columns of the tuples but for the part."""
+        return [self.of_tuple(name) for name in self.tuple_names()]
+
+    def place(self, relation: str | None = None) -> exp.Expr:
+        """Return the place of a tuple in the column that ``column_number`` says."""
+        own = relation or self["kanon_tuples"].name
+        return of_column({column.number: sql.column(column.place, own) for column in self.places})
+
+    def untried(self, name: str, part: str) -> exp.Select:
+        """Return the query that says of all parts in one of the tables that nothing was tried in them."""
+        zero = [sql.named(_tiny(0), tried_name(column)) for column in self.places]
+        return exp.select(sql.named(sql.column(part), PART), *zero).distinct().from_(self[name].copy())
+
+    def tuples_with(self, name: str, *selected: exp.Expr) -> exp.Select:
+        """Return a query of tuples joined to what one of the tables says of their part."""
+        same = exp.EQ(this=sql.column(PART, self[name].name), expression=self.of_tuple(PART))
+        return exp.select(*selected).from_(self["kanon_tuples"].copy()).join(self[name].copy(), on=same)
+
+    def is_inside(self, name: str) -> exp.Expr:
+        """Return the condition that a tuple lies between the places of a cut of one of the tables."""
+        ends = [sql.column(end, self[name].name) for end in ("from_place", "to_place")]
+        return exp.Between(this=self.place(), low=ends[0], high=ends[1])
+
+    # What every round ends with
+
+    def finish_others(self) -> None:
+        """Put aside the tuples of parts that no column could be chosen for."""
+
+        def query() -> exp.Select:
+            chosen = self["kanon_chosen"]
+            same = exp.EQ(this=sql.column(PART, chosen.name), expression=self.of_tuple(PART))
+            others = exp.Exists(this=exp.select("1").from_(chosen.copy()).where(same)).not_()
+            return exp.select(self.of_tuple(PART), *self.others()).from_(self["kanon_tuples"].copy()).where(others)
+
+        if self.rows_of("kanon_chosen") < self.rows_of("kanon_tried"):  # else there are no others to look for
+            self.insert("kanon_finished", "parts that cannot be cut are finished", query)
+
+    def number_sides(self) -> int:
+        """Give the sides of all allowed cuts numbers; return how many parts were tried."""
+        self.rounds += 1
+        title = "numbers of the new parts"
+        self.make("kanon_sides", title, lambda: self.query("mondrian/sides"), next=self.numbers + 1)
+        tried = self.rows_of("kanon_sides")
+        self.cuttable = max(1, 2 * tried)
+        return tried
+
+    def take_note(self) -> None:
+        """Keep the cuts of the round, and what was tried in vain."""
+        self.replace("kanon_tried", "what was tried in vain", self._tried_query)
+        self.insert("kanon_cuts_made", "cuts that were made", lambda: self.query("mondrian/cuts_made"))
+        highest = exp.Max(this=sql.column("outside"))  # the higher one of the two
+        found = exp.Coalesce(this=highest, expressions=[sql.literal(0)])
+        given = self.count("numbers in use", lambda: exp.select(found).from_(self["kanon_sides"].copy()))
+        self.numbers = max(self.numbers, given)
+
+    def _tried_query(self) -> exp.Query:
+        sides, tried = self["kanon_sides"], self["kanon_tried"]
+        names = [tried_name(column) for column in self.places]
+        failed = exp.select(sql.column(PART, sides.name)).from_(sides.copy())
+        for column, name in zip(self.places, names, strict=True):
+            is_it = exp.EQ(this=sql.column("column_number", sides.name), expression=sql.literal(column.number + 1))
+            what = exp.Case().when(sql.column("at_null", sides.name), _tiny(NULLS)).else_(_tiny(ALL))
+            now = exp.Case().when(is_it, what).else_(sql.column(name, tried.name))
+            failed = failed.select(sql.named(now, name))
+        same = exp.EQ(this=sql.column(PART, sides.name), expression=sql.column(PART, tried.name))
+        failed = failed.join(tried.copy(), on=same).where(exp.Not(this=sql.column("allowed", sides.name)))
+        zero = [sql.named(_tiny(0), name) for name in names]
+        new = [
+            exp.select(sql.named(sql.column(side), PART), *(item.copy() for item in zero)).distinct()
+            for side in ("inside", "rest")
+        ]
+        allowed = sql.column("allowed")
+        return sql.union_all([failed.distinct(), *(side.from_(sides.copy()).where(allowed.copy()) for side in new)])
+
+    def _create(self, name: str, query: exp.Query, title: str) -> None:
+        self.engine.run(sql.create_table(self[name].copy(), query, temporary=True), title)
+
+    def _run(self, title: str, statement: Callable[[], exp.Expr], **parameters: int) -> list[tuple[int, ...]]:
+        if title not in self._statements:
+            self._statements[title] = statement()
+        return self.engine.rows(self._statements[title], title, parameters)
+
+
+def _tiny(number: int) -> exp.Cast:
+    return sql.cast(sql.literal(number), "TINYINT")
+
+
+def _numbered(query: exp.Query, places: Sequence[Places]) -> exp.Select:
+    """Return tuples with how many rows of the table stand before theirs, in the order of all places."""
+    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+    order = exp.Order(expressions=[exp.Ordered(this=sql.column(column.place)) for column in places])
+    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=order, spec=frame)
+    before = exp.Sub(this=sql.cast(up_to, "BIGINT"), expression=sql.column(N))
+    return exp.select("*", sql.named(before, START)).from_(query.subquery("placed"))

@@ -1,0 +1,274 @@
+"""What the sides of a cut would lose: each row of a side, what the labels of all its columns cost.
+
+The values that a side has in a column are told apart as bits of a word, so that the values of several groups of rows
+are the bits of either, and their number a count of bits. A column with more leaves than a word has bits is known by its
+lowest and its highest place, like numbers.
+
+    word_1, word_2, ...     bits of the values of columns of texts, several columns in one word
+    low_1, high_1           places of the other columns of texts, and what numbers are measured by: places or values
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.hierarchy.code import WORD_BITS
+from kanon_sql.measures.places import node_name
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kanon_sql.measures.places import Places
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Where the values of a column are in the words.
+
+    Attributes:
+        word: number of the word.
+        shift: the bit of place 1.
+    """
+
+    word: int
+    shift: int
+
+
+class SideCosts:
+    """What sides cost, in columns over the tuples and expressions over groups of them."""
+
+    def __init__(self, places: Sequence[Places], measure: str, labels: str) -> None:
+        """Find room for the bits of each column.
+
+        Args:
+            places: of the columns.
+            measure: "loss" or "gcp".
+            labels: how texts are written.
+        """
+        self.places, self.measure, self.labels = places, measure, labels
+        self.bits: dict[int, Bits] = {}
+        used: list[int] = []
+        for column in places:
+            leaves = column.labels.leaves
+            if column.ordered or leaves > WORD_BITS or labels == "range":
+                continue
+            word = next((word for word, bits in enumerate(used) if bits + leaves <= WORD_BITS), len(used))
+            if word == len(used):
+                used.append(0)
+            self.bits[column.number] = Bits(word, used[word])
+            used[word] += leaves
+        self.words = len(used)
+        self.spans = [column for column in places if column.number not in self.bits]
+
+    # Columns of the tuples
+
+    def of_tuples(self) -> list[exp.Expr]:
+        """Return what tuples need on top: their bits, and what their numbers are measured by."""
+        words: list[list[exp.Expr]] = [[] for _ in range(self.words)]
+        for column in self.places:
+            if (bits := self.bits.get(column.number)) is not None:
+                own = sql.column("place", _alias(column))
+                place = exp.Add(this=own, expression=sql.literal(bits.shift - 1))
+                one = sql.cast(sql.literal(1), "BIGINT")
+                bit = exp.BitwiseLeftShift(this=one, expression=exp.Paren(this=place))
+                words[bits.word].append(exp.Paren(this=bit))
+        found = [sql.named(sql.combined(parts), _word(word)) for word, parts in enumerate(words)]
+        return [*found, *(sql.named(self._measured(column), _point(column)) for column in self.spans)]
+
+    def names(self) -> list[str]:
+        """Return the names of these columns."""
+        return [*(_word(word) for word in range(self.words)), *(_point(column) for column in self.spans)]
+
+    def _measured(self, column: Places) -> exp.Expr:
+        if column.ordered and self.measure == "gcp":
+            return sql.column("number", _alias(column))
+        return sql.column("place", _alias(column))
+
+    # Columns of groups of tuples
+
+    def summed(self, *, grouped: bool) -> list[exp.Expr]:
+        """Return what is known of a group, from its tuples or from groups within it."""
+        found: list[exp.Expr] = [
+            sql.named(exp.BitwiseOrAgg(this=sql.column(_word(word))), _word(word)) for word in range(self.words)
+        ]
+        for column in self.spans:
+            low, high = (_low(column), _high(column)) if grouped else (_point(column), _point(column))
+            found += [
+                sql.named(exp.Min(this=sql.column(low)), _low(column)),
+                sql.named(exp.Max(this=sql.column(high)), _high(column)),
+            ]
+        return found
+
+    def group_names(self) -> list[str]:
+        """Return the names of what is known of a group."""
+        words = [_word(word) for word in range(self.words)]
+        return [*words, *(name for column in self.spans for name in (_low(column), _high(column)))]
+
+    def over(self, name: str, window: exp.Window, prefix: str) -> exp.Expr:
+        """Return what is known of the groups in a window."""
+        own = sql.column(name)
+        aggregate: exp.Expr = exp.Min(this=own) if name.startswith("low") else exp.Max(this=own)
+        if name.startswith("word"):
+            aggregate = exp.BitwiseOrAgg(this=own)
+        whole = window.copy()
+        whole.set("this", aggregate)
+        return sql.named(whole, f"{prefix}_{name}")
+
+    def together(self, name: str, prefixes: Sequence[str]) -> exp.Expr:
+        """Return what is known of groups together, each under its own prefix; some may be empty."""
+        own: list[exp.Expr] = [sql.column(f"{prefix}_{name}" if prefix else name) for prefix in prefixes]
+        if len(own) == 1:
+            return own[0]
+        if name.startswith("word"):
+            own = [exp.Coalesce(this=item, expressions=[sql.literal(0)]) for item in own]
+        return self.merged(name, *own)  # the least and the greatest of an empty group are NULL, which is passed over
+
+    def merged(self, name: str, one: exp.Expr, other: exp.Expr) -> exp.Expr:
+        """Return what is known of two groups together, neither of which is empty."""
+        if name.startswith("word"):
+            return exp.BitwiseOr(this=one, expression=other)
+        return sql.least([one, other]) if name.startswith("low") else sql.greatest([one, other])
+
+    # What a side costs
+
+    def cost(self, query: exp.Select, side: str) -> tuple[exp.Select, exp.Expr]:
+        """Return the query joined to what the costs of a side need, and what each of its rows costs.
+
+        Args:
+            query: of relation ``cuts``, with what is known of the side under its name.
+            side: what the names of the side begin with.
+        """
+        total: exp.Expr | None = None
+        for column in self.places:
+            if column.labels.leaves <= 1:
+                continue
+            query, cost = self._column_cost(query, column, side)
+            total = cost if total is None else exp.Add(this=total, expression=cost)
+        return query, total or sql.literal(0.0)
+
+    def _column_cost(self, query: exp.Select, column: Places, side: str) -> tuple[exp.Select, exp.Expr]:
+        bits = self.bits.get(column.number)
+        if bits is not None:
+            word = sql.column(f"{side}_{_word(bits.word)}", "cuts")
+            mask = (1 << column.labels.leaves) - 1
+            own = sql.bits(sql.shifted_right(word, bits.shift), mask)
+            if self.labels == "set":
+                return query, self._share(column, exp.BitwiseCount(this=own))
+            return self._tree_by_bits(query, column, own, side)
+        low, high = (sql.column(f"{side}_{name}", "cuts") for name in (_low(column), _high(column)))
+        if column.ordered:
+            return query, self._width(column, low, high)
+        if self.labels == "tree":
+            return self._tree_by_ends(query, column, low, high, side)
+        places = exp.Add(this=exp.Sub(this=high, expression=low), expression=sql.literal(1))
+        return query, self._share(column, exp.Paren(this=places))
+
+    def _share(self, column: Places, leaves: exp.Expr) -> exp.Expr:
+        """Return what a label with some leaves costs, 0 to 1."""
+        number, all_leaves = sql.cast(leaves, "DOUBLE"), float(column.labels.leaves)
+        if self.measure == "loss":
+            return exp.Div(
+                this=exp.Paren(this=exp.Sub(this=number, expression=sql.literal(1.0))),
+                expression=sql.literal(all_leaves - 1),
+            )
+        several = exp.GT(this=leaves.copy(), expression=sql.literal(1))
+        return _unless_zero(several, exp.Div(this=number, expression=sql.literal(all_leaves)))
+
+    def _width(self, column: Places, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+        if self.measure == "loss":
+            places = sql.cast(exp.Paren(this=exp.Sub(this=high, expression=low)), "DOUBLE")
+            return exp.Div(this=places, expression=sql.literal(float(column.labels.leaves - 1)))
+        lower, upper = column.labels.lower, column.labels.upper
+        if lower is None or upper is None or lower == upper:
+            return sql.literal(0.0)
+        halves = [exp.Div(this=end, expression=sql.literal(2)) for end in (high, low)]
+        width = exp.Div(
+            this=exp.Paren(this=exp.Sub(this=halves[0], expression=halves[1])),
+            expression=sql.literal(upper / 2 - lower / 2),
+        )
+        return exp.Coalesce(this=width, expressions=[sql.literal(0.0)])
+
+    def _tree_by_bits(self, query: exp.Select, column: Places, own: exp.Expr, side: str) -> tuple[exp.Select, exp.Expr]:
+        """Return what the lowest label over the values costs: the first above the lowest value that has them all."""
+        lowest = exp.BitwiseAnd(this=own, expression=exp.Paren(this=exp.Neg(this=own.copy())))
+        single = exp.EQ(this=exp.BitwiseCount(this=own.copy()), expression=sql.literal(1))
+        if column.hierarchy.height == 1:
+            return query, _unless_zero(exp.Not(this=exp.Paren(this=single)), sql.literal(1.0))
+        alias = f"{side}_places_{column.number + 1}"
+        query = query.join(
+            self._bit_query(column).subquery(alias),
+            on=exp.EQ(this=sql.column("bit", alias), expression=lowest),
+            join_type="left",
+        )
+        case = exp.Case().when(single, sql.literal(0.0))
+        for level in range(1, column.hierarchy.height):
+            under = sql.column(f"mask_{level}", alias)
+            within = exp.EQ(
+                this=exp.Paren(this=exp.BitwiseAnd(this=own.copy(), expression=under)), expression=own.copy()
+            )
+            case = case.when(within, self._share(column, sql.column(f"leaves_{level}", alias)), copy=False)
+        return query, exp.Paren(this=case.else_(sql.literal(1.0)))
+
+    def _bit_query(self, column: Places) -> exp.Select:
+        """Return the query of places as bits, with the bits under the labels above them."""
+        one = sql.cast(sql.literal(1), "BIGINT")
+
+        def bit_of(place: str) -> exp.Expr:
+            before = exp.Sub(this=sql.column(place), expression=sql.literal(1))
+            return exp.BitwiseLeftShift(this=one.copy(), expression=exp.Paren(this=before))
+
+        found = exp.select(sql.named(bit_of("place"), "bit")).from_(column.relation.copy())
+        for level in range(1, column.hierarchy.height):
+            leaves = sql.column(f"leaves_{level}")
+            full = exp.Sub(
+                this=exp.Paren(this=exp.BitwiseLeftShift(this=one.copy(), expression=sql.cast(leaves, "INTEGER"))),
+                expression=sql.literal(1),
+            )
+            before = exp.Sub(this=sql.column(node_name(level)), expression=sql.literal(1))
+            mask = exp.BitwiseLeftShift(this=exp.Paren(this=full), expression=exp.Paren(this=before))
+            found = found.select(sql.named(mask, f"mask_{level}"), leaves.copy())
+        return found
+
+    def _tree_by_ends(
+        self, query: exp.Select, column: Places, low: exp.Expr, high: exp.Expr, side: str
+    ) -> tuple[exp.Select, exp.Expr]:
+        """Return what the lowest label over the lowest and the highest place costs."""
+        aliases = [f"{side}_{end}_{column.number + 1}" for end in ("low", "high")]
+        for alias, place in zip(aliases, (low, high), strict=True):
+            same = exp.EQ(this=sql.column("place", alias), expression=place.copy())
+            query = query.join(sql.aliased(column.relation, alias), on=same, join_type="left")
+        case = exp.Case().when(exp.EQ(this=low.copy(), expression=high.copy()), sql.literal(0.0))
+        for level in range(1, column.hierarchy.height):
+            name = node_name(level)
+            same = exp.EQ(this=sql.column(name, aliases[0]), expression=sql.column(name, aliases[1]))
+            case = case.when(same, self._share(column, sql.column(f"leaves_{level}", aliases[0])), copy=False)
+        return query, exp.Paren(this=case.else_(sql.literal(1.0)))
+
+
+def _unless_zero(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Case().when(condition, value).else_(sql.literal(0.0)))
+
+
+def _alias(column: Places) -> str:
+    """Return the alias of a column's places in the query that makes the tuples."""
+    return f"places_{column.number + 1}"
+
+
+def _word(word: int) -> str:
+    return f"word_{word + 1}"
+
+
+def _point(column: Places) -> str:
+    return f"point_{column.number + 1}"
+
+
+def _low(column: Places) -> str:
+    return f"low_{column.number + 1}"
+
+
+def _high(column: Places) -> str:
+    return f"high_{column.number + 1}"

@@ -1,0 +1,340 @@
+"""From a source and a policy to everything a search needs: roles, hierarchies, frequency set, labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kanon_sql.classes.frequency import FrequencySet, build_frequency
+from kanon_sql.classes.lattice import Lattice
+from kanon_sql.engine.equality import require_identity
+from kanon_sql.engine.progress import Tell, silent
+from kanon_sql.engine.timing import timed
+from kanon_sql.errors import HierarchyError, UsageError
+from kanon_sql.hierarchy.facts import column_facts
+from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy, load_hierarchy, load_prefixed, use_stored
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.hierarchy.suggest import chosen_rules
+from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.costs import Costs, level_costs
+from kanon_sql.measures.labels import Labels, make_labels
+from kanon_sql.measures.objective import CLASS_MEASURES, Objective
+from kanon_sql.measures.places import Places, make_places
+from kanon_sql.models.sensitive import SensitiveModel
+from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
+from kanon_sql.policy.roles import Roles, assign_roles, find_column
+from kanon_sql.search.model_columns import coded_models, resolve_models, sensitive_columns
+from kanon_sql.search.population import open_population, population_frequency
+from kanon_sql.search.prepare_in_warehouse import frequency_there, require_there, values_there
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.hierarchy.spec import Rule
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table that was encoded once and can be searched.
+
+    Attributes:
+        source: the table.
+        roles: the role of each column.
+        hierarchies: of the quasi-identifiers, in their order.
+        frequency: the frequency set.
+        labels: what the labels of each hierarchy stand for.
+        lattice: the generalization lattice.
+        seconds: what it took, by step.
+        sensitive_hierarchies: of sensitive columns, where a model asks how far apart their values are in a tree.
+        population: the table that models compare with, and its frequency set.
+        repeated: columns that may name people and have repeated values, which are not taken to be of one person.
+    """
+
+    source: Source
+    roles: Roles
+    hierarchies: tuple[Hierarchy, ...]
+    frequency: FrequencySet
+    labels: tuple[Labels, ...]
+    lattice: Lattice
+    seconds: dict[str, float]
+    sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
+    population: tuple[Source, FrequencySet] | None = None
+    repeated: tuple[RepeatedColumn, ...] = ()
+    _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
+    _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
+
+    def costs_of(self, measure: str) -> Costs:
+        """Return what a measure charges for the levels of each column; computed when it is first asked for."""
+        if measure not in self._costs:
+            frequency = self.frequency
+            self._costs[measure] = level_costs(frequency.engine, self.labels, CELL_MEASURES[measure], frequency.rows)
+        return self._costs[measure]
+
+    def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
+        """Return models that know which column they are about.
+
+        Raises:
+            UsageError: a model is about no sensitive column.
+        """
+        return resolve_models(models, self.roles.sensitive, self.source.name, list(self.sensitive_hierarchies))
+
+    def coded(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
+        """Return resolved models that know how their columns are coded in the frequency set.
+
+        Raises:
+            UsageError: the table was prepared without one of the columns.
+        """
+        population = None if self.population is None else self.population[1].relation
+        return coded_models(models, self.frequency, self.sensitive_hierarchies, population)
+
+    def places(self) -> tuple[Places, ...]:
+        """Return the values of each quasi-identifier in their order; made when they are first asked for."""
+        if not self._places:
+            self._places.append(make_places(self.frequency, self.hierarchies, self.labels))
+        return self._places[0]
+
+    def objective(self, measure: str) -> Objective:
+        """Return what is minimized when it is a measure of this name; loss is the guide to one of class sizes."""
+        of_classes = CLASS_MEASURES.get(measure)
+        return Objective(self.costs_of("loss" if of_classes is not None else measure), of_classes)
+
+
+def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
+    """Return a table ready to be searched.
+
+    Costs one scan of the source for the frequency set. Before it, columns that may name people are read for whether
+    their values repeat (see ``kanon_sql.policy.profile.people``), unless an entity was given or rows are to be counted.
+    A column whose hierarchy is built from its values is read for its distinct values; and, all such columns together,
+    once more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and
+    text. Hierarchies from files and from the database read nothing of the source.
+
+    Raises:
+        UsageError: a role or a hierarchy names a column that does not exist, or a column has no role; or several rows
+            are of one person, and nothing says how to count them.
+        HierarchyError: a hierarchy cannot be read, is no tree, or misses values.
+    """
+    roles = assign_roles(policy.columns, source.columns, source.name)
+    in_trees = _columns_in_trees(policy, roles)
+    for name in policy.hierarchies:
+        column = find_column(name, source.columns)
+        if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
+            raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
+    require_identity(source.engine, source.relation, roles.quasi_identifiers)
+    seconds: dict[str, float] = {}
+    repeated: tuple[RepeatedColumn, ...] = ()
+    if policy.count == "people":
+        tell("Looking for people with several rows")
+        with timed(seconds, "people"):
+            repeated = _require_one_row_each(source, policy)
+    everybody = None
+    if policy.population is not None:
+        everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
+        everybody.bring(roles.quasi_identifiers)
+    there = policy.search_on == "warehouse"
+    known = source
+    if there:
+        require_there(source, policy)
+        tell("Fetching values")
+        with timed(seconds, "fetch"):
+            known = values_there(source, roles.quasi_identifiers)
+    elif source.warehouse is not None:
+        tell("Fetching distinct tuples")
+        with timed(seconds, "fetch"):
+            source.bring((*roles.quasi_identifiers, *_columns_of_models(policy, roles)), roles.entity)
+    tell("Preparing hierarchies")
+    with timed(seconds, "hierarchies"):
+        hierarchies = make_hierarchies(known, roles.quasi_identifiers, policy)
+        own = make_hierarchies(source, columns_with_hierarchy(source, in_trees, policy), policy)
+        of_sensitive = {hierarchy.column.name: hierarchy for hierarchy in own}
+    models = resolve_models(policy.models, roles.sensitive, source.name, list(of_sensitive))
+    sensitive = sensitive_columns(models, source.columns)
+    tell("Counting distinct tuples")
+    with timed(seconds, "frequency_set"):
+        if there:
+            frequency, labels = frequency_there(source, hierarchies, roles, sensitive)
+        else:
+            frequency = build_frequency(
+                source.engine, source.tuples, hierarchies, roles.entity, sensitive, weight=source.weight
+            )
+            labels = make_labels(frequency, hierarchies)
+    lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
+    population = None if everybody is None else (everybody, population_frequency(everybody, hierarchies))
+    return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
+
+
+def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
+    """Return the columns of a table that may name people and have repeated values, those first that do name people.
+
+    None where a policy says who the people are, or that rows are to be counted. Columns that the policy names and the
+    table does not have are of no interest.
+
+    Raises:
+        UsageError: the column that is to name people is another one in each row, and one that names people is not.
+    """
+    named = policy.columns
+    asked = source.engine if source.warehouse is None else source.warehouse
+    if named.entity is not None:
+        entity = find_column(named.entity, source.columns)
+        if entity is None:
+            return ()
+        found = entity_of_rows(asked.rows, source.relation, source.columns, entity)
+        if found is not None and found.names_people:
+            raise UsageError(
+                f"{entity.name} names rows of {source.name}, not people: {found.found()}. {found.ways_on()}"
+            )
+        return () if found is None else (found,)
+    if policy.count == "rows":
+        return ()
+
+    def there(names: Sequence[str]) -> list[Column]:
+        return [column for name in names if (column := find_column(name, source.columns)) is not None]
+
+    return repeated_columns(
+        asked.rows,
+        source.relation,
+        source.columns,
+        there([*named.identifying, *named.pseudonymize]),
+        there(named.quasi_identifiers),
+    )
+
+
+def _require_one_row_each(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
+    """Return repeated columns of which nothing says that they name people.
+
+    Raises:
+        UsageError: several rows are of one person.
+    """
+    found = repeated_in(source, policy)
+    people = next((one for one in found if one.names_people), None)
+    if people is None:
+        return found
+    raise UsageError(
+        f"{source.name} has several rows of one person: {people.found()}. Counted in rows, k = {policy.k} could hold "
+        f"for a class of one person. {people.ways_on()}"
+    )
+
+
+def _columns_of_models(policy: Policy, roles: Roles) -> list[Column]:
+    """Return the sensitive columns that models are about."""
+    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    if any(model.sensitive is None for model in about):
+        return list(roles.sensitive)
+    found = [find_column(model.sensitive or "", roles.sensitive) for model in about]
+    return list(dict.fromkeys(column for column in found if column is not None))
+
+
+def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:
+    """Return the sensitive columns of which a model asks how far apart values are in a tree."""
+    asked = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
+    if any(model.sensitive is None for model in asked):
+        return list(roles.sensitive)
+    found = [find_column(model.sensitive or "", roles.sensitive) for model in asked]
+    return list(dict.fromkeys(column for column in found if column is not None))
+
+
+def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: Policy) -> list[Column]:
+    """Return those columns of which a hierarchy was given or is stored; none is chosen for a sensitive column."""
+    if not columns:
+        return []
+    given, stored = given_rules(source, columns, policy), stored_hierarchies(source.engine)
+    return [column for column in columns if column.name in given or folded(column.name) in stored]
+
+
+def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) -> tuple[Hierarchy, ...]:
+    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one.
+
+    Raises:
+        UsageError: a hierarchy is given for a column that does not exist, twice for one, or is written wrong.
+        HierarchyError: a hierarchy cannot be read, does not fit the type of its column, or is no tree.
+        SourceError: a file or directory cannot be read.
+    """
+    engine = source.engine
+    given = given_rules(source, columns, policy)
+    stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
+    kept = {
+        column.name: stored[folded(column.name)]
+        for column in columns
+        if column.name not in given and folded(column.name) in stored
+    }
+    left = [column for column in columns if column.name not in given and column.name not in kept]
+    rules = given | chosen_rules(source, left)
+    built = {
+        column: rule
+        for column in columns
+        if (rule := rules.get(column.name)) is not None and not isinstance(rule, FileRule | PrefixRule)
+    }
+    facts = column_facts(engine, source.tuples, list(built.items()))
+
+    def make(column: Column) -> Hierarchy:
+        if column.name in kept:
+            return use_stored(engine, column, kept[column.name])
+        rule = rules[column.name]
+        chosen = column.name not in given
+        if isinstance(rule, FileRule):
+            return replace(load_hierarchy(engine, source.tuples, column, rule), chosen=chosen)
+        if isinstance(rule, PrefixRule):
+            return replace(load_prefixed(engine, source.tuples, column, rule), chosen=chosen)
+        return build_hierarchy(engine, source.relation, column, rule, facts[column.name], chosen=chosen)
+
+    return tuple(make(column) for column in columns)
+
+
+def make_hierarchy(source: Source, column: Column, policy: Policy) -> Hierarchy:
+    """Return the hierarchy of one column, as ``make_hierarchies`` does."""
+    (hierarchy,) = make_hierarchies(source, [column], policy)
+    return hierarchy
+
+
+def given_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, Rule]:
+    """Return the rules that a policy gives these columns: by name, else by a file in its directory.
+
+    Raises:
+        UsageError: a rule is given for a column that the source does not have, twice for one, or is written wrong.
+        HierarchyError: the directory is not there, or two of its files are for one column.
+    """
+    rules: dict[str, Rule] = {}
+    if policy.hierarchy_directory is not None:
+        rules.update(_files_in(policy.hierarchy_directory, columns))
+    named: set[Column] = set()
+    for name, text in policy.hierarchies.items():
+        column = find_column(name, source.columns)
+        if column is None:
+            raise UsageError(f"A hierarchy is given for column {name!r}, which {source.name} does not have.")
+        if column in named:
+            raise UsageError(f"Two hierarchies are given for column {column.name!r}: leave one out.")
+        named.add(column)
+        if column in columns:
+            rules[column.name] = parse_rule(text, policy.directory)
+    return rules
+
+
+def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]:
+    """Return the files of a directory that are for these columns: ``<column>.csv`` or ``*_hierarchy_<column>.csv``.
+
+    Raises:
+        HierarchyError: there is no such directory, or two files for one column.
+    """
+    if not directory.is_dir():
+        raise HierarchyError(f"There is no directory {directory} with hierarchies.")
+    rules = {}
+    files = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
+    for column in columns:
+        name = folded(column.name)
+        stems = {path: folded(path.stem) for path in files}
+        found = [path for path, stem in stems.items() if stem == name or stem.endswith(f"_hierarchy_{name}")]
+        if len(found) > 1:
+            raise HierarchyError(
+                f"{directory} has {len(found)} hierarchy files for column {column.name!r}: say which with --hierarchy."
+            )
+        if found:
+            rules[column.name] = FileRule(found[0])
+    return rules

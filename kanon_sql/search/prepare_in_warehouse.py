@@ -1,0 +1,107 @@
+"""Preparing a search that runs on the warehouse: the frequency set is made there and does not leave it.
+
+What comes here are the values of each quasi-identifier by itself, with their counts: hierarchies are made from them on
+the workbench. They go back with their codes; the frequency set, the labels and all tests of nodes are made there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kanon_sql.classes.frequency import build_frequency
+from kanon_sql.engine.equality import looked_up
+from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
+from kanon_sql.engine.warehouse.sending import shape_of, written_rows
+from kanon_sql.engine.warehouse.workbench import Workbench
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.code import code_name
+from kanon_sql.measures.labels import make_labels
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.measures.labels import Labels
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.policy.roles import Roles
+
+THERE = ("optimal", "incognito", "samarati", "samarati-first", "datafly")
+"""Algorithms that only ask: the others change tables of their own step by step, or cut them."""
+
+
+def require_there(source: Source, policy: Policy) -> None:
+    """Raise unless a search can run on the warehouse of a table.
+
+    Raises:
+        UsageError: the table is in none, or what is asked cannot be searched there.
+    """
+    if source.warehouse is None:
+        raise UsageError(
+            f"{source.name} is in no warehouse: leave --search-on out, the search runs where the table is."
+        )
+    if policy.algorithm not in THERE:
+        raise UsageError(
+            f"{policy.algorithm} works on tables that it changes step by step, on the workbench: leave --search-on "
+            f"warehouse out, or use {', '.join(THERE[:-1])} or {THERE[-1]}."
+        )
+    if policy.columns.pseudonymize:
+        raise UsageError("Pseudonyms and --search-on warehouse do not go together: leave one of them out.")
+    for model in policy.models:
+        if isinstance(model, PopulationModel) or (
+            isinstance(model, TCloseness) and model.distance in {"hierarchical", "ordered"}
+        ):
+            raise UsageError(
+                f"{model.name} compares with tables that are made on the workbench: leave --search-on warehouse out."
+            )
+
+
+def values_there(source: Source, columns: Sequence[Column]) -> Source:
+    """Return the values of each column by itself as a source: what hierarchies are made from.
+
+    Its rows have one value each, and NULL in every other column; one scan.
+    """
+    if not isinstance(source.engine, Workbench):
+        raise TypeError("The source is in no warehouse")
+    return replace(source, relation=source.engine.values_of(source.relation, columns))
+
+
+def frequency_there(
+    source: Source, hierarchies: Sequence[Hierarchy], roles: Roles, sensitive: Sequence[Column]
+) -> tuple[FrequencySet, tuple[Labels, ...]]:
+    """Return the frequency set of a table and the labels of its hierarchies, both in the warehouse.
+
+    Raises:
+        HierarchyError: a column has values that its hierarchy lacks.
+        SourceError: the warehouse refuses a statement.
+    """
+    if not isinstance(source.engine, Workbench):
+        raise TypeError("The source is in no warehouse")
+    engine = WarehouseEngine(source.engine)
+    source.engine.searches_with(engine)
+    coded = [_coded_there(source.engine, engine, source.relation, hierarchy) for hierarchy in hierarchies]
+    frequency = build_frequency(engine, source.relation, coded, roles.entity, sensitive)
+    return frequency, make_labels(frequency, coded)
+
+
+def _coded_there(bench: Workbench, engine: WarehouseEngine, source: exp.Table, hierarchy: Hierarchy) -> Hierarchy:
+    """Return a hierarchy with its codes in the warehouse."""
+    column = hierarchy.column
+    levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
+    codes = [code_name(number) for number in range(len(hierarchy.words))]
+    kinds = {VALUE: column.type, **dict.fromkeys(levels, "VARCHAR"), **dict.fromkeys(codes, "BIGINT")}
+    title = f"the hierarchy of {column.name} with its codes, to be carried over"
+    rows = written_rows(bench, hierarchy.relation, kinds, title)
+    shape = shape_of(source, {**kinds, VALUE: looked_up(sql.column(column.name, "source"), column)})
+    relation = engine.temporary_name(f"kanon_codes_{column.name}")
+    bench.warehouse.upload(relation, shape, [*kinds], rows, f"codes of {column.name}")
+    return replace(hierarchy, relation=relation, stored=None)

@@ -1,0 +1,186 @@
+"""What every search is given and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from kanon_sql.errors import UnsuitableError, UsageError
+from kanon_sql.models.k_anonymity import KAnonymity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from kanon_sql.classes.cutting import Cutting
+    from kanon_sql.classes.frequency import FrequencySet
+    from kanon_sql.classes.lattice import Lattice
+    from kanon_sql.classes.recoding import Recoding
+    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.costs import Costs
+    from kanon_sql.measures.labels import Labels
+    from kanon_sql.measures.objective import Objective
+    from kanon_sql.measures.partition import PartTables
+    from kanon_sql.measures.places import Places
+    from kanon_sql.models.base import PrivacyModel
+
+Stopped = Literal["time limit", "interrupt"]
+
+SAMPLE_RATE = 0.01
+"""The share of rows that SPOLG samples where nothing else is said, as its paper does."""
+LISTABLE = 1_000_000
+"""Nodes of a lattice that can be listed."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A table, what its release must satisfy and what it should lose least of.
+
+    Attributes:
+        frequency: the frequency set of the table.
+        lattice: the nodes to choose from.
+        models: what every published class must satisfy.
+        objective: what is minimized.
+        labels: the labels of each quasi-identifier.
+        limit: how many rows may be suppressed.
+        sample_rate: the share of rows on which a path is chosen.
+        cutting: how the table is cut into parts; None for algorithms that do not.
+        places: the values of each quasi-identifier in their order, for cutting.
+    """
+
+    frequency: FrequencySet
+    lattice: Lattice
+    models: Sequence[PrivacyModel]
+    objective: Objective
+    labels: Sequence[Labels]
+    limit: int
+    sample_rate: float = SAMPLE_RATE
+    cutting: Cutting | None = None
+    places: Sequence[Places] = ()
+
+    @property
+    def costs(self) -> Costs:
+        """What cells cost: what is minimized, or what guides the search for it."""
+        return self.objective.costs
+
+    @property
+    def k(self) -> int:
+        """Rows that a published class has at least, whatever the members are that it counts."""
+        return max((model.least_rows for model in self.models), default=1)
+
+    @property
+    def only_counts_rows(self) -> bool:
+        """Whether the number of a class's rows alone tells if it may be published."""
+        return not self.frequency.counts_people and all(isinstance(model, KAnonymity) for model in self.models)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The recoding that an algorithm chose, and what is proven about it.
+
+    Attributes:
+        recoding: the recoding.
+        suppressed: rows that it suppresses.
+        cost: its cost, in units of ``Problem.objective``; None of a local recoding, which is measured at the end.
+        bound: no full-domain recoding costs less than this; None where the algorithm proves nothing.
+        nodes_tested: lattice nodes whose classes were counted.
+        classes: the smallest relation from which the classes can be counted; of a local recoding, with the steps; of
+            a multidimensional one, its parts.
+        stopped: why the search ended before it was complete; None if it is complete.
+        published: rows published at each step of a local recoding.
+        path_seconds: how long it took to choose SPOLG's path; None for other algorithms.
+    """
+
+    recoding: Recoding
+    suppressed: int
+    cost: Cost | None
+    bound: Cost | None
+    nodes_tested: int
+    classes: exp.Table | PartTables
+    stopped: Stopped | None = None
+    published: tuple[int, ...] = ()
+    path_seconds: float | None = None
+
+    @property
+    def optimal(self) -> bool:
+        """Whether it is proven that no node costs less."""
+        return self.bound is not None and self.cost is not None and self.bound >= self.cost
+
+
+class SearchProgress(Protocol):
+    """Told from time to time how far a search has come."""
+
+    def __call__(self, nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
+        """Take note: nodes tested, the best cost so far, the cost that none can be below as far as is proven."""
+
+
+def require_monotone(problem: Problem, algorithm: str) -> None:
+    """Raise unless a node above one that suppresses few enough rows does so too, on which an algorithm relies.
+
+    It does under monotone models; and where nothing may be suppressed under those others of which a union of classes
+    that satisfy one satisfies it.
+
+    Raises:
+        UnsuitableError: a model is not monotone, and rows may be suppressed.
+    """
+    stubborn = [model.name for model in problem.models if not model.monotone and (problem.limit or not model.unites)]
+    if stubborn:
+        raise UnsuitableError(
+            f"Algorithm {algorithm} relies on rows that are published at a node being published above it, which "
+            f"{', '.join(dict.fromkeys(stubborn))} does not promise where rows may be suppressed: use --algorithm "
+            "optimal" + (", or --max-suppressed 0." if problem.limit else ".")
+        )
+
+
+def require_sizes_enough(problem: Problem) -> None:
+    """Raise where a measure of class sizes is to be minimized whose bounds rest on monotone models.
+
+    Raises:
+        UnsuitableError: a model is not monotone, and rows may be suppressed.
+    """
+    if problem.objective.of_classes is not None:
+        require_monotone(problem, f"optimal with measure {problem.objective.name}")
+
+
+def require_cell_measure(objective: Objective, algorithm: str) -> None:
+    """Raise unless what is minimized is a sum over cells, so that part of a table has a cost of its own.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if objective.of_classes is not None:
+        raise UsageError(
+            f"Algorithm {algorithm} goes by what cells lose, which {objective.name} does not say: use --measure loss, "
+            "or --algorithm optimal."
+        )
+
+
+def require_listable(lattice: Lattice, algorithm: str) -> None:
+    """Raise if an algorithm that lists nodes of the lattice would never end.
+
+    Raises:
+        UsageError: there are too many nodes.
+    """
+    if lattice.size > LISTABLE:
+        raise UsageError(
+            f"Algorithm {algorithm} lists nodes of the lattice, and this one has {lattice.size:,} (at most "
+            f"{LISTABLE:,}): use --algorithm optimal, which never lists it, or hierarchies with fewer levels."
+        )
+
+
+def rows_allowed(max_suppressed: float | str, rows: int, k: int = 0) -> int:
+    """Return how many rows may be suppressed: never all of them, for an empty table is no release.
+
+    Args:
+        max_suppressed: a fraction, of which 0.29 of 100 is 29, as a person would say, not 28; or "25 rows", "k rows".
+        rows: rows of the table.
+        k: the k of "k rows".
+    """
+    if isinstance(max_suppressed, str):
+        number = max_suppressed.split()[0]
+        allowed = k if number == "k" else int(number)
+    else:
+        allowed = int(Fraction(str(max_suppressed)) * rows)
+    return min(allowed, max(0, rows - 1))

@@ -1,0 +1,39 @@
+"""How expressions are rendered for each dialect: what sqlglot cannot know, in tables and small rules.
+
+Statements are written once, as DuckDB means them. Where a dialect has no such form, a rule rewrites the tree before
+sqlglot writes it as text, and one statement may become several.
+"""
+
+from __future__ import annotations
+
+from kanon_sql.sql.dialects.capabilities import (
+    CAPABILITIES,
+    Capabilities,
+    capabilities_of,
+    require_materialized_views,
+    require_views,
+)
+from kanon_sql.sql.dialects.largest import is_aggregate, sum_of_largest
+from kanon_sql.sql.dialects.order import shuffled
+from kanon_sql.sql.dialects.rendering import NATIVE, begin, clean_up, render, rendered, script
+
+__all__ = [
+    "CAPABILITIES",
+    "DIALECTS",
+    "NATIVE",
+    "Capabilities",
+    "begin",
+    "capabilities_of",
+    "clean_up",
+    "is_aggregate",
+    "render",
+    "rendered",
+    "require_materialized_views",
+    "require_views",
+    "script",
+    "shuffled",
+    "sum_of_largest",
+]
+
+DIALECTS = tuple(CAPABILITIES)
+"""Dialects that statements can be rendered in."""

@@ -1,0 +1,158 @@
+"""From an expression to the text of a dialect: the rules in their order, then sqlglot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, UnsupportedError
+
+from kanon_sql.errors import UsageError
+from kanon_sql.sql.dialects.capabilities import capabilities_of
+from kanon_sql.sql.dialects.conditions import (
+    conditions_moved,
+    null_safe,
+    without_boolean_case,
+    without_exists,
+    without_filter,
+)
+from kanon_sql.sql.dialects.labels import exact, number_as_text, part_of_date, part_of_text, value_as_text
+from kanon_sql.sql.dialects.largest import summed
+from kanon_sql.sql.dialects.names import named, national
+from kanon_sql.sql.dialects.numbers import finite, float_text, has_a_place
+from kanon_sql.sql.dialects.order import ordered
+from kanon_sql.sql.dialects.statements import is_secure, left_behind, preamble, rows_written, secured, statements_of
+from kanon_sql.sql.dialects.types import typed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kanon_sql.sql.dialects.capabilities import Capabilities
+
+
+NATIVE = "native"
+"""In ``meta`` of a statement: the dialect that it was written for, and is valid in."""
+
+
+def rendered(statement: exp.Expr, dialect: str, *, pretty: bool = False) -> list[str]:
+    """Return the texts of a statement in a dialect, to be run one after the other; the last one returns its rows.
+
+    Args:
+        statement: as DuckDB means it.
+        dialect: one of ``DIALECTS``.
+        pretty: whether people are to read it.
+
+    Raises:
+        UsageError: there is no such dialect, or it cannot say this.
+    """
+    capabilities = capabilities_of(dialect)
+    return [
+        made if isinstance(made, str) else render(made, dialect, pretty=pretty)
+        for made in statements_of(statement, capabilities)
+    ]
+
+
+def script(statements: Iterable[exp.Expr], dialect: str) -> str:
+    """Return statements as people read and run them: each on lines of its own, with its semicolon."""
+    return "\n\n".join(f"{text};" for statement in statements for text in rendered(statement, dialect, pretty=True))
+
+
+def begin(dialect: str) -> list[str]:
+    """Return the statements that a script in a dialect begins with."""
+    return preamble(capabilities_of(dialect))
+
+
+def clean_up(statements: Iterable[exp.Expr], dialect: str) -> list[str]:
+    """Return what removes the tables that statements leave behind where there are no temporary ones."""
+    capabilities = capabilities_of(dialect)
+    made: dict[str, list[exp.Expr]] = {}
+    for statement in statements:
+        made |= left_behind(statement, capabilities)
+    return [render(drop, dialect) for drops in made.values() for drop in drops]
+
+
+def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
+    """Return the text of an expression in a dialect; of a statement, ``rendered`` knows whether it is one there.
+
+    Raises:
+        UsageError: the dialect is not one of ``DIALECTS``, or cannot say this.
+    """
+    capabilities = capabilities_of(dialect)
+    if dialect == "duckdb":
+        special = expression.find(exp.Anonymous) is not None
+        adapted = expression.transform(_for_duckdb, capabilities) if special else expression
+        if is_secure(expression):
+            adapted = secured(adapted if special else adapted.copy(), capabilities)
+        return adapted.sql(dialect, pretty=pretty, copy=adapted is expression)
+    _require_portable(expression, capabilities)
+    adapted = conditions_moved(expression.copy(), capabilities)
+    for rule in _RULES:
+        adapted = adapted.transform(rule, capabilities, copy=False)
+    try:
+        return adapted.sql(capabilities.sqlglot, pretty=pretty, unsupported_level=ErrorLevel.RAISE, copy=False)
+    except UnsupportedError as error:
+        raise UsageError(f"{capabilities.title} cannot say this: {error}.") from None
+
+
+def _require_portable(expression: exp.Expr, capabilities: Capabilities) -> None:
+    """Raise if an expression has what only DuckDB has: sqlglot would pass it on as it is, or as something else.
+
+    Raises:
+        UsageError: it has.
+    """
+    if expression.meta.get(NATIVE) == capabilities.name:
+        return
+    for node in expression.find_all(exp.Anonymous, *_ONLY_DUCKDB):
+        word = node.name if isinstance(node, exp.Anonymous) else node.key.upper()
+        if word.lower() not in _EVERYWHERE:
+            raise UsageError(f"{capabilities.title} cannot say this: it needs {word}, which is DuckDB's.")
+
+
+_ONLY_DUCKDB = (exp.Copy, exp.Command, exp.Lambda, exp.List, exp.Unnest, exp.Attach, exp.Pragma)
+_EVERYWHERE = {
+    "kanon_shuffle",
+    "kanon_largest",
+    "isfinite",
+    "tuple",
+    "dense_rank",
+    "current_schema",
+    "current_database",
+}
+"""Functions that sqlglot has no node for, and that are called so in every dialect or are rewritten."""
+
+
+def _for_duckdb(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    return summed(ordered(node, capabilities), capabilities)
+
+
+def _hinted(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a step of a query: kept in between where that may be said, since it is read twice."""
+    if isinstance(node, exp.CTE):
+        asked = node.args.get("materialized")
+        node.set("materialized", (asked is not None or None) if capabilities.hints else None)
+    return node
+
+
+# One after the other, since what a rule puts in the place of a node is for the rules after it.
+_RULES = (
+    secured,
+    _hinted,
+    without_exists,
+    without_filter,
+    exact,
+    number_as_text,
+    value_as_text,
+    part_of_date,
+    part_of_text,
+    finite,
+    has_a_place,
+    without_boolean_case,
+    float_text,
+    null_safe,
+    rows_written,
+    typed,
+    ordered,
+    summed,
+    national,
+    named,
+)

@@ -1,0 +1,202 @@
+"""One statement as DuckDB has it, as the statements that another dialect needs for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.errors import UsageError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects.steps import assigned_number, next_query, numbered
+
+if TYPE_CHECKING:
+    from kanon_sql.sql.dialects.capabilities import Capabilities
+
+Made = exp.Expr | str
+
+
+def preamble(capabilities: Capabilities) -> list[str]:
+    """Return what every script begins with."""
+    return [*capabilities.preamble]
+
+
+def statements_of(statement: exp.Expr, capabilities: Capabilities) -> list[Made]:
+    """Return the statements of a dialect that do what a statement of DuckDB does.
+
+    Raises:
+        UsageError: the dialect cannot say it.
+    """
+    if capabilities.name == "duckdb":
+        return [statement]
+    if isinstance(statement, exp.Update) and capabilities.changes != "update" and "columns" in statement.meta:
+        return _changed(statement, capabilities)
+    before = _settings(statement, capabilities)
+    if isinstance(statement, exp.Create) and statement.kind == "TABLE" and isinstance(statement.expression, exp.Query):
+        return [*before, *_table(statement, capabilities)]
+    return [*before, _with_option(statement, capabilities)]
+
+
+def left_behind(statement: exp.Expr, capabilities: Capabilities) -> dict[str, list[exp.Expr]]:
+    """Return what drops the tables that a statement makes and that do not go away by themselves, by what they are."""
+    if isinstance(statement, exp.Update) and capabilities.changes == "numbered" and "columns" in statement.meta:
+        table = statement.this
+        return {table.name: [sql.drop(table, "VIEW"), sql.drop(numbered(table, assigned_number(statement)))]}
+    if capabilities.temporary == "plain table" and isinstance(statement, exp.Create) and _is_temporary(statement):
+        return {statement.this.name: [sql.drop(statement.this)]}
+    return {}
+
+
+def rows_written(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return rows that are written out, as a function of ClickHouse makes them: its VALUES is no relation."""
+    if capabilities.sqlglot != "clickhouse" or not isinstance(node, exp.Values):
+        return node
+    alias = node.args["alias"]
+    quoted = (column.this.replace('"', '""') for column in alias.columns)
+    structure = ", ".join(f'"{column}" Nullable(String)' for column in quoted)
+    rows = exp.Anonymous(this="values", expressions=[exp.Literal.string(structure), *node.expressions])
+    return exp.Table(this=rows, alias=exp.TableAlias(this=alias.this))
+
+
+def secured(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return the statement that makes a secure view, in the words of the dialect; sqlglot leaves them out."""
+    if not isinstance(node, exp.Create) or not is_secure(node):
+        return node
+    if capabilities.barrier == "secure view":
+        node.set("kind", f"SECURE {node.kind}")
+        _qualify_functions(node.expression)
+    words: list[exp.Expr] = []
+    if capabilities.barrier == "security_barrier":
+        words.append(exp.Property(this=exp.var(capabilities.barrier), value=exp.true()))
+    node.set("properties", exp.Properties(expressions=words) if words else None)
+    return node
+
+
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.Neg: "-",
+    exp.DPipe: "||",
+}
+_NO_FUNCTIONS = (exp.Case, exp.Cast, exp.Coalesce, exp.Connector, exp.Exists, exp.If)
+"""Nodes that sqlglot counts among functions, and that DuckDB does not look up."""
+
+
+def _qualify_functions(query: exp.Expr) -> None:
+    """Name the schema of DuckDB's own functions and operators in each call of one.
+
+    DuckDB looks up the functions of a view each time that it is read: of a bare name, it would take a macro that a
+    reader made, and so count classes as the reader likes.
+    """
+    for node in reversed(list(query.find_all(exp.Func, *_OPERATORS))):
+        if isinstance(node, _NO_FUNCTIONS):
+            continue
+        place = exp.Dot(this=exp.to_identifier("system"), expression=exp.to_identifier("main"))
+        call: exp.Expr = node.copy()
+        if (operator := _OPERATORS.get(type(node))) is not None:
+            sides = [side for side in (node.this, node.args.get("expression")) if side is not None]
+            call = exp.Anonymous(this=exp.to_identifier(operator, quoted=True), expressions=[s.copy() for s in sides])
+        node.replace(exp.Dot(this=place, expression=call))
+
+
+def is_secure(node: exp.Expr) -> bool:
+    """Tell whether a statement makes a secure view."""
+    properties = node.args.get("properties")
+    return properties is not None and any(isinstance(each, exp.SecureProperty) for each in properties.expressions)
+
+
+def _is_temporary(statement: exp.Create) -> bool:
+    properties = statement.args.get("properties")
+    return statement.kind == "TABLE" and properties is not None and properties.find(exp.TemporaryProperty) is not None
+
+
+def _settings(statement: exp.Expr, capabilities: Capabilities) -> list[Made]:
+    """Return the settings that a statement needs.
+
+    Raises:
+        UsageError: it is recursive, and the dialect has no recursion, or not as deep as is needed.
+    """
+    if not any(clause.args.get("recursive") for clause in statement.find_all(exp.With)):
+        return []
+    if capabilities.recursion == "none":
+        raise UsageError(
+            f"rows walk from cut to cut in a recursive query, which {capabilities.title} does not have in this form or "
+            "ends after a few steps. Use --algorithm optimal or local, or another dialect."
+        )
+    return [*capabilities.settings]
+
+
+def _with_option(statement: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a recursive statement with the option that lets it go on."""
+    recursive = any(clause.args.get("recursive") for clause in statement.find_all(exp.With))
+    if capabilities.recursion != "option" or not recursive or not isinstance(statement, exp.Select):
+        return statement
+    made = statement.copy()
+    made.set("options", [exp.QueryOption(this=exp.var("MAXRECURSION"), expression=sql.literal(0))])
+    return made
+
+
+def _table(statement: exp.Create, capabilities: Capabilities) -> list[Made]:
+    """Return the statements that make a table of a query, or what stands for one."""
+    table, query = statement.this, statement.expression
+    temporary = _is_temporary(statement)
+    if temporary and capabilities.temporary == "cached view":
+        # A view is computed again at every use unless it is kept.
+        return [_temporary(table, query, "VIEW", replace=True), exp.Cache(this=table.copy())]
+    made: exp.Expr = statement
+    if capabilities.sqlglot == "tsql":
+        made = _with_option(_into(table, query), capabilities)
+    elif not temporary or capabilities.temporary == "plain table":
+        made = _plain(table, query, capabilities)
+    made.comments = statement.comments
+    return [made]
+
+
+def _temporary(table: exp.Table, query: exp.Query, kind: str, *, replace: bool) -> exp.Create:
+    properties = exp.Properties(expressions=[exp.TemporaryProperty()])
+    return exp.Create(this=table.copy(), kind=kind, replace=replace, expression=query.copy(), properties=properties)
+
+
+def _plain(table: exp.Table, query: exp.Query, capabilities: Capabilities, *, replace: bool = False) -> exp.Create:
+    """Return the statement that makes a table that stays."""
+    create = sql.create_table(table.copy(), query.copy())
+    create.set("replace", replace)
+    if capabilities.sqlglot == "clickhouse":
+        engine = exp.EngineProperty(this=exp.var("MergeTree"))
+        order = exp.Order(expressions=[exp.Anonymous(this="tuple")])
+        create.set("properties", exp.Properties(expressions=[engine, order]))
+    return create
+
+
+def _into(table: exp.Table, query: exp.Query) -> exp.Expr:
+    """Return the query with INTO: what makes a table in SQL Server."""
+    if not isinstance(query, exp.Select):
+        query = exp.select("*").from_(query.copy().subquery("made"))
+    made = query.copy()
+    made.set("into", exp.Into(this=table.copy()))
+    return made
+
+
+# Steps of a local recoding
+
+
+def _changed(statement: exp.Update, capabilities: Capabilities) -> list[Made]:
+    """Return the statements that make the next table of combinations from the last one, instead of an update."""
+    table, number, query = statement.this, assigned_number(statement), next_query(statement)
+    made = numbered(table, number)
+    if capabilities.changes == "replace":
+        if capabilities.temporary == "table":
+            return [_temporary(table, query, "TABLE", replace=True)]
+        return [_plain(table, query, capabilities, replace=True)]
+    create = _plain(made, query, capabilities)
+    if capabilities.changes == "rename":
+        rename = exp.Alter(this=made.copy(), kind="TABLE", actions=[exp.AlterRename(this=table.copy())])
+        return [create, exp.Drop(tables=[table.copy()], kind="TABLE"), rename]
+    # Each is a table and not a view: a view of a view of a view ... is read through all of them, and where each step
+    # reads the last one twice, a hundred steps would never end.
+    last: list[Made] = [sql.drop(numbered(table, number - 1))] if number > 1 else []
+    view = _temporary(table, exp.select("*").from_(made.copy()), "VIEW", replace=True)
+    return [sql.drop(made), create, view, *last]

@@ -1,0 +1,97 @@
+"""Coded and readable SQL are two forms of one test: on random nodes they count the same classes and rows."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import brute_force
+import pytest
+from conftest import ADULT_QI
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Case, anonymize, cases, load
+
+import kanon_sql as kanon
+from kanon_sql.classes.frequency import roll_up_query
+from kanon_sql.classes.of_node import node_query
+from kanon_sql.classes.recoding import FullDomain
+from kanon_sql.release.statements.full_domain import readable_lookups, readable_node_query
+from kanon_sql.sql.build import create_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kanon_sql.classes.lattice import Node
+
+
+def coded(release: kanon.Release, node: Node) -> tuple[int, int]:
+    frequency = release.prepared.frequency
+    return frequency.engine.row(node_query(frequency.relation, frequency.masks(node), release.policy.models))
+
+
+def readable(release: kanon.Release, node: Node) -> tuple[int, int]:
+    publication = replace(release.publication, recoding=FullDomain(node))
+    query = readable_node_query(publication, readable_lookups(publication.hierarchies))
+    return release.prepared.frequency.engine.row(query)
+
+
+def rolled_up(release: kanon.Release, below: Node, node: Node) -> tuple[int, int]:
+    """Test a node on the frequency set of a node below it."""
+    frequency = release.prepared.frequency
+    relation = frequency.engine.temporary_name("rolled_up")
+    frequency.engine.run(create_table(relation, roll_up_query(frequency, frequency.relation, below), temporary=True))
+    return frequency.engine.row(node_query(relation, frequency.masks(node), release.policy.models))
+
+
+def test_same_counts_on_random_nodes_of_adult(adult: Path) -> None:
+    chosen = random.Random(7)  # noqa: S311 - picks nodes, not secrets
+    with kanon.anonymize(
+        str(adult / "adult.csv"), quasi_identifiers=ADULT_QI, rest="drop", hierarchies=adult, max_suppressed=1
+    ) as release:
+        heights = release.prepared.lattice.heights
+        for _ in range(25):
+            node = tuple(chosen.randint(0, height) for height in heights)
+            below = tuple(chosen.randint(0, level) for level in node)
+            assert coded(release, node) == readable(release, node) == rolled_up(release, below, node)
+
+
+@given(cases(), st.data())
+@settings(max_examples=60)
+def test_same_counts_as_the_oracle_on_any_node_of_random_tables(case: Case, data: st.DataObject) -> None:
+    connection, person = load(case)
+    try:
+        release = anonymize(case, connection, person)
+    except kanon.NoSolutionError:
+        return
+    with release:
+        node = data.draw(st.sampled_from(brute_force.all_nodes(case.hierarchies)))
+        below = tuple(data.draw(st.integers(0, level)) for level in node)
+        expected = brute_force.evaluate(case.rows, case.hierarchies, node, case.k, case.persons)
+        counts = (expected.classes, expected.suppressed) if case.rows else (0, 0)
+        assert coded(release, node) == counts
+        assert readable(release, node) == counts
+        assert rolled_up(release, below, node) == counts
+
+
+@pytest.mark.parametrize("people", [False, True])
+def test_a_probe_counts_whole_classes_and_never_more_than_the_test(adult: Path, people: bool) -> None:
+    """What a probe finds suppressed is suppressed: it must be a lower bound, or the search would prune the optimum."""
+    with kanon.anonymize(
+        str(adult / "adult.csv"),
+        quasi_identifiers=["age", "education", "occupation"],
+        rest="drop",
+        models=[kanon.KAnonymity(5, entity="native-country" if people else None)],
+        hierarchies=adult,
+        max_suppressed=1,
+    ) as release:
+        frequency = release.prepared.frequency
+        for node in [(0, 0, 0), (1, 0, 1), (2, 1, 0), (4, 3, 2)]:
+            masks, models = frequency.masks(node), release.policy.models
+            classes, suppressed = frequency.engine.row(node_query(frequency.relation, masks, models))
+            some, hidden = frequency.engine.row(node_query(frequency.relation, masks, models, probe=True))
+            assert 0 <= some <= classes
+            assert 0 <= hidden <= suppressed
+            if classes > 1000:
+                assert classes / 22 < some < classes / 5.5

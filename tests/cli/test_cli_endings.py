@@ -1,0 +1,165 @@
+"""How the process ends: streams that are closed, full or no longer read, Ctrl-C at any time, errors nobody foresaw."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import files_in, tables_of
+
+from kanon_sql.cli.commands import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Ended
+
+KANON = [sys.executable, "-m", "kanon_sql"]
+INTO = "anonymize clinic.duckdb --qi zip --rest drop --into released"
+CHECK = "check clinic.duckdb --qi zip -k 3"
+FAILING = "check clinic.duckdb patients --qi zip -k 40"
+
+pytestmark = pytest.mark.usefixtures("in_tmp")
+
+
+def shell(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in which ``kanon`` is our own; ``$?`` is that of the last command, or of the first one in a pipe."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("needs bash")
+    text = f'kanon() {{ "{sys.executable}" -m kanon_sql "$@"; }}\n{script}\nexit ${{PIPESTATUS[0]}}'
+    return subprocess.run(  # noqa: S603 - our own program
+        [bash, "-c", text], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (f"{INTO} | true", 0),
+        (f"{INTO} --format json | head -n 1", 0),
+        (f"{CHECK} | true", 0),
+        (f"{FAILING} | true", 1),
+        ("demo --rows 500 | head -n 1", 0),
+        ("anonymize clinic.duckdb --qi zip --rest drop --sql=all | head -n 1", 0),
+        ("anonymize clinic.duckdb --qi zip | true", 2),
+        ("--help | true", 0),
+    ],
+)
+def test_the_exit_code_is_that_of_the_work_whoever_reads_it(clinic: Path, line: str, code: int) -> None:
+    assert clinic.exists()
+    ended = shell(f"kanon {line}")
+    assert ended.returncode == code, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "Broken" not in ended.stderr
+    assert ("--into" in line) == ("main.released" in tables_of(clinic))
+
+
+@pytest.mark.parametrize("stdout", ["> /dev/full", ">&-"])
+def test_results_that_cannot_be_printed_are_an_error_and_the_release_is_there(clinic: Path, stdout: str) -> None:
+    if "full" in stdout and not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    ended = shell(f"kanon {INTO} -q {stdout}")
+    assert ended.returncode == 3
+    assert ended.stderr.startswith("error: The results could not be printed (stdout: ")
+    assert ended.stderr.count("\n") == 1
+    assert "main.released" in tables_of(clinic)
+    assert shell(f"kanon {FAILING} {stdout}").returncode == 1
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2> /dev/full", "<&- 2>&-"])
+def test_the_work_goes_on_without_stderr(clinic: Path, stderr: str) -> None:
+    ended = shell(f"kanon {INTO} -v {stderr}")
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("patients -> released\n")
+    assert "main.released" in tables_of(clinic)
+    assert shell(f"kanon anonymize clinic.duckdb {stderr}").returncode == 2
+
+
+def test_names_that_the_terminal_cannot_show_are_no_reason_to_stop() -> None:
+    ended = shell("kanon demo --rows 500 --out 'Zoë.duckdb'", PYTHONIOENCODING="ascii")
+    assert ended.returncode == 0, ended.stderr
+    assert "Zo? Carter" in ended.stdout
+    assert Path("Zoë.duckdb").exists()
+
+
+INTERRUPTED = "error: Interrupted; nothing was written."
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+from kanon_sql.cli.process import main
+
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, CtrlC())
+sys.argv = ["kanon", "demo"]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "duckdb", "kanon_sql.cli.output.streams"])
+def test_ctrl_c_while_libraries_are_imported(in_tmp: Path, module: str) -> None:
+    ended = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module)], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", f"{INTERRUPTED}\n")
+    assert files_in(in_tmp) == set()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("after", [0, 0.3, 1])
+def test_ctrl_c_at_any_time_of_the_work_is_one_line_at_most(in_tmp: Path, after: float, times: int) -> None:
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [*KANON, "demo", "--rows", "3000000", "-v"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "Making the sample table ...\n"
+    time.sleep(after)
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert err.count("error: ") <= 1
+    assert files_in(in_tmp) == set()
+
+
+@pytest.mark.parametrize(
+    ("raised", "says"),
+    [
+        (OSError(28, "No space left on device", "x.tmp"), "error: x.tmp: No space left on device. -v shows"),
+        (MemoryError(), "error: There is not enough memory."),
+        (ValueError("the cell 'HIV'"), "error: This is a bug in kanon: ValueError in test_cli_endings.py, line "),
+    ],
+)
+def test_what_nobody_foresaw_is_one_line_that_quotes_nothing(
+    clinic: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, raised: Exception, says: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(check, "check_source", fail)
+    ended = kanon("check", clinic, "--qi", "zip")
+    assert ended.code == 3
+    assert ended.err.startswith(says)
+    assert ended.err.count("\n") == 1
+    assert "HIV" not in ended.err
+    loud = kanon("check", clinic, "--qi", "zip", "-v")
+    assert loud.code == 3
+    assert "Traceback" in loud.err
+
+
+def test_a_wrong_choice_is_told_in_our_words(clinic: Path, kanon: Callable[..., Ended]) -> None:
+    ended = kanon("anonymize", clinic, "--measure", "gcp")
+    assert ended.code == 2
+    assert "Value error" not in ended.err

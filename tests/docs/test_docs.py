@@ -1,0 +1,131 @@
+"""The docs are run: every command block and every example, in order, and what they are shown to print is printed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from conftest import REPOSITORY
+
+from kanon_sql.cli.main import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCUMENTS = [
+    REPOSITORY / "README.md",
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+    REPOSITORY / "benchmarks/README.md",
+]
+BLOCK = re.compile(r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXIT_CODE = "; echo $?"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line in a document and what it is shown to print; ``...`` stands for anything."""
+
+    line: str
+    shown: str
+
+
+def commands(block: str) -> list[Command]:
+    """Return the commands of a block; one that goes on after a backslash is one line."""
+    parts = re.split(r"^\$ ", re.sub(r" \\\n\s*", " ", block), flags=re.MULTILINE)[1:]
+    return [Command(part.partition("\n")[0], part.partition("\n")[2]) for part in parts]
+
+
+def printed(command: Command) -> str:
+    """Run a command as a shell would; return what it prints, stdout and then stderr, and its exit code if asked for."""
+    line = command.line.removesuffix(EXIT_CODE)
+    program, *arguments = shlex.split(line)
+    assert program == "kanon", "documents show our own command only"
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(arguments)
+    return out.getvalue() + err.getvalue() + (f"{code}\n" if line != command.line else "")
+
+
+def of_a_script(block: str) -> list[str]:
+    """Return our own commands in a shell script, or in the steps of a workflow."""
+    return re.findall(r"^(?:\s*- run: )?(kanon .*)$", block, re.MULTILINE)
+
+
+def as_shown(shown: str, found: str) -> bool:
+    """Tell whether a text is as shown: white space does not matter, and ``...`` stands for anything."""
+    parts = [r"\s+".join(map(re.escape, part.split())) for part in shown.split("...")]
+    return re.fullmatch(r"\s*" + r"\s*.*?\s*".join(parts) + r"\s*", found, re.DOTALL) is not None
+
+
+def run_block(path: Path, kind: str, block: str, names: dict[str, object]) -> None:
+    """Run what can be run in a block, in the working directory; read what cannot."""
+    match kind:
+        case "console":
+            for command in commands(block):
+                found = printed(command)
+                assert as_shown(command.shown, found), (
+                    f"{path.name} shows for {command.line}:\n{command.shown}\nbut it prints:\n{found}"
+                )
+        case "python":
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(block, path.name, "exec"), names)  # noqa: S102 - our own documents
+        case "toml":
+            tomllib.loads(block)
+        case "yaml":
+            assert yaml.safe_load(block)
+        case "sql":
+            assert "{{" in block, "dbt's SQL, which tests/docs/test_dbt_page.py runs; other SQL is what kanon prints"
+        case "sh":
+            assert block.count("\n") == 1, "an install command is one line"
+        case "csv" | "bash":
+            pass  # a table that is read by commands; a script, of which only our own commands can be looked at
+        case _:
+            pytest.fail(f"{path.name} has a block of an unknown kind: {kind!r}")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+@pytest.mark.usefixtures("in_tmp")
+def test_what_a_document_shows_is_what_happens(path: Path, in_tmp: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for kind, file, block in BLOCK.findall(text):
+        assert file or kind != "csv", "a table in a document is there to be read"
+        if file:
+            (in_tmp / file).parent.mkdir(parents=True, exist_ok=True)
+            (in_tmp / file).write_text(block, encoding="utf-8")
+        run_block(path, kind, block, names)
+
+
+def test_commands_in_scripts_are_shown_to_work() -> None:
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        scripts = [block for kind, _, block in BLOCK.findall(text) if kind in {"bash", "yaml"}]
+        for line in [line for script in scripts for line in of_a_script(script)]:
+            assert re.search(rf"^\$ {re.escape(line)}(; echo|$)", text, re.MULTILINE), f"{path.name}: {line}"
+            found.append(path.name)
+    assert "guard-a-pipeline.md" in found
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for path in [*DOCUMENTS, REPOSITORY / "hierarchies/README.md"]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8")):
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    blocks = [block.strip() for kind, _, block in BLOCK.findall((REPOSITORY / "README.md").read_text()) if kind == "sh"]
+    demo, tests = blocks
+    assert demo.endswith("kanon demo")
+    assert tests.endswith("pytest")
+    script = (REPOSITORY / ".ci/run").read_text()
+    assert """grep -m1 -F "'.[dev]'" README.md""" in script
+    assert "'.[dev]'" in tests
+    assert "'.[dev]'" not in demo

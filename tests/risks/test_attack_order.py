@@ -1,0 +1,219 @@
+"""The order of a release: what follows an order is caught, and what does not is not accused."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import kanon_sql as kanon
+from kanon_sql.risks.attacks.order import ERROR_PROBABILITY, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ended
+
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": ["age", "sex"],
+    "hierarchies": {"age": "intervals:20", "sex": "flat"},
+}
+
+
+def patients(rows: int = 600, seed: int = 1) -> pd.DataFrame:
+    """Return people in no order whose ages, names and diseases have nothing to do with each other."""
+    draw = random.Random(seed)  # noqa: S311 - a table for a test
+    names = [f"name {number:05}" for number in range(rows)]
+    draw.shuffle(names)
+    return pd.DataFrame(
+        {
+            "name": names,
+            "age": [draw.randrange(20, 80) for _ in range(rows)],
+            "sex": [draw.choice("FM") for _ in range(rows)],
+            "disease": [draw.choice("abcdefghij") for _ in range(rows)],
+            "cost": [draw.randrange(1000) for _ in range(rows)],
+        }
+    )
+
+
+def labelled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with ages in steps of twenty, without names: as a release shows them, in the order that they have."""
+    shown = frame.drop(columns="name")
+    shown["age"] = [f"{age // 20 * 20}-{age // 20 * 20 + 19}" for age in frame["age"]]
+    return shown
+
+
+def order_of(release: Any, original: Any, **asked: Any) -> dict[str, Any]:
+    found = kanon.attack(release, original=original, **{**ASKED, **asked}).summary()
+    (order,) = [attack for attack in found["attacks"] if attack["attack"] == "order"]
+    return order
+
+
+def test_the_labels_are_those_of_the_hierarchy() -> None:
+    assert kanon.measure(labelled(patients()), original=patients(), **ASKED).levels == {"age": 1, "sex": 0}
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [(None, {"position", "position within classes", "neighbours"}), ("name", {"name"}), ("age", {"age"})],
+)
+def test_a_release_in_the_order_of_a_secret_is_caught(column: str | None, expected: set[str]) -> None:
+    original = patients()
+    release = labelled(original if column is None else original.sample(frac=1, random_state=2).sort_values(column))
+    order = order_of(release, original)
+    assert order["succeeded"]
+    assert set(order["followed"]) == expected
+    assert order["sorted_by"] == (["age"] if column == "age" else [])
+    assert order["rows_distinct"] == release.groupby(list(release.columns)).size().eq(1).sum()
+    if column is None:
+        assert order["orders"]["position"]["correlation"] == pytest.approx(1)
+    downwards = pd.DataFrame({name: list(release[name])[::-1] for name in release})
+    assert set(order_of(downwards, original)["followed"]) == expected - {"neighbours"}
+
+
+def test_with_two_values_beside_the_classes_an_order_is_caught_too() -> None:
+    """No row is like no other: which value comes first in one class says nothing; all classes together do."""
+    original = patients(3000)[["age", "sex"]]
+    original["disease"] = [str(age % 2 ^ age // 2 % 2) for age in original["age"]]
+    in_order = original.sample(frac=1, random_state=2).sort_values("age")
+    release = in_order.assign(age=[f"{age // 2 * 2}-{age // 2 * 2 + 1}" for age in in_order["age"]])
+    order = order_of(release, original, hierarchies={"age": "intervals:2", "sex": "flat"})
+    assert order["rows_distinct"] == 0
+    assert "age" in order["followed"]
+
+
+@pytest.mark.parametrize(
+    "columns", [["age"], ["disease"], ["cost"], ["age", "sex", "disease", "cost"], ["sex", "cost"], ["disease", "age"]]
+)
+@pytest.mark.parametrize("upwards", [True, False])
+def test_to_be_sorted_by_what_everybody_sees_gives_nothing_away(columns: list[str], *, upwards: bool) -> None:
+    release = labelled(patients()).sample(frac=1, random_state=3).sort_values(columns, kind="stable", ascending=upwards)
+    order = order_of(release, patients())
+    assert not order["succeeded"]
+    assert order["sorted_by"][: len(columns)] == columns
+
+
+def test_sorted_in_a_database_nulls_stand_last() -> None:
+    with duckdb.connect() as connection:
+        frame = patients().sort_values("name")
+        frame["disease"] = [None if disease == "c" else disease for disease in frame["disease"]]
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE original AS SELECT * FROM frame ORDER BY disease, random()")
+        shown = labelled(connection.table("original").df())
+        connection.register("shown", shown)
+        connection.execute("CREATE TABLE released AS SELECT * FROM shown ORDER BY disease, random()")
+        order = order_of(connection, connection, table="released", original_table="original")
+    assert order["sorted_by"] == ["disease"]
+    assert not order["succeeded"]
+
+
+def test_an_order_in_pieces_is_caught_by_its_neighbours() -> None:
+    original = patients()
+    pieces = [original[start : start + 20] for start in range(0, 600, 20)]
+    random.Random(5).shuffle(pieces)  # noqa: S311 - a table for a test
+    order = order_of(labelled(pd.concat(pieces)), original)
+    assert "neighbours" in order["followed"]
+    assert order["neighbours"] > 400
+
+
+def test_random_orders_are_not_accused() -> None:
+    """Of 25 shuffles none is, and what is counted is spread as chance spreads it: z has a variance of one."""
+    original = patients(300)
+    found: dict[str, list[float]] = {}
+    neighbours = []
+    for seed in range(25):
+        order = order_of(labelled(original.sample(frac=1, random_state=seed)), original)
+        assert not order["succeeded"]
+        for name, own in order["orders"].items():
+            found.setdefault(name, []).append(own["z"])
+        neighbours.append(order["neighbours"] - order["neighbours_by_chance"])
+    assert set(found.pop("sex")) == {0}  # it is the same in a class
+    for name, values in found.items():
+        assert 0.35 < statistics.pvariance(values, 0) < 2.2, name  # 99.9 % of chi-square with 25 degrees
+    assert abs(statistics.mean(neighbours)) < 1
+
+
+@pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
+def test_the_tool_does_not_accuse_itself(algorithm: str) -> None:
+    original = patients(500).sort_values("age")
+    values = []
+    for seed in range(5):
+        with kanon.anonymize(
+            original, sensitive=["disease"], insensitive=["cost"], rest="drop", algorithm=algorithm, seed=seed, **ASKED
+        ) as release:
+            order = order_of(release.to_pandas(), original)
+        assert not order["succeeded"]
+        values += [own["z"] for own in order["orders"].values()]
+    assert statistics.pvariance(values, 0) < 3
+
+
+def test_z_is_what_all_orders_of_a_few_rows_make_it() -> None:
+    """Five rows of one class, all different: the deviation of all 120 orders, counted out."""
+    original = pd.DataFrame({"age": [20, 33, 21, 39, 25], "sex": "F", "disease": list("vwxyz"), "name": list("qrstu")})
+    release = labelled(original.iloc[[1, 0, 3, 2, 4]])
+    ranks = {0: 1, 2: 2, 4: 3, 1: 4, 3: 5}  # of the ages, by row
+
+    def together(places: tuple[int, ...]) -> float:
+        return sum((ranks[row] - 3) * (place - 2) for place, row in enumerate(places))
+
+    every = [together(places) for places in itertools.permutations(range(5))]
+    order = order_of(release, original)
+    found = together((1, 0, 3, 2, 4))
+    assert order["orders"]["age"]["z"] == pytest.approx(found / statistics.pstdev(every))
+    assert order["orders"]["age"]["correlation"] == pytest.approx(found / 10)
+    assert order["orders"]["age"]["turned"] == pytest.approx(found / abs(found))
+    # Position: 0, 1, 2, 3, 4 became 1, 0, 3, 2, 4; of neighbours none is left.
+    assert order["orders"]["position"]["correlation"] == pytest.approx(0.8)
+    assert (order["neighbours"], order["neighbours_by_chance"]) == (0, pytest.approx(4 / 5))
+
+
+def test_the_limits_keep_the_error_probability() -> None:
+    """By numerical integration and summation, not by the functions that made them."""
+    from math import erfc, exp, factorial
+
+    z, turned, neighbours = limits(10, 1.0)
+    assert 10 * erfc(z / sqrt(2)) + 9 * 2 * exp(-(turned**2) / 2) + sum(
+        exp(-1) / factorial(n) for n in range(neighbours + 1, 60)
+    ) <= ERROR_PROBABILITY * (1 + 1e-6)
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_a_view_has_no_order(kanon: Callable[..., Ended]) -> None:
+    frame = patients(50)
+    with duckdb.connect("p.duckdb") as connection:
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE original AS FROM frame")
+        shown = labelled(frame)
+        connection.register("shown", shown)
+        connection.execute("CREATE TABLE released AS FROM shown; CREATE VIEW seen AS FROM released")
+        connection.execute('CREATE SCHEMA "an other"; CREATE VIEW "an other"."a view" AS FROM released')
+    asked = ("--qi", "age,sex", "--hierarchy", "age=intervals:20", "--hierarchy", "sex=flat", "-k", 1)
+    for view in ("seen", "an other.a view"):
+        ended = kanon("attack", "p.duckdb", view, "--original", "original", *asked, "--format", "json")
+        assert ended.code == 0, ended.out + ended.err
+        assert "view" in ended.json["attacks"][-1]["reason"]
+    ended = kanon("attack", "p.duckdb", "seen", "--original", "original", *asked)
+    assert "not tested: the release is a view" in ended.out
+    ended = kanon("attack", "p.duckdb", "released", "--original", "original", *asked)
+    assert ended.code == 1
+    assert "order    SUCCEEDS: the rows follow position (correlation 1.00)" in ended.out
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_are_read_in_their_order(in_tmp: Path, suffix: str) -> None:
+    original = patients(2000)
+    for name, frame in (("original", original), ("released", labelled(original))):
+        if suffix == "csv":
+            frame.to_csv(in_tmp / f"{name}.csv", index=False)
+        else:
+            duckdb.from_arrow(pa.Table.from_pandas(frame)).to_parquet(str(in_tmp / f"{name}.parquet"))
+    order = order_of(in_tmp / f"released.{suffix}", in_tmp / f"original.{suffix}")
+    assert order["orders"]["position"]["correlation"] == pytest.approx(1)

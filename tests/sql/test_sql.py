@@ -1,0 +1,359 @@
+"""The SQL itself: files that are valid, how often the source is read, snapshots that a reviewer sees change."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pglast
+import pglast.keywords
+import pytest
+import sqlglot
+from conftest import REPOSITORY
+from sqlglot import exp
+
+import kanon_sql as kanon
+from kanon_sql.classes.frequency import frequency_query
+from kanon_sql.engine.sources.open_source import Source
+from kanon_sql.evidence.report.proof import made, require_same_rows
+from kanon_sql.policy.policy import Destination
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import NATIVE, render, rendered
+from kanon_sql.sql.names import needs_quotes, unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ALL_FILES = sorted((REPOSITORY / "sql").rglob("*.sql"))
+POSTGRES_FILES = [path for path in ALL_FILES if path.parent.name == "postgres"]  # of its own catalogs
+SQL_FILES = [path for path in ALL_FILES if path not in POSTGRES_FILES]
+SNAPSHOTS = REPOSITORY / "tests" / "snapshots"
+
+
+def name_of(path: Path) -> str:
+    """Return the name by which statements know a file of sql/."""
+    return path.relative_to(REPOSITORY / "sql").with_suffix("").as_posix()
+
+
+@pytest.fixture
+def release(clinic: Path) -> Iterator[kanon.Release]:
+    """A release that joins a hierarchy, keeps a column, gives one up, and suppresses rows; people are counted."""
+    with kanon.anonymize(
+        clinic,
+        "patients",
+        quasi_identifiers=["age", "sex", "zip"],
+        identifying=["name"],
+        sensitive=["disease"],
+        rest="drop",
+        models=[kanon.KAnonymity(4, entity="id")],
+        hierarchies={"age": "intervals:10,20:top=90", "sex": "flat", "zip": "mask:right:1,3"},
+        max_suppressed=0.2,
+        seed=1,
+    ) as made:
+        yield made
+
+
+# What the statements of a round of Mondrian read: two parts, of which one has NULLs, and a label with three children.
+TABLES = """
+CREATE TABLE kanon_chosen AS
+    FROM (VALUES (1, 10, 1, 1, 5, NULL, NULL), (2, 8, 2, 0, 3, 0, NULL), (3, 12, 3, 1, 9, NULL, 1))
+    chosen(part, total, column_number, low, high, null_place, level);
+CREATE TABLE kanon_histogram AS FROM (VALUES (1, 1, 3, 0), (1, 2, 4, 0), (1, 5, 3, 0), (2, 0, 4, 0), (2, 3, 4, 0))
+    histogram(part, place, n, below);
+CREATE TABLE kanon_binned AS FROM (VALUES (1, 0, 7), (1, 3, 3)) binned(part, bin, n);
+CREATE TABLE kanon_children AS FROM (VALUES (3, 3, 1, 3, 6), (3, 3, 4, 6, 5), (3, 3, 7, 9, 1))
+    children(part, column_number, from_place, to_place, n);
+CREATE TABLE kanon_round AS FROM (VALUES (1, 1, false, 0, 2, NULL, true), (2, 2, true, 0, 0, NULL, false))
+    round(part, column_number, at_null, from_place, to_place, position, allowed);
+CREATE TABLE kanon_cuts_made AS FROM (VALUES (1, 2, 3), (2, 4, 5), (3, 6, 7)) cuts(part, inside, outside);
+CREATE SCHEMA kanon;
+CREATE TABLE kanon.releases (id BIGINT, made_at TIMESTAMP, source_schema TEXT, source_name TEXT, kind TEXT,
+    target_schema TEXT, target_name TEXT, rows_in BIGINT, rows_out BIGINT, policy TEXT, levels TEXT, hierarchies TEXT,
+    fingerprint TEXT, source_fingerprint TEXT);
+CREATE TABLE kanon.dp_budgets (place TEXT, source_schema TEXT, source_name TEXT, entity TEXT,
+    epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), questions BIGINT);
+CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_schema TEXT, source_name TEXT,
+    question TEXT, epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), group_column TEXT, group_value TEXT);
+CREATE TABLE source AS FROM (VALUES (1), (2), (2)) source(n);
+-- What the people of classes are counted by: two classes, the second with rows to choose from.
+CREATE TABLE original AS FROM (VALUES ('ann'), ('ann'), ('bob'), (NULL)) original(column_1);
+CREATE TABLE release AS FROM (VALUES ('x'), ('y')) release(a);
+CREATE TABLE people AS FROM (VALUES (0, 1), (1, 1), (2, 2), (3, 2)) people(position, tuple);
+CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1)) persons(tuple, person, n);
+CREATE TABLE tuples AS FROM (VALUES (1, 2), (2, 2)) tuples(tuple, n);
+CREATE TABLE classes AS FROM (VALUES (0, 2), (1, 1)) classes(class, n);
+CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
+CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
+CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
+CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
+CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
+CREATE TABLE released AS FROM (VALUES (0, '=ann'), (0, ''), (1, '=bob')) released(class, told_1);
+-- What two releases have in common: two groups, one of rows that the second release left out.
+CREATE TABLE first_found AS FROM (VALUES (1, 2, 1), (2, 2, 2)) f(tuple, n, found);
+CREATE TABLE second_found AS FROM (VALUES (1, 2, 1), (2, 2, 0)) f(tuple, n, found);
+CREATE TABLE alike AS FROM (VALUES (1, 2, 1, 1), (2, 2, 2, 0)) a(tuple, n, first, second);
+CREATE TABLE groups AS FROM (VALUES (1, 1, 2, 1), (2, 0, 2, 1)) g(first, second, n, size);
+CREATE TABLE sure AS FROM groups;
+CREATE TABLE sizes AS FROM (VALUES (1, 1, 1), (2, 0, 1)) s(first, second, size);
+CREATE TABLE choices AS FROM (VALUES (1, 1), (2, 2), (0, 0)) c(found, class);
+CREATE TABLE first_choices AS FROM choices;
+CREATE TABLE second_choices AS FROM choices;
+CREATE TABLE class_values AS FROM (VALUES (1, '=a', 2), (2, '=b', 2)) c(class, value, n);
+CREATE TABLE first_values AS FROM class_values;
+CREATE TABLE second_values AS FROM class_values;
+CREATE TABLE first_possible AS FROM (VALUES (1, '=a', 2), (2, '=b', 2)) p(found, value, n);
+CREATE TABLE second_possible AS FROM first_possible;
+CREATE TABLE own_values AS FROM (VALUES (1, 1, '=a', 2), (2, 0, '=b', 2)) o(first, second, value, n);
+CREATE TABLE different AS FROM (VALUES (1, 1, 1), (2, 0, 1)) d(first, second, size);
+CREATE TABLE bounds AS FROM (VALUES (1, 1, 2, '=a', 0, 2), (2, 0, 2, '=b', 0, 2)) b(first, second, n, value, low, high);
+CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
+"""
+
+
+@pytest.fixture
+def values(path: Path, tmp_path: Path) -> dict[str, Any]:
+    """A value for every placeholder of the files in sql/, a data file of the right kind among them."""
+    kind = name_of(path).rpartition("_")[2]
+    file = tmp_path / f"data.{kind}"
+    if kind in {"csv", "json", "parquet"}:
+        duckdb.sql("SELECT 1 AS a, 'x' AS b").write_parquet(str(file)) if kind == "parquet" else file.write_text(
+            "a,b\n1,x\n" if kind == "csv" else '[{"a": 1, "b": "x"}]', encoding="utf-8"
+        )
+    return {
+        "rows": 200,
+        "name": "t",
+        "schema": None,
+        "catalog": None,
+        "mark": "x",
+        "prefix": "t.",
+        "k": 2,
+        "trait": 1,
+        **dict.fromkeys(["settled", "one_row_each", "apart", "exact"], True),
+        **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),
+        **dict.fromkeys(["person", "published", "told", "value"], "x"),
+        "next": 4,
+        "id": 1,
+        "made_at": "2026-11-21 10:00:00",
+        **dict.fromkeys(["source_schema", "source_name", "kind", "target_schema", "target_name", "policy"], "t"),
+        **dict.fromkeys(["levels", "hierarchies", "fingerprint", "source_fingerprint"], "{}"),
+        **dict.fromkeys(["rows_in", "rows_out"], 5),
+        "bins": 4,
+        **dict.fromkeys(["place", "entity", "question", "group_column", "group_value"], "t"),
+        **dict.fromkeys(["epsilon", "delta"], "0.25"),
+        "spent_at": "2026-11-21 10:00:00",
+    } | {
+        "path": str(file),
+        "address": __file__,
+        "delimiter": ",",
+        "skip": 0,
+        "sample": 20_480,
+        "limit": 5,
+    }
+
+
+@pytest.mark.parametrize("path", POSTGRES_FILES, ids=name_of)
+def test_a_file_about_postgresql_is_one_statement_that_it_runs(path: Path, postgres: str) -> None:
+    import psycopg
+
+    text = path.read_text(encoding="utf-8")
+    assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
+    names = {"schema": "pg_catalog", "name": "pg_class"}
+    as_bound = re.sub(r"\$(\w+)", r"%(\1)s", text.replace("%", "%%"))
+    statement = sql.statement(
+        name_of(path), values={name: value for name, value in names.items() if f"${name}" in text}
+    )
+    statement.meta[NATIVE] = "postgres"
+    with psycopg.connect(postgres) as connection:
+        expected = connection.execute(as_bound, names).fetchall()
+        (rendered_text,) = rendered(statement, "postgres")
+        assert connection.execute(rendered_text).fetchall() == expected
+    pglast.parse_sql(rendered_text)
+
+
+@pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
+def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path, values: dict[str, Any]) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
+    with duckdb.connect() as connection:
+        connection.execute(TABLES)
+        (statement,) = connection.extract_statements(text)
+        connection.execute(statement, {name: values[name] for name in statement.named_parameters} or None)
+
+
+@pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
+def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path, values: dict[str, Any]) -> None:
+    """What the package runs is the file after sqlglot read and rendered it: both must give the same rows."""
+    text = path.read_text(encoding="utf-8")
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (c INTEGER)")
+        connection.execute(TABLES)
+        connection.begin()  # one transaction, whose number one of the files asks for
+        (statement,) = connection.extract_statements(text)
+        asked = {name: values[name] for name in statement.named_parameters}
+        bound = sql.statement(name_of(path), values=asked)
+        if isinstance(bound, exp.Create) and name_of(path) == "demo/admissions":
+            connection.execute(statement, asked)
+            plain = connection.table("admissions").fetchall()
+            connection.execute("DROP TABLE admissions")
+            connection.execute(render(bound, "duckdb"))
+            assert connection.table("admissions").fetchall() == plain
+        else:
+            ours = connection.execute(render(bound, "duckdb")).fetchall()
+            assert sorted(ours, key=str) == sorted(connection.execute(statement, asked).fetchall(), key=str)
+
+
+def test_every_file_is_used() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "kanon_sql").rglob("*.py"))
+    assert [name_of(path) for path in ALL_FILES if f'"{name_of(path)}"' not in code] == []
+
+
+def scans_of(connection: duckdb.DuckDBPyConnection, query: exp.Expr, table: str) -> int:
+    """Return how often a query reads a table, by the plan that DuckDB makes of it."""
+    plan = "\n".join(row[1] for row in connection.execute(f"EXPLAIN {render(query, 'duckdb')}").fetchall())
+    return len(re.findall(rf"Table: \S*\b{table}\b", plan))
+
+
+def test_the_source_is_read_once_for_the_frequency_set(release: kanon.Release) -> None:
+    prepared = release.prepared
+    connection = prepared.source.engine.connection
+    for entity in (None, prepared.roles.entity):
+        query = frequency_query(prepared.source.relation, prepared.hierarchies, prepared.frequency.placements, entity)
+        assert scans_of(connection, query, "patients") == 1
+
+
+def test_publishing_reads_the_source_twice_and_the_first_time_only_what_makes_classes(release: kanon.Release) -> None:
+    """Once for the classes (narrow), once for the rows; docs/sql.md tells what a single scan would cost."""
+    (query,) = release.plan().statements("release")
+    connection = release.prepared.source.engine.connection
+    assert scans_of(connection, query, "patients") == 2
+    plan = "\n".join(row[1] for row in connection.execute(f"EXPLAIN {render(query, 'duckdb')}").fetchall())
+    scans = [part for part in plan.split("Seq Scan") if re.search(r"Table: \S*\bpatients\b", part)]
+    assert len(scans) == 2, plan
+    assert sum("disease" in part for part in scans) == 1, plan
+
+
+def test_the_search_never_reads_the_source(release: kanon.Release) -> None:
+    statements = [logged for logged in release.prepared.source.engine.statements if "node" in logged.title]
+    assert statements
+    for logged in statements:
+        assert "patients" not in {table.name for table in logged.statement.find_all(exp.Table)}
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
+def test_approved_script(release: kanon.Release, dialect: str, request: pytest.FixtureRequest) -> None:
+    """To approve a change: pytest --approve, and read the diff."""
+    script = release.sql(dialect, Destination(into="released"))
+    if dialect == "postgres":
+        pglast.parse_sql(script)
+    require_approved(script, f"release.{dialect}.sql", request)
+
+
+def kinds_of_statements(release: kanon.Release) -> dict[str, str]:
+    """Return one statement of each kind that was run, by what it was for."""
+    seen: dict[str, str] = {}
+    for part in release.statements_run().split("\n\n-- "):
+        title = re.sub(r"\(.*\)|\b(age|sex|zip)\b", "...", part.lstrip("- ").splitlines()[0])
+        seen.setdefault(title, part.lstrip("- ").partition("\n")[2].strip())
+    return seen
+
+
+def require_approved(text: str, name: str, request: pytest.FixtureRequest) -> None:
+    path = SNAPSHOTS / name
+    if request.config.getoption("--approve"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_approved_search_statements(release: kanon.Release, request: pytest.FixtureRequest) -> None:
+    """One statement of each kind that a search runs."""
+    seen = kinds_of_statements(release)
+    text = "\n\n".join(f"-- {title}\n{statement}" for title, statement in seen.items()) + "\n"
+    require_approved(text, "search.duckdb.sql", request)
+
+
+def test_approved_statements_of_a_report(release: kanon.Release, request: pytest.FixtureRequest) -> None:
+    """Those that only a report runs: rows by label, and whether what was published is what the policy makes."""
+    with made(release) as found:
+        require_same_rows(release, found.rows, Source(release.prepared.source.engine, found.rows, "itself"))
+    release.report()
+    only = ("the rows that were left out", "rows by label of ...", "rows left out by label of ...")
+    seen = kinds_of_statements(release)
+    titles = [*only, "is what was published what the policy makes?"]
+    text = "\n\n".join(f"-- {title}\n{seen[title]}" for title in titles) + "\n"
+    require_approved(text, "report.duckdb.sql", request)
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])
+def test_approved_round_of_mondrian(clinic: Path, algorithm: str, request: pytest.FixtureRequest) -> None:
+    """The statements of one round, each with what it is for."""
+    with cut_clinic(clinic, algorithm) as release:
+        seen = kinds_of_statements(release)
+    titles = list(seen)
+    first = titles.index("nothing was tried") + 1
+    last = titles.index("numbers in use") + 1
+    made = [title for title in titles[first:last] if not title.startswith("drop ")]
+    text = "\n\n".join(f"-- {title}\n{seen[title]}" for title in made) + "\n"
+    require_approved(text, f"{algorithm}.round.duckdb.sql", request)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_approved_script_of_mondrian(clinic: Path, dialect: str, request: pytest.FixtureRequest) -> None:
+    with cut_clinic(clinic, "mondrian") as release:
+        script = release.sql(dialect, Destination(into="released"))
+    if dialect == "postgres":
+        pglast.parse_sql(script)
+    require_approved(script, f"mondrian.{dialect}.sql", request)
+
+
+def cut_clinic(clinic: Path, algorithm: str) -> kanon.Release:
+    return kanon.anonymize(
+        clinic,
+        "patients",
+        quasi_identifiers=["age", "sex", "zip"],
+        identifying=["name", "id"],
+        sensitive=["disease"],
+        rest="drop",
+        models=[kanon.KAnonymity(10)],
+        hierarchies={"age": "intervals:10,20:top=90", "sex": "flat", "zip": "mask:right:1,3"},
+        algorithm=algorithm,
+        seed=1,
+    )
+
+
+def test_words_that_duckdb_and_postgresql_reserve_are_quoted() -> None:
+    reserved = duckdb.execute(
+        "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+    ).fetchall()
+    words = {word for (word,) in reserved} | set(pglast.keywords.RESERVED_KEYWORDS)
+    words |= set(pglast.keywords.TYPE_FUNC_NAME_KEYWORDS) | set(pglast.keywords.COL_NAME_KEYWORDS)
+    assert sorted(word for word in words if not needs_quotes(word)) == []
+    for name in ("Age", "age-band", "1st", "", "é"):
+        assert needs_quotes(name)
+    assert not needs_quotes("birth_date")
+
+
+def test_an_unused_name_differs_as_sql_compares_names() -> None:
+    assert unused_name("n", []) == "n"
+    assert unused_name("n", ["N", "n_2"]) == "n_3"
+
+
+@pytest.mark.parametrize("name", ['a"b', "a`b", "a'b", "a\\b", "a;b--", "a\nb", "日本 語", "select", "A"])
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
+def test_a_name_stays_one_identifier_in_every_dialect(name: str, dialect: str) -> None:
+    text = render(exp.select(sql.column(name, "t")).from_("t"), dialect)
+    parsed = sqlglot.parse_one(text, read=dialect)
+    (column,) = parsed.find_all(exp.Column)
+    assert column.name == name
+
+
+def test_no_name_can_end_the_comment_above_a_statement() -> None:
+    frame = pd.DataFrame({"x\n; DROP TABLE kanon_source; --": [1, 1, 2, 2]})
+    with kanon.anonymize(frame, quasi_identifiers=list(frame.columns), models=[kanon.KAnonymity(2)]) as made:
+        script = made.statements_run()
+    assert any("x ; DROP TABLE kanon_source; --" in line for line in script.splitlines() if line.startswith("--"))
+    with duckdb.connect() as connection:
+        statements = [statement.query.strip() for statement in connection.extract_statements(script)]
+    assert not any(statement.startswith("DROP TABLE kanon_source") for statement in statements)
