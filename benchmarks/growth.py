@@ -32,8 +32,8 @@ from sqlglot import exp
 import kanon_sql as kanon
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns
-from kanon_sql.release.anonymize import problem_of
 from kanon_sql.search.full_domain.evidence import Evidence
+from kanon_sql.search.prepare import problem_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.hierarchy.check import missing_message
 from kanon_sql.hierarchy.code import WORD_BITS, CodeWord, code_name
+from kanon_sql.models.counted import ENTITY, PERSONS, N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -33,14 +34,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
-N = "n"
-"""Column of the frequency set: rows of the table with this tuple of codes."""
-PERSONS = "persons"
-"""Column of the frequency set: entities all of whose rows have this tuple."""
-ENTITY = "entity"
-"""Column of the frequency set: an entity whose rows have several tuples, as a number; else NULL."""
 TUPLES = "tuples"
 """What a frequency set is called where something is joined to it."""
 _WEIGHT = "weight"

@@ -20,7 +20,7 @@ from kanon_sql.sql.repeated_aggregates import each_once
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.classes.measured import Columns, Members
+    from kanon_sql.classes.members import Columns, Members
     from kanon_sql.classes.packing import Compared, Packing
     from kanon_sql.models.base import PrivacyModel
 

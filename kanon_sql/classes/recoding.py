@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.cutting import Cutting
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 
 @dataclass(frozen=True)

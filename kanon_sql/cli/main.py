@@ -46,8 +46,7 @@ from kanon_sql.cli.options.policy_options import with_policy
 from kanon_sql.cli.options.resources import with_resources
 from kanon_sql.cli.output import diagnostics
 from kanon_sql.cli.output.output import visible
-from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError
-from kanon_sql.option_names import on_command_line
+from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError, on_command_line
 
 
 class _Command(TyperCommand):
@@ -152,13 +151,6 @@ def _version(*, on: bool) -> None:
         raise typer.Exit
 
 
-def main() -> None:
-    """Run the command line as a process of its own (see ``kanon_sql.cli.process``)."""
-    from kanon_sql.cli.process import main as process
-
-    process()
-
-
 def run(arguments: list[str]) -> int:
     """Return the exit code of a command line."""
     reader = on_command_line.set(True)
@@ -233,7 +225,3 @@ def _with_sql_value(arguments: list[str]) -> list[str]:
     if not arguments or arguments[0] not in _SQL_OF_RELEASE:
         return arguments
     return ["--sql=release" if argument == "--sql" else argument for argument in arguments]
-
-
-if __name__ == "__main__":
-    main()

@@ -22,7 +22,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.dp.asked import Asked
+    from kanon_sql.dp.rows import Asked
     from kanon_sql.engine.base import Column
 
 _WHOLE = "DECIMAL(38, 0)"  # sums of whole numbers, which no table is too long for

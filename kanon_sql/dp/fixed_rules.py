@@ -21,15 +21,15 @@ from sqlglot import exp
 from kanon_sql.engine.equality import published
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.build import VALUE, require_fit
-from kanon_sql.hierarchy.facts import Facts
+from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.lookup import build_hierarchy, load_hierarchy, load_prefixed
 from kanon_sql.hierarchy.pieces import number_literal
+from kanon_sql.hierarchy.rules.base import Facts
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
 from kanon_sql.hierarchy.rules.quantiles import QuantileRule
 from kanon_sql.hierarchy.rules.steps import StepRule
 from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule
-from kanon_sql.search.prepare import given_rules
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
     from kanon_sql.policy.policy import Policy
 

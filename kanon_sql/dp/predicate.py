@@ -15,8 +15,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.dp.alike import alike
+from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.errors import UsageError
-from kanon_sql.policy.roles import resolve_columns
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kanon_sql.dp.fixed_rules import lists_values, unlisted_statement
 from kanon_sql.dp.sampling import TITLE
 from kanon_sql.errors import UsageError, VerificationError
+from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.publish.duckdb import check_file
 from kanon_sql.release.publish.file_formats import require_frame
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.release.release_script import plan_of
-from kanon_sql.release.script import Plan, Step, lookup_statement
+from kanon_sql.release.script import Plan, Step
 
 if TYPE_CHECKING:
     import os
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.dp.safepub import SafePubParameters
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.published import Published

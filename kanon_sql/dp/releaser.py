@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N, build_frequency
+from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.lattice import Lattice
 from kanon_sql.classes.of_node import classes_query
 from kanon_sql.classes.recoding import FullDomain, by_name
@@ -30,14 +30,16 @@ from kanon_sql.dp.node_choice import SCALE, candidates, scores
 from kanon_sql.dp.release_asked import AskedRelease
 from kanon_sql.dp.released import DPRelease, Drawn, script_of
 from kanon_sql.dp.sampling import copy_statement, draw_sample, sample_statement
+from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.keys import draw_key
 from kanon_sql.engine.progress import Progress, silent
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import ComputationError, HierarchyError, NoSolutionError, UsageError
+from kanon_sql.models.counted import N
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.roles import Roles, resolve_columns
-from kanon_sql.release.anonymize import make_policy
+from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.policy.roles import Roles
 from kanon_sql.release.publication import Publication
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.sql import build as sql
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.resources import Resources
     from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
     from kanon_sql.policy.destination import Destination
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.engine.columns import find_column, resolve_columns
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original
@@ -22,8 +23,8 @@ from kanon_sql.hierarchy.pieces import VALUE, level_name
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.policy.roles import find_column, resolve_columns, resolve_quasi_identifiers
-from kanon_sql.release.anonymize import make_policy
+from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.risks.attacks.background import background
 from kanon_sql.risks.attacks.candidates import find_candidates
 from kanon_sql.risks.attacks.class_people import people_by_original, people_by_release, persons_of

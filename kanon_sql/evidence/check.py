@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.engine.columns import find_column, names, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
+from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.policy import Policy, models_with_k, read_policy
-from kanon_sql.policy.roles import NamedColumns, find_column, names, resolve_columns, resolve_quasi_identifiers
+from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.release.pseudonyms import not_pseudonyms_query
-from kanon_sql.release.script import lookup_statement
 from kanon_sql.release.statements.view import hidden_rows
 from kanon_sql.release.verify.classes import (
     ModelResult,
@@ -31,7 +33,7 @@ from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.class_people import name_people
 from kanon_sql.search.model_columns import resolve_models
 from kanon_sql.search.population import open_population
-from kanon_sql.search.prepare import columns_with_hierarchy, make_hierarchies, prepare_source, repeated_in
+from kanon_sql.search.prepare import prepare_source, repeated_in
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import script
 
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.resources import Resources
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count
     from kanon_sql.policy.profile.people import RepeatedColumn

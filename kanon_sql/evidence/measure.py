@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.columns import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
@@ -13,8 +14,8 @@ from kanon_sql.measures.average_class_size import average_class_size, average_ro
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.roles import find_column, resolve_quasi_identifiers
-from kanon_sql.release.anonymize import make_policy
+from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.class_people import name_people
 from kanon_sql.risks.estimators.assessment import RiskSettings

@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.columns import find_column, names
 from kanon_sql.engine.sources.open_source import Source, holds_tables, open_beside, open_source
 from kanon_sql.engine.sources.open_warehouse import is_warehouse
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.policy import Policy, read_policy
-from kanon_sql.policy.roles import NamedColumns, find_column, names, resolve_quasi_identifiers
+from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
 from kanon_sql.risks.estimators.assessment import Risk, RiskSettings, assess
 from kanon_sql.risks.estimators.population import Population
 from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, threshold_of

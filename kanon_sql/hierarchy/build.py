@@ -37,7 +37,7 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.facts import Facts
+    from kanon_sql.hierarchy.rules.base import Facts
 
 __all__ = ["VALUE", "built_query", "distinct_values", "level_name"]
 

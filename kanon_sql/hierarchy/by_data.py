@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.hierarchy.facts import Facts
+    from kanon_sql.hierarchy.rules.base import Facts
     from kanon_sql.hierarchy.spec import BuiltRule
 
 

@@ -9,7 +9,7 @@ from kanon_sql.hierarchy.spec import BuiltRule, DateRule, FlatRule, IntervalRule
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.facts import Facts
+    from kanon_sql.hierarchy.rules.base import Facts
 
 _INTERVALS_AT_FIRST_LEVEL = 16
 _LEVELS = 4

@@ -7,20 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, is_database, open_database, open_source
 from kanon_sql.engine.whole_files import require_free, write_whole
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.arx import arx_query, arx_text
 from kanon_sql.hierarchy.check import count_tree, require_tree
+from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchy
 from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy, shape_of_relation, shape_of_rows
+from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.hierarchy.spec import FileRule, file_rule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
-from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.roles import resolve_columns
-from kanon_sql.release.script import lookup_statement
-from kanon_sql.search.prepare import make_hierarchy
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Engine, Logged
-    from kanon_sql.hierarchy.lookup import StoredHierarchy
+    from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
 
 
 @dataclass(frozen=True)
@@ -171,8 +170,8 @@ def _stored(engine: Engine, kept: StoredHierarchy) -> Exportable:
 
 def _made(opened: Source, name: str, rule: str | None) -> Exportable:
     (column,) = resolve_columns([name], opened.columns, opened.name)
-    policy = Policy(hierarchies={} if rule is None else {column.name: rule})
-    hierarchy = make_hierarchy(opened, column, policy)
+    given = GivenHierarchies({} if rule is None else {column.name: rule})
+    hierarchy = make_hierarchy(opened, column, given)
     shape = shape_of_hierarchy(opened.engine, hierarchy)
     if hierarchy.chosen:
         note = "no hierarchy was given, and this one was chosen, as kanon init would"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.hierarchy.numbers import NUMBERS, exact_number
+from kanon_sql.hierarchy.rules.base import Facts
 from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
 from kanon_sql.hierarchy.rules.steps import StepRule
 from kanon_sql.hierarchy.spec import IntervalRule, MaskRule
@@ -19,23 +19,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.spec import BuiltRule
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Extremes of a column, as far as somebody asked for them.
-
-    Attributes:
-        minimum, maximum: of numbers; None for other types or where there is no number.
-        shortest, longest: lengths in characters of values as text; 0 where there is no value.
-        most_bytes: length in bytes of the one that has most: as many as characters if all are of ASCII.
-    """
-
-    minimum: Decimal | None = None
-    maximum: Decimal | None = None
-    shortest: int = 0
-    longest: int = 0
-    most_bytes: int = 0
 
 
 def column_facts(

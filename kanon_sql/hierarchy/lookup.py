@@ -5,7 +5,7 @@ NULL is a value like any other. Where a file gives it no row, it gets one that g
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -14,9 +14,10 @@ from kanon_sql.errors import ComputationError, HierarchyError
 from kanon_sql.hierarchy.build import VALUE, built_query, level_name, require_fit
 from kanon_sql.hierarchy.by_data import settle
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
-from kanon_sql.hierarchy.code import CodeWord, code_words, coded_query
+from kanon_sql.hierarchy.code import code_words, coded_query
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
 from kanon_sql.hierarchy.interval_query import interval_query
+from kanon_sql.hierarchy.lookup_relation import Hierarchy
 from kanon_sql.hierarchy.pieces import ROOT
 from kanon_sql.hierarchy.prefix import prefix_columns, prefix_values, prefixed_query, require_prefixes
 from kanon_sql.hierarchy.read import read_hierarchy, read_levels
@@ -25,74 +26,9 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.hierarchy.facts import Facts
+    from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
+    from kanon_sql.hierarchy.rules.base import Facts
     from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
-
-
-@dataclass(frozen=True)
-class StoredHierarchy:
-    """A hierarchy that was loaded into the schema ``kanon`` of a database.
-
-    Attributes:
-        column: name of the column it is for.
-        relation: the table.
-        height: its number of levels; 0 for a table that is no hierarchy.
-        origin: the file or rule it was made from.
-    """
-
-    column: str
-    relation: exp.Table
-    height: int
-    origin: str
-
-    def require_levels(self) -> None:
-        """Raise unless it has values and levels.
-
-        Raises:
-            HierarchyError: it has not.
-        """
-        if self.height == 0:
-            table = f"{self.relation.db}.{self.relation.name}"
-            raise HierarchyError(
-                f"Table {table} does not have the columns of a hierarchy (value, level_1, ...): drop it, or load or "
-                f"build the hierarchy of column {self.column!r} again with --replace."
-            )
-
-
-@dataclass(frozen=True)
-class Hierarchy:
-    """The hierarchy of a quasi-identifier, ready to be joined.
-
-    Attributes:
-        column: the column it generalizes.
-        height: number of levels above the values; level ``height`` is the root.
-        relation: the lookup relation with values, levels and codes.
-        words: how the codes are laid out.
-        root: label of the root.
-        origin: what it was made from, in the words of the person who gave it.
-        definition: the query that makes values and levels from the source; None where a file gave them.
-        stored: the table in schema ``kanon`` that holds it, where it was loaded before.
-        chosen: whether it was chosen here because nobody gave one.
-        format: the format of the file that gave it.
-        notes: what a person should know about how it was made.
-    """
-
-    column: Column
-    height: int
-    relation: exp.Table
-    words: tuple[CodeWord, ...]
-    root: str
-    origin: str
-    definition: exp.Query | None = None
-    stored: exp.Table | None = None
-    chosen: bool = False
-    format: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def readable(self) -> exp.Table:
-        """The relation that published SQL joins: the stored one, where there is one."""
-        return self.stored or self.relation
 
 
 def levels_columns(height: int) -> list[exp.Expr]:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from kanon_sql.engine.warehouse.sending import shape_of, written_rows
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import coded_query
-from kanon_sql.hierarchy.lookup import Hierarchy, StoredHierarchy
+from kanon_sql.hierarchy.lookup_relation import Hierarchy, StoredHierarchy
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.hierarchy.choose import chosen_rule
 from kanon_sql.hierarchy.covered import (
@@ -20,11 +21,10 @@ from kanon_sql.hierarchy.covered import (
     load_known,
     values_of,
 )
-from kanon_sql.hierarchy.facts import Facts, column_facts, facts_query
+from kanon_sql.hierarchy.facts import column_facts, facts_query
 from kanon_sql.hierarchy.ready import READY, ReadyMade
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
-from kanon_sql.policy.roles import resolve_columns
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column
+    from kanon_sql.hierarchy.rules.base import Facts
     from kanon_sql.hierarchy.spec import Rule
 
 _SHARE_WITH_NAME = 0.5

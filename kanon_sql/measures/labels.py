@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import FrequencySet, N, Placement, key_name
+from kanon_sql.classes.frequency import FrequencySet, Placement, key_name
 from kanon_sql.engine.equality import as_text
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 
 LABEL = "label"

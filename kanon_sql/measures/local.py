@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N, key_name, mask_name
+from kanon_sql.classes.frequency import key_name, mask_name
 from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import coded_columns, coded_members
 from kanon_sql.measures.boxes import BoxMeasures, box_measures
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import LABEL, label_of_step, labels_alias, written_labels_query
 from kanon_sql.measures.summary import ClassCounts, count_classes, count_written_classes, values_of
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.recoding import Local
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.engine.equality import published
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.measures.label_text import SEPARATOR, end_of_range, member, range_of, set_of, text_of, with_null
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import PART, same_label
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.measures.boxes import ambiguity_alone, volume_of
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import LABEL, labels_alias
 from kanon_sql.measures.places import PART, place_name
 from kanon_sql.measures.summary import ClassCounts, count_written_classes, values_of
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

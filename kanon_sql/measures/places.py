@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.measures.labels import code_in_key
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.classes.frequency import FrequencySet
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.labels import Labels
 
 PART = "part"

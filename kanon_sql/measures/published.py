@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.measures.boxes import ambiguity_alone, box_measures
@@ -32,6 +31,7 @@ from kanon_sql.measures.label_text import text_of
 from kanon_sql.measures.labels import LABEL, labels_alias, written_labels_query
 from kanon_sql.measures.published_labels import RELEASED, read_labels
 from kanon_sql.measures.summary import ClassCounts, count_classes, distortion, values_of
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.cutting import Cutting
-from kanon_sql.classes.frequency import N
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.measures.label_text import (
     SEPARATOR,
@@ -36,11 +35,12 @@ from kanon_sql.measures.label_text import (
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import cells_query
 from kanon_sql.measures.places import PART, make_places
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.classes.frequency import FrequencySet
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.labels import Labels
     from kanon_sql.measures.places import Places
 

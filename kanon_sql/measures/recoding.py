@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.recoding import Recoding
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.costs import Costs
     from kanon_sql.measures.labels import Labels
     from kanon_sql.measures.summary import ClassCounts

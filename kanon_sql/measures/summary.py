@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N, roll_up_query
+from kanon_sql.classes.frequency import roll_up_query
 from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import classes_query, coded_columns, coded_members, is_published
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
@@ -16,6 +16,7 @@ from kanon_sql.measures.boxes import box_measures
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.measures.discernibility import discernibility
 from kanon_sql.measures.labels import label_of_class, labels_alias
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import ENTITY, PERSONS, N
 from kanon_sql.errors import UsageError
+from kanon_sql.models.counted import ENTITY, PERSONS, N
 from kanon_sql.sql import build as sql
 
 LARGEST = 2**62

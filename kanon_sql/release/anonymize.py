@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.classes.frequency import build_frequency
@@ -24,23 +22,22 @@ from kanon_sql.measures.local import measure_local
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.recoding import measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.models.population import PopulationModel
-from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, models_with_k, read_policy
-from kanon_sql.policy.roles import NamedColumns, names
+from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication
 from kanon_sql.release.release import Release
 from kanon_sql.release.statements.full_domain import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.local.remaining import Remaining
-from kanon_sql.search.prepare import Prepared, prepare_source
-from kanon_sql.search.problem import SAMPLE_RATE, Problem, SearchResult, rows_allowed
+from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
+from kanon_sql.search.problem import SearchResult, rows_allowed
 from kanon_sql.search.run import ALGORITHMS, search
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.duckdb.resources import Resources
     from kanon_sql.engine.keys import Key
@@ -365,27 +362,6 @@ def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple
     return found
 
 
-def problem_of(prepared: Prepared, policy: Policy) -> Problem:
-    """Return what is to be searched for a policy.
-
-    Raises:
-        UsageError: people are to be counted in a table that was prepared to count rows, or the other way round.
-    """
-    frequency = prepared.frequency
-    counting = [model for model in policy.models if isinstance(model, KAnonymity)]
-    if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
-        raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
-    limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
-    if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
-        limit = 0  # what is suppressed would be a class of the population without a row
-    rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
-    objective = prepared.objective(policy.measure)
-    cutting = policy.cutting
-    places = () if cutting is None else prepared.places()
-    models = prepared.coded(prepared.resolved(policy.models))
-    return Problem(frequency, prepared.lattice, models, objective, prepared.labels, limit, rate, cutting, places)
-
-
 def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
     deadline = None if policy.time_limit is None else _search_until(prepared, policy, policy.time_limit, begun)
     problem = problem_of(prepared, policy)
@@ -408,52 +384,3 @@ def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float
     now = time.monotonic()
     left = begun + limit - now
     return now + left - min(factor * sum(prepared.seconds.values()), _MOST_FOR_FINISHING * left)
-
-
-def make_policy(  # noqa: PLR0913 - the settings of the public calls
-    policy: Policy | str | os.PathLike[str] | None,
-    *,
-    quasi_identifiers: Sequence[str] = (),
-    identifying: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-    pseudonymize: Sequence[str] = (),
-    key_file: str | os.PathLike[str] | None = None,
-    rest: Rest | None = None,
-    entity: str | None = None,
-    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
-    k: int | None = None,
-    models: Sequence[PrivacyModel] | None = None,
-    **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know
-) -> Policy:
-    """Return the policy that was given, or read from a file, or the one that settings make.
-
-    Raises:
-        UsageError: a setting is wrong.
-    """
-    if isinstance(policy, Policy):
-        return policy
-    if policy is not None:
-        return read_policy(Path(policy))[0]
-    in_directory = hierarchies is not None and not isinstance(hierarchies, Mapping)
-    columns = NamedColumns(
-        names(identifying),
-        names(quasi_identifiers),
-        names(sensitive),
-        names(insensitive),
-        rest,
-        entity,
-        names(pseudonymize),
-    )
-    return Policy(
-        columns=columns,
-        models=models_with_k(models, k),
-        hierarchies=_rules(hierarchies) if isinstance(hierarchies, Mapping) else {},
-        hierarchy_directory=Path(hierarchies) if in_directory else None,  # type: ignore[arg-type]  # a path then
-        key_file=None if key_file is None else Path(key_file),
-        **settings,
-    )
-
-
-def _rules(hierarchies: Mapping[str, str | os.PathLike[str]]) -> dict[str, str]:
-    return {column: str(rule) for column, rule in hierarchies.items()}

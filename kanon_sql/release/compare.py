@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kanon_sql.classes.cutting import MONDRIAN, OPTIONS
 from kanon_sql.engine.progress import Listener, Progress, silent
@@ -16,8 +16,9 @@ from kanon_sql.search.run import names_for
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.release.prepared_table import PreparedTable
+    from kanon_sql.policy.policy import Policy
     from kanon_sql.release.release import Release
+    from kanon_sql.search.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,23 @@ class Comparison:
         }
 
 
+class Anonymizable(Protocol):
+    """A prepared table, as a comparison sees it."""
+
+    @property
+    def prepared(self) -> Prepared:
+        """The table as it is searched."""
+
+    @property
+    def policy(self) -> Policy:
+        """What is asked for by default."""
+
+    def anonymize(self, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
+        """Return the release of the table under these settings."""
+
+
 def compare(
-    table: PreparedTable,
+    table: Anonymizable,
     *,
     algorithms: Sequence[str] | None = None,
     k: Sequence[int] = (2, 5, 10, 50),

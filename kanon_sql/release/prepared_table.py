@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 from kanon_sql.classes.recoding import by_name
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.release.anonymize import make_policy, problem_of, release_of
+from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.compare import Comparison, compare
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.incognito import good_nodes, minimal_nodes
-from kanon_sql.search.prepare import Prepared, prepare_source
+from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
 
 if TYPE_CHECKING:
     import os

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.classes.recoding import Recoding
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Roles
     from kanon_sql.release.pseudonyms import Pseudonyms

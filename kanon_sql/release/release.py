@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kanon_sql.classes.recoding import Local, by_name
+from kanon_sql.classes.recoding import Local, Multidimensional, by_name
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.timing import within
 from kanon_sql.errors import UsageError
+from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
 from kanon_sql.release.ledger.ledger import Ledger
@@ -22,25 +24,27 @@ from kanon_sql.release.publish.file_formats import require_frame
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.release.publish.warehouse import spark_frame
 from kanon_sql.release.release_script import release_plan_of
-from kanon_sql.release.release_summary import cutting_of, searched_models, summary_of
 from kanon_sql.release.script import Plan, logged_script
 from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.target import check_target, require_kind
+from kanon_sql.release.verify.classes import ModelResult, k_of
 from kanon_sql.release.verify.verify import Expected
 from kanon_sql.sql.dialects import require_materialized_views, require_views
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from kanon_sql.evidence.report.figures import Report
+    from kanon_sql import Report  # the one import from above: a public method returns it
     from kanon_sql.measures.objective import Objective
     from kanon_sql.measures.summary import ClassCounts
+    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.destination import Kind
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.published import Published
-    from kanon_sql.release.verify.classes import ModelResult, Verification
+    from kanon_sql.release.verify.classes import Verification
     from kanon_sql.search.prepare import Prepared
     from kanon_sql.search.problem import SearchResult
 
@@ -423,9 +427,8 @@ class Release:
 
     def report(self) -> Report:
         """Return the evidence for this release: what is measured on rows made for it (see docs/report.md)."""
-        from kanon_sql.evidence.report.gather import report_of
-
-        return report_of(self)
+        found: Report = import_module("kanon_sql.evidence.report.gather").report_of(self)
+        return found
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
         """Return what came out as plain values: what ``--format json`` prints.
@@ -497,3 +500,107 @@ def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Pub
     """Return what a dry run found, and what the ledger says of it."""
     outcome = None if ledger is None else dataclasses.replace(ledger.outcome, remembered=False)
     return dataclasses.replace(made, destination=destination, ledger=outcome, dry_run=True)
+
+
+# What came out, as plain values: what ``kanon anonymize --format json`` prints.
+
+
+def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
+    """Return what came out of a release.
+
+    Args:
+        release: the release.
+        published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
+    """
+    checked = published.verification if published else None
+    models = checked.models if checked else release.models_before
+    smallest = checked.smallest_class if checked else release.counts.smallest
+    entity = release.prepared.roles.entity
+    return {
+        "algorithm": release.policy.algorithm,
+        "measure": release.policy.measure,
+        "source": release.prepared.source.name,
+        "destination": published.destination if published else None,
+        "dry_run": bool(published and (published.dry_run or (published.in_place and not published.in_place.done))),
+        "in_place": published.in_place.summary() if published and published.in_place else None,
+        "ledger": asdict(published.ledger) if published and published.ledger else None,
+        "levels": release.levels,
+        "labels": release.labels,
+        "steps": release.steps,
+        "cutting": release.cutting,
+        "path_share": None if release.path_share is None else round(release.path_share, 4),
+        "heights": {hierarchy.column.name: hierarchy.height for hierarchy in release.publication.hierarchies},
+        "hierarchies": {
+            hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}
+            for hierarchy in release.publication.hierarchies
+        },
+        "rows_in": release.rows_in,
+        "rows_out": checked.rows if checked else release.rows_out,
+        "rows_suppressed": release.rows_suppressed,
+        "classes": checked.classes if checked else release.classes,
+        "k": k_of(models, smallest),
+        "smallest_class": smallest,
+        "smallest_class_people": _people(release, models),
+        "entity": None if entity is None else entity.name,
+        "counted": "rows" if entity is None else "people",
+        "count": release.policy.count,
+        "repeated_columns": [repeated.summary() for repeated in release.prepared.repeated],
+        "models": [
+            result.stated(model.entity) for result, model in zip(models, release.publication.models, strict=True)
+        ],
+        "pseudonyms": _pseudonyms(release, published),
+        "measures": release.measures,
+        "optimal": release.optimal,
+        "bound": release.bound,
+        "gap": release.gap,
+        "stopped": release.result.stopped,
+        "nodes_tested": release.result.nodes_tested,
+        "lattice_size": release.prepared.lattice.size,
+        "seed": release.publication.seed,
+        "seconds": {step: round(seconds, 4) for step, seconds in release.seconds.items()},
+    }
+
+
+def _people(release: Release, models: Sequence[ModelResult]) -> int | float | None:
+    """Return the people in the class of fewest people; None where no person is named, or no k is asked for."""
+    counted = [
+        result.measured
+        for result, model in zip(models, release.publication.models, strict=True)
+        if isinstance(model, KAnonymity) and model.entity is not None
+    ]
+    return next(iter(counted), None)
+
+
+def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any] | None:
+    """Return which columns are published as pseudonyms, where their key is from, and what was verified of them."""
+    pseudonyms = release.publication.pseudonyms
+    if pseudonyms is None:
+        return None
+    verified = () if published is None else published.verification.pseudonyms
+    return {
+        "columns": pseudonyms.names,
+        "key": pseudonyms.key.origin,
+        "left_out": {"pseudonyms": pseudonyms.people_left_out, "rows": pseudonyms.rows_left_out},
+        "verified": [tied.stated() for tied in verified],
+    }
+
+
+def cutting_of(publication: Publication) -> dict[str, Any] | None:
+    """Return how Mondrian cut a table, in how many rounds, and how the parts are written; None for other algorithms."""
+    recoding = publication.recoding
+    if not isinstance(recoding, Multidimensional):
+        return None
+    how = recoding.cutting
+    written = {
+        hierarchy.column.name: "value" if kind is None else how.labels if order is not None else how.numbers
+        for hierarchy, kind, order in zip(publication.hierarchies, recoding.types, recoding.orders, strict=True)
+    }
+    return {"choose": how.choose, "cut": how.cut, "pairs": how.pairs, "rounds": recoding.rounds, "written": written}
+
+
+def searched_models(models: Sequence[PrivacyModel], worst: Sequence[int | float | None]) -> tuple[ModelResult, ...]:
+    """Return what a search measured of each model in the worst published class."""
+    return tuple(
+        ModelResult(model.name, model.required, measured, holds=True, letter=model.letter, sensitive=model.sensitive)
+        for model, measured in zip(models, worst, strict=True)
+    )

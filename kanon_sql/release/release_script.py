@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kanon_sql.hierarchy.script import lookup_statement, rule_of
 from kanon_sql.release.in_place.publish import in_place_statements
 from kanon_sql.release.publish.duckdb import DATABASE, check_file
 from kanon_sql.release.publish.file_formats import copy_statement, reading_back, spreadsheet_safe
 from kanon_sql.release.publish.new_database import database_statements
 from kanon_sql.release.published_values import published_values
-from kanon_sql.release.script import Plan, joined_hierarchies, levels_joined, lookup_statement, release_plan, rule_of
+from kanon_sql.release.script import Plan, joined_hierarchies, levels_joined, release_plan
 from kanon_sql.release.statements.full_domain import readable_lookups, release_query
 from kanon_sql.release.statements.mondrian import without_unread
 from kanon_sql.release.statements.view import require_viewable, view_lookups, view_statements
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.destination import Destination
     from kanon_sql.release.publication import Publication
     from kanon_sql.search.prepare import Prepared

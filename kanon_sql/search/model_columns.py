@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.columns import find_column
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.models.distances import hierarchical_features, natural_distance, ordered_features, require_few
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.policy.roles import find_column
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.sensitive_codes import SensitiveColumn
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.models.distances import Distance
 

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import FrequencySet, build_frequency
+from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.sources.open_source import open_beside
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.policy.roles import resolve_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 
 def open_population(source: Source, given: str, columns: Sequence[Column], *, as_text: bool = False) -> Source:

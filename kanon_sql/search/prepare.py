@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import FrequencySet, build_frequency
 from kanon_sql.classes.lattice import Lattice
+from kanon_sql.engine.columns import find_column
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.engine.timing import timed
-from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.facts import column_facts
-from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy, load_hierarchy, load_prefixed, use_stored
-from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
-from kanon_sql.hierarchy.store import stored_hierarchies
-from kanon_sql.hierarchy.suggest import chosen_rules
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.costs import Costs, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.measures.objective import CLASS_MEASURES, Objective
 from kanon_sql.measures.places import Places, make_places
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
-from kanon_sql.policy.roles import Roles, assign_roles, find_column
+from kanon_sql.policy.roles import Roles, assign_roles
 from kanon_sql.search.model_columns import coded_models, resolve_models, sensitive_columns
 from kanon_sql.search.population import open_population, population_frequency
 from kanon_sql.search.prepare_in_warehouse import frequency_there, require_there, values_there
-from kanon_sql.sql.names import folded
+from kanon_sql.search.problem import SAMPLE_RATE, Problem, rows_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.spec import Rule
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Policy
 
@@ -241,100 +239,22 @@ def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:
     return list(dict.fromkeys(column for column in found if column is not None))
 
 
-def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: Policy) -> list[Column]:
-    """Return those columns of which a hierarchy was given or is stored; none is chosen for a sensitive column."""
-    if not columns:
-        return []
-    given, stored = given_rules(source, columns, policy), stored_hierarchies(source.engine)
-    return [column for column in columns if column.name in given or folded(column.name) in stored]
-
-
-def make_hierarchies(source: Source, columns: Sequence[Column], policy: Policy) -> tuple[Hierarchy, ...]:
-    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one.
+def problem_of(prepared: Prepared, policy: Policy) -> Problem:
+    """Return what is to be searched for a policy.
 
     Raises:
-        UsageError: a hierarchy is given for a column that does not exist, twice for one, or is written wrong.
-        HierarchyError: a hierarchy cannot be read, does not fit the type of its column, or is no tree.
-        SourceError: a file or directory cannot be read.
+        UsageError: people are to be counted in a table that was prepared to count rows, or the other way round.
     """
-    engine = source.engine
-    given = given_rules(source, columns, policy)
-    stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
-    kept = {
-        column.name: stored[folded(column.name)]
-        for column in columns
-        if column.name not in given and folded(column.name) in stored
-    }
-    left = [column for column in columns if column.name not in given and column.name not in kept]
-    rules = given | chosen_rules(source, left)
-    built = {
-        column: rule
-        for column in columns
-        if (rule := rules.get(column.name)) is not None and not isinstance(rule, FileRule | PrefixRule)
-    }
-    facts = column_facts(engine, source.tuples, list(built.items()))
-
-    def make(column: Column) -> Hierarchy:
-        if column.name in kept:
-            return use_stored(engine, column, kept[column.name])
-        rule = rules[column.name]
-        chosen = column.name not in given
-        if isinstance(rule, FileRule):
-            return replace(load_hierarchy(engine, source.tuples, column, rule), chosen=chosen)
-        if isinstance(rule, PrefixRule):
-            return replace(load_prefixed(engine, source.tuples, column, rule), chosen=chosen)
-        return build_hierarchy(engine, source.relation, column, rule, facts[column.name], chosen=chosen)
-
-    return tuple(make(column) for column in columns)
-
-
-def make_hierarchy(source: Source, column: Column, policy: Policy) -> Hierarchy:
-    """Return the hierarchy of one column, as ``make_hierarchies`` does."""
-    (hierarchy,) = make_hierarchies(source, [column], policy)
-    return hierarchy
-
-
-def given_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, Rule]:
-    """Return the rules that a policy gives these columns: by name, else by a file in its directory.
-
-    Raises:
-        UsageError: a rule is given for a column that the source does not have, twice for one, or is written wrong.
-        HierarchyError: the directory is not there, or two of its files are for one column.
-    """
-    rules: dict[str, Rule] = {}
-    if policy.hierarchy_directory is not None:
-        rules.update(_files_in(policy.hierarchy_directory, columns))
-    named: set[Column] = set()
-    for name, text in policy.hierarchies.items():
-        column = find_column(name, source.columns)
-        if column is None:
-            raise UsageError(f"A hierarchy is given for column {name!r}, which {source.name} does not have.")
-        if column in named:
-            raise UsageError(f"Two hierarchies are given for column {column.name!r}: leave one out.")
-        named.add(column)
-        if column in columns:
-            rules[column.name] = parse_rule(text, policy.directory)
-    return rules
-
-
-def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]:
-    """Return the files of a directory that are for these columns: ``<column>.csv`` or ``*_hierarchy_<column>.csv``.
-
-    Raises:
-        HierarchyError: there is no such directory, or two files for one column.
-    """
-    if not directory.is_dir():
-        raise HierarchyError(f"There is no directory {directory} with hierarchies.")
-    rules = {}
-    files = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".csv")
-    for column in columns:
-        name = folded(column.name)
-        stems = {path: folded(path.stem) for path in files}
-        found = [path for path, stem in stems.items() if stem == name or stem.endswith(f"_hierarchy_{name}")]
-        if len(found) > 1:
-            raise HierarchyError(
-                f"{directory} has {len(found)} hierarchy files for column {column.name!r}: say which with --hierarchy."
-            )
-        if found:
-            rules[column.name] = FileRule(found[0])
-    return rules
+    frequency = prepared.frequency
+    counting = [model for model in policy.models if isinstance(model, KAnonymity)]
+    if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
+        raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
+    limit = rows_allowed(policy.max_suppressed, frequency.rows, policy.k)
+    if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
+        limit = 0  # what is suppressed would be a class of the population without a row
+    rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
+    objective = prepared.objective(policy.measure)
+    cutting = policy.cutting
+    places = () if cutting is None else prepared.places()
+    models = prepared.coded(prepared.resolved(policy.models))
+    return Problem(frequency, prepared.lattice, models, objective, prepared.labels, limit, rate, cutting, places)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.labels import Labels
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.roles import Roles
@@ -86,7 +86,7 @@ def frequency_there(
     """
     if not isinstance(source.engine, Workbench):
         raise TypeError("The source is in no warehouse")
-    engine = WarehouseEngine(source.engine)
+    engine = WarehouseEngine(source.engine.warehouse, source.engine.statements)
     source.engine.searches_with(engine)
     coded = [_coded_there(source.engine, engine, source.relation, hierarchy) for hierarchy in hierarchies]
     frequency = build_frequency(engine, source.relation, coded, roles.entity, sensitive)

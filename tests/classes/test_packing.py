@@ -19,8 +19,8 @@ import kanon_sql as kanon
 from kanon_sql.classes import packing
 from kanon_sql.classes.of_node import classes_query, node_query
 from kanon_sql.classes.packing import pack
-from kanon_sql.release.anonymize import problem_of
 from kanon_sql.search.full_domain.roll_ups import RollUps
+from kanon_sql.search.prepare import problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,8 +13,7 @@ import pytest
 
 import kanon_sql as kanon
 from kanon_sql import dp
-from kanon_sql.errors import UsageError
-from kanon_sql.option_names import PYTHON_NAMES, in_python
+from kanon_sql.errors import PYTHON_NAMES, UsageError, in_python
 from kanon_sql.release.compare import compare
 from kanon_sql.release.release import Release
 

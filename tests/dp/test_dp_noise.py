@@ -20,9 +20,9 @@ from conftest import REPOSITORY
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
 
 from kanon_sql import dp
-from kanon_sql.dp.asked import Asked
 from kanon_sql.dp.laws import DiscreteGaussian, DiscreteLaplace
 from kanon_sql.dp.mechanisms import above_threshold, choice_scale, choose, law_of, with_noise
+from kanon_sql.dp.rows import Asked
 from kanon_sql.engine.base import Column
 
 if TYPE_CHECKING:

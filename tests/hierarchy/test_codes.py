@@ -20,12 +20,14 @@ import kanon_sql as kanon
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.hierarchy.code import WORD_BITS, code_name, code_words
-from kanon_sql.hierarchy.lookup import Hierarchy, load_hierarchy
+from kanon_sql.hierarchy.lookup import load_hierarchy
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.sql.build import relation
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 
 def loaded(path: Path, tree: dict[str, list[str]]) -> tuple[Hierarchy, dict[Any, tuple[list[str], list[int]]]]:

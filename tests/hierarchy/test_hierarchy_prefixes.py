@@ -9,7 +9,7 @@ import pytest
 
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.lookup import Hierarchy, load_prefixed
+from kanon_sql.hierarchy.lookup import load_prefixed
 from kanon_sql.hierarchy.report import rows_query
 from kanon_sql.hierarchy.spec import PrefixRule, parse_rule
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Ended
+
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 GROUPS = "e11;Diabetes;Endocrine;*\nE-12;Diabetes;Endocrine;*\nI21;Heart;Circulatory;*\n"
 CODES = "(VALUES ('E11.9'), ('e119'), ('E12'), ('I 21.0'), (NULL), ('I21.0')) AS codes(code)"

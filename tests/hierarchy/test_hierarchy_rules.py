@@ -18,7 +18,7 @@ from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.choose import chosen_rule
 from kanon_sql.hierarchy.facts import column_facts
-from kanon_sql.hierarchy.lookup import Hierarchy, build_hierarchy
+from kanon_sql.hierarchy.lookup import build_hierarchy
 from kanon_sql.hierarchy.report import rows_query
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.sql.build import relation
@@ -26,6 +26,7 @@ from kanon_sql.sql.build import relation
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.hierarchy.spec import BuiltRule
 
 

@@ -20,7 +20,7 @@ from strategies import HOSTILE_NAMES, PERSON, TABLE, Case, cases, database_with,
 
 import kanon_sql as kanon
 from kanon_sql.classes.of_node import node_query
-from kanon_sql.release.anonymize import problem_of
+from kanon_sql.search.prepare import problem_of
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,8 +14,8 @@ import pytest
 from sqlglot import exp
 
 import kanon_sql as kanon
-from kanon_sql.release.anonymize import problem_of
 from kanon_sql.search.full_domain import optimal
+from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.run import search
 
 if TYPE_CHECKING:

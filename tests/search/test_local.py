@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load, write_hierarchy
 
 import kanon_sql as kanon
-from kanon_sql.release.anonymize import problem_of
 from kanon_sql.search.local import local as local_module
 from kanon_sql.search.local.spolg import sample_query
+from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.problem import rows_allowed
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
-from kanon_sql.release.anonymize import problem_of
 from kanon_sql.search.full_domain import evidence, roll_ups
+from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.run import search
 
 if TYPE_CHECKING:

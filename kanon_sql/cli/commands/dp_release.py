@@ -28,12 +28,13 @@ from kanon_sql.cli.output.output import counted, print_json, print_pairs, print_
 from kanon_sql.dp.release_asked import AskedRelease
 from kanon_sql.dp.released import ASSUMPTIONS, require_destination
 from kanon_sql.dp.releaser import dp_release_script, make_dp_release
+from kanon_sql.engine.columns import split_names
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.roles import NamedColumns, split_names
+from kanon_sql.policy.roles import NamedColumns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

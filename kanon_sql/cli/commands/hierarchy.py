@@ -25,10 +25,12 @@ from kanon_sql.cli.options.options import (
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.output.suggestions import command, print_command
+from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.engine.sources.open_warehouse import is_warehouse, shown
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
-from kanon_sql.hierarchy.lookup import StoredHierarchy
+from kanon_sql.hierarchy.given import given_rules, make_hierarchy
+from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
 from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
 from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
 from kanon_sql.hierarchy.ready_shown import ready_rows, ready_shape
@@ -43,12 +45,11 @@ from kanon_sql.hierarchy.report import (
     shape_of_rows,
     shape_query,
 )
+from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.hierarchy.spec import FileRule, file_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.roles import resolve_columns
-from kanon_sql.release.script import lookup_statement, one_line
-from kanon_sql.search.prepare import given_rules, make_hierarchy
+from kanon_sql.release.script import one_line
 from kanon_sql.sql import build as sql_of
 from kanon_sql.sql.dialects import script
 from kanon_sql.sql.names import folded

@@ -20,11 +20,11 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_sql
+from kanon_sql.engine.columns import find_column
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.whole_files import write_whole
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.export import check_target, exportable, file_as_arx
-from kanon_sql.policy.roles import find_column
 from kanon_sql.sql.dialects import script
 
 _MOST_ARGUMENTS = 2

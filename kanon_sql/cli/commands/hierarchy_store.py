@@ -23,17 +23,17 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_sql
+from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.given import make_hierarchies
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
+from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import keep_in_warehouse, store_statements, stored_hierarchies
 from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.roles import resolve_columns
-from kanon_sql.release.script import lookup_statement
-from kanon_sql.search.prepare import make_hierarchies
 from kanon_sql.sql import build as sql_of
 from kanon_sql.sql.dialects import script
 from kanon_sql.sql.names import folded

@@ -30,6 +30,7 @@ from kanon_sql.cli.output.output import (
     visible,
 )
 from kanon_sql.cli.output.suggestions import command, free_name, print_command
+from kanon_sql.engine.columns import split_names
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.whole_files import require_free
 from kanon_sql.hierarchy.vocabulary import Role
@@ -38,7 +39,6 @@ from kanon_sql.policy.profile.init_policy import POLICY_FILE, write_init
 from kanon_sql.policy.profile.profiler import profile_of
 from kanon_sql.policy.profile.sample import DEFAULT_ROWS
 from kanon_sql.policy.profile.shares import percent
-from kanon_sql.policy.roles import split_names
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:

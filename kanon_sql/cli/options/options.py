@@ -10,6 +10,7 @@ import typer
 
 from kanon_sql.classes.cutting import Choose, Cut, Numbers, Texts
 from kanon_sql.cli.options import completion
+from kanon_sql.engine.columns import find_column, split_names
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
@@ -17,7 +18,6 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure
 from kanon_sql.policy.requirements import REQUIREMENTS, parse_requirement, replacing, require_one_each, with_distances
-from kanon_sql.policy.roles import find_column, split_names
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:

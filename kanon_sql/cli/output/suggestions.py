@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.cli.output.output import print_text, visible
 from kanon_sql.engine.sources.addresses import shown_source
-from kanon_sql.option_names import command_line
+from kanon_sql.errors import command_line
 
 if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.dp.answer import Figure, Unit
-    from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.mechanisms import Noise
+    from kanon_sql.dp.rows import Asked
 
 Row = tuple[Any, ...]
 

@@ -13,7 +13,7 @@ from kanon_sql.dp.questions.base import Question
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
-    from kanon_sql.dp.asked import Asked
+    from kanon_sql.dp.rows import Asked
 
 
 @dataclass(frozen=True, kw_only=True)

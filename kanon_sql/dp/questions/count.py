@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.laws import Law
     from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.rows import Asked
 
 
 @dataclass(frozen=True, kw_only=True)

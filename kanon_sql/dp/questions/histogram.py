@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.laws import Law
     from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.rows import Asked
 
 _NULL, _VALUE = "n", "v"  # what the keys of a map begin with, which has no NULL
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.laws import Law
     from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.rows import Asked
 
 _EACH = (1 + CONFIDENCE) / 2  # of two numbers, so that both keep to their bounds in 95 of 100 answers
 

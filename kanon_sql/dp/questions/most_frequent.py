@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.rows import Asked
 
 
 @dataclass(frozen=True, kw_only=True)

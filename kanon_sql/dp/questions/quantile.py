@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.asked import Asked
     from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.rows import Asked
 
 _MOST = 10_000  # intervals between candidates, where nobody says how fine the answer is to be
 _MOST_ASKED = 100_000

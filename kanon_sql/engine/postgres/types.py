@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
-from kanon_sql.sql import build as sql
-
 _TYPES = {
     "smallint": "SMALLINT",
     "integer": "INTEGER",
@@ -26,7 +22,6 @@ _TYPES = {
 }
 _JSON = "json"
 _ENUM = "E"
-_WITH_DATES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 _HEADER, _SCALE_BITS, _SCALE = 4, 16, 0x7FF
 _MOST_DIGITS = 38
 
@@ -52,24 +47,3 @@ def type_of(name: str, category: str, modifier: int, deterministic: bool) -> str
         if digits <= _MOST_DIGITS and scale <= digits:  # PostgreSQL 15 has negative scales too
             return f"DECIMAL({digits},{scale})"
     return _TYPES.get(name, name.upper())
-
-
-def as_duckdb_writes(text: exp.Expr, kind: str) -> exp.Expr:
-    """Return the text of a value as DuckDB reads it; it would take a time before Christ for one after.
-
-    ``0044-03-15 12:00:00 BC`` is ``0044-03-15 (BC) 12:00:00`` there.
-
-    Args:
-        text: as PostgreSQL writes it.
-        kind: the type that it will have.
-    """
-    return _replaced(text, r"^(\S+)(.*) BC$", r"\1 (BC)\2") if kind in _WITH_DATES else text
-
-
-def as_postgres_writes(text: exp.Expr, kind: str) -> exp.Expr:
-    """Return the text of a value of DuckDB's as PostgreSQL reads it: the way back of ``as_duckdb_writes``."""
-    return _replaced(text, r"^(\S+) \(BC\)(.*)$", r"\1\2 BC") if kind in _WITH_DATES else text
-
-
-def _replaced(text: exp.Expr, pattern: str, by: str) -> exp.Expr:
-    return exp.Anonymous(this="REGEXP_REPLACE", expressions=[text, sql.literal(pattern), sql.literal(by)])

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from kanon_sql.engine.warehouse.warehouse import RelationKind
-    from kanon_sql.engine.warehouse.workbench import Workbench
+    from kanon_sql.engine.warehouse.warehouse import Receiver, RelationKind
 
 _SENT = "kanon_sent"
 """What the names of tables begin with that are sent there for a while."""
@@ -184,7 +183,7 @@ class PostgresWarehouse:
                 self.connection.execute(text)
             return tuples(self.connection, query)
 
-    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
         """Make the rows of a query a temporary table of the workbench (see ``Warehouse.fetch``)."""
         from psycopg import sql as composed
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.columns import named_once
 from kanon_sql.engine.sources.csv.layout import SAMPLE, layout_of
 from kanon_sql.engine.sources.csv.read import read_csv
 from kanon_sql.engine.sources.reading import PACKED, reading, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
-from kanon_sql.policy.roles import named_once
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 

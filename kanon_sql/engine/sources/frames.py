@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 from sqlglot import exp
 
+from kanon_sql.engine.columns import named_once
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.policy.roles import named_once
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import duckdb
 from sqlglot import exp
 
+from kanon_sql.engine.columns import named_once
 from kanon_sql.engine.duckdb.extensions import is_installed, load_extension
 from kanon_sql.engine.sources.attached import create_secret
 from kanon_sql.engine.sources.csv.empty_texts import empty_texts
 from kanon_sql.engine.sources.data_files import raw_names, reader_of
 from kanon_sql.engine.sources.reading import PACKED, reading
 from kanon_sql.errors import NoRoomError, SourceError
-from kanon_sql.policy.roles import named_once
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 

@@ -15,14 +15,14 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.warehouse.workbench import Workbench
+    from kanon_sql.engine.warehouse.warehouse import Receiver
 
 _BATCH = 100_000
 _WITHOUT_TEXT = ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
-def take(frame: Any, types: Mapping[str, str], into: Workbench, table: exp.Table) -> None:  # noqa: ANN401 - of pyspark
+def take(frame: Any, types: Mapping[str, str], into: Receiver, table: exp.Table) -> None:  # noqa: ANN401 - of pyspark
     """Make the rows of a data frame of Spark a temporary table of the workbench.
 
     Where Spark runs on this machine, it writes them to Parquet in a private directory, and nothing is held in memory.

@@ -26,8 +26,7 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.warehouse.warehouse import Listed, RelationKind
-    from kanon_sql.engine.warehouse.workbench import Workbench
+    from kanon_sql.engine.warehouse.warehouse import Listed, Receiver, RelationKind
 
 _KEPT = "releases_kept"
 
@@ -197,7 +196,7 @@ class SparkWarehouse:
         with self._working(title):
             return [tuple(row) for row in self._query(statement).collect()]
 
-    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Workbench, table: exp.Table, title: str) -> None:
+    def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
         """Make the rows of a query a temporary table of the workbench (see ``rows.take`` for what it takes)."""
         self.tell(Logged(title, query, {}, self.dialect))
         with self._working(title):

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Logged
     from kanon_sql.engine.warehouse.warehouse import Warehouse
-    from kanon_sql.engine.warehouse.workbench import Workbench
 
 
 class WarehouseEngine:
@@ -37,14 +36,18 @@ class WarehouseEngine:
 
     has_collations = False
 
-    def __init__(self, bench: Workbench) -> None:
-        """Work in the warehouse that a workbench stands beside."""
-        self._bench = bench
-        self._warehouse: Warehouse = bench.warehouse
+    def __init__(self, warehouse: Warehouse, statements: list[Logged]) -> None:
+        """Work in a warehouse.
+
+        Args:
+            warehouse: where the statements run.
+            statements: the log of the run.
+        """
+        self._warehouse = warehouse
         self._temporary: list[exp.Table] = []
         self._names: set[str] | None = None
         self.dialect = self._warehouse.dialect
-        self.statements: list[Logged] = bench.statements
+        self.statements = statements
         self.listener: Callable[[Logged], None] | None = None
         self.tests_together = self._warehouse.job_for_each
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.postgres.types import as_postgres_writes
+from kanon_sql.engine.warehouse.types import as_postgres_writes
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.duckdb.text_reader import text_reader
-from kanon_sql.engine.postgres.types import as_duckdb_writes
+from kanon_sql.engine.warehouse.types import as_duckdb_writes
 from kanon_sql.engine.warehouse.warehouse import N, carried_type, tuples_query, values_query
 from kanon_sql.engine.warehouse.whole_reads import tables_read_whole
 from kanon_sql.errors import NoRightError, UsageError

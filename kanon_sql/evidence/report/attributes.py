@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.measure import Measured
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.whole_files import require_free, write_whole
@@ -14,6 +15,7 @@ from kanon_sql.risks.attacks.verdicts import tally
 if TYPE_CHECKING:
     import os
     from pathlib import Path
+    from types import ModuleType
 
     from kanon_sql.policy.policy import Count
     from kanon_sql.risks.attacks.verdicts import Outcome
@@ -313,17 +315,11 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one HTML page that loads nothing and runs nothing."""
-        from kanon_sql.evidence.report.compose import document_of
-        from kanon_sql.evidence.report.page import page_of
-
-        return page_of(document_of(self))
+        return str(_module("page").page_of(_module("compose").document_of(self)))
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        from kanon_sql.evidence.report.compose import document_of
-        from kanon_sql.evidence.report.markdown import markdown_of
-
-        return markdown_of(document_of(self))
+        return str(_module("markdown").markdown_of(_module("compose").document_of(self)))
 
     def write(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the report to a .html, .md or .json file: whole, or not at all.
@@ -338,6 +334,11 @@ class Report:
         check_report(target, replace=replace)
         text = {_HTML: self.to_html, _MARKDOWN: self.to_markdown}.get(target.suffix.lower(), self.to_json)()
         write_whole(target, text, "The report")
+
+
+def _module(name: str) -> ModuleType:
+    """Return a module that reads reports: it imports this one."""
+    return import_module(f"kanon_sql.evidence.report.{name}")
 
 
 def check_report(path: Path, *, replace: bool) -> None:

@@ -6,12 +6,13 @@ import hashlib
 import platform
 import shlex
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from kanon_sql import __version__
 from kanon_sql.evidence.report.proof import compared_columns
+from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import policy_text
@@ -19,7 +20,6 @@ from kanon_sql.release.ledger.fingerprint import of_file, of_rows
 from kanon_sql.release.statements.full_domain import readable_lookups, release_query
 from kanon_sql.release.statements.local import recoding_statements
 from kanon_sql.release.verify.verify import checks_of
-from kanon_sql.search.prepare import given_rules
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import script
 
@@ -56,7 +56,7 @@ class Published:
 def versions() -> dict[str, str]:
     """Return the versions of what a report was made with."""
     return {
-        "kanon-sql": __version__,
+        "kanon-sql": import_module("kanon_sql").__version__,
         "DuckDB": version("duckdb"),
         "sqlglot": version("sqlglot"),
         "Python": platform.python_version(),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.columns import find_column
 from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.errors import UsageError, VerificationError
@@ -14,9 +15,9 @@ from kanon_sql.evidence.report.original import require_original
 from kanon_sql.evidence.report.proof import compared_columns
 from kanon_sql.evidence.report.provenance import POLICY, ROWS, Published, commands_of, policy_fingerprint, policy_of
 from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.policy.policy import Policy, read_policy
-from kanon_sql.policy.roles import find_column
-from kanon_sql.release.anonymize import make_policy, make_release
+from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.target import kind_of, target_table
 from kanon_sql.sql import build as sql

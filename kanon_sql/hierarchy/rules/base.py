@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,3 +51,20 @@ def seen_from_here(path: Path) -> str:
     """Return a path as seen from the working directory, where it lies below."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Extremes of a column, as far as somebody asked for them.
+
+    Attributes:
+        minimum, maximum: of numbers; None for other types or where there is no number.
+        shortest, longest: lengths in characters of values as text; 0 where there is no value.
+        most_bytes: length in bytes of the one that has most: as many as characters if all are of ASCII.
+    """
+
+    minimum: Decimal | None = None
+    maximum: Decimal | None = None
+    shortest: int = 0
+    longest: int = 0
+    most_bytes: int = 0

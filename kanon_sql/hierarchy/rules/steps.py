@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.facts import Facts
+    from kanon_sql.hierarchy.rules.base import Facts
 
 _STEPS: tuple[tuple[int, ...], ...] = ((1, 2, 5), (1,), (1,))  # within a power of ten, for each level
 _POWERS = (1, 1, 2)  # powers of ten from one to the next, for each level

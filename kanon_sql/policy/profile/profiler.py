@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.columns import names, resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.engine.warehouse.workbench import Workbench
@@ -20,7 +21,6 @@ from kanon_sql.policy.profile.proposals import Proposal, propose
 from kanon_sql.policy.profile.result import ColumnProfile, Profile
 from kanon_sql.policy.profile.sample import DEFAULT_ROWS, sample_query
 from kanon_sql.policy.profile.words import notes_of, with_uniqueness
-from kanon_sql.policy.roles import names, resolve_columns
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

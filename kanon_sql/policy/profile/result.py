@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from kanon_sql.policy.profile.hierarchies import in_words
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kanon_sql.policy.profile.dependencies import Dependency
     from kanon_sql.policy.profile.hierarchies import NearlyFitting
@@ -144,6 +147,164 @@ class Profile:
             where: how the table is named in commands that are told: its file, or a database and a table.
         """
         from kanon_sql.policy.policy import DEFAULT_K
-        from kanon_sql.policy.profile.policy_text import policy_text
 
         return policy_text(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where)
+
+
+# A commented ``kanon.toml`` from a profile: every column under its proposed role, with the reason beside it.
+#
+# As it is written, it publishes quasi-identifiers only, and these generalized. Every column that would be published as
+# it is stands behind ``# decide:`` until a person takes that away: names and values may mislead the profile, and a
+# column that is published by oversight is how people get hurt.
+
+_SETTINGS: tuple[tuple[str, frozenset[ProposedRole], str], ...] = (
+    ("identifying", frozenset({"identifying"}), "Never published."),
+    (
+        "quasi_identifiers",
+        frozenset({"quasi-identifying"}),
+        "Others could know them: generalized until at least k are alike in all of them.",
+    ),
+    ("sensitive", frozenset({"sensitive"}), "What must not be learned about a person. Published as they are."),
+    ("insensitive", frozenset({"insensitive", "undecided"}), "Published as they are."),
+)
+_GENERALIZED = "quasi_identifiers"
+_DECIDE = "# decide: "
+_HEAD = """\
+# What a release of {table} must be. Written by kanon init: a proposal, made from names and values of the columns.
+# It cannot know what others know about the people in your table. Read each line, and move columns to where they belong.
+# A column behind "# decide:" is not published. To publish it as it is, take "# decide: " away; if others could know
+# it, move it to quasi_identifiers instead.
+"""
+_PROPOSED = """
+# Published columns whose role is a proposal. As long as one stands here, reports say so and are not green: check
+# each, then take it out of this list. When the list is empty, the roles are yours.
+"""
+_REPEATED = """\
+# Rows of one person repeat. Name the column that names the person, which is never published, so that k counts people;
+# or write count = "rows" under [privacy], where rows are meant. Until then, this file cannot be used.
+"""
+_PRIVACY = """
+[privacy]
+# Whoever looks for a person finds k, or nobody. 5 is often asked of data for known recipients, 10 to 20 for the public;
+# kanon compare shows what each costs.
+k = {k}
+"""
+_SEARCH = """
+[search]
+max_suppressed = 0.02               # the share of rows that may be left out
+time_limit = 60                     # seconds; then the best so far is taken, with its proven gap
+# algorithm = "local"               # rows have levels of their own: keeps more; columns get labels of several levels
+"""
+
+
+def policy_text(
+    profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str] = ("SOURCE",)
+) -> str:
+    """Return the text of a policy file.
+
+    Args:
+        profile: of the table.
+        k: the smallest class.
+        into: the name of a table for the release.
+        out: the name of a file for it.
+        where: how the table is named on the command line.
+    """
+    parts = [_HEAD.format(table=_comment(profile.table)), *_columns(profile), *_hierarchies(profile, where)]
+    parts += [_PRIVACY.format(k=k), *_models(profile), _SEARCH, *_release(into, out)]
+    return "".join(parts)
+
+
+def _columns(profile: Profile) -> Iterable[str]:
+    yield "\n[columns]\n"
+    entity = profile.entity
+    if entity is not None:
+        yield "# k counts people, not rows: this column names the person. It is never published.\n"
+        yield _set("entity", entity)
+    elif profile.repeated is not None:
+        yield _REPEATED
+        yield f"{_DECIDE}{_set('entity', profile.repeated.columns[0])}"
+    for setting, roles, text in _SETTINGS:
+        columns = [column for column in profile.columns if column.role in roles and column.name != entity]
+        yield f"\n# {text}\n"
+        if setting == _GENERALIZED and not columns:
+            yield "# None was found: name the columns here that others could know, such as age, sex, a town, a date.\n"
+        yield from _array(setting, columns)
+    if proposed := [name for name in profile.quasi_identifiers if name not in profile.named]:
+        yield _PROPOSED
+        yield _set("proposed", proposed)
+    yield '\n# Columns that are named nowhere above: "drop" leaves them out, "keep" publishes them.\nrest = "drop"\n'
+
+
+def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
+    """Yield an array of names, one on a line with the reason as a comment."""
+    if not columns:
+        yield f"{setting} = []\n"
+        return
+    names = [f"    {_DECIDE if column.awaits_decision else ''}{_value(column.name)}," for column in columns]
+    widest = min(max(len(name) for name in names), 40)
+    yield f"{setting} = [\n"
+    for name, column in zip(names, columns, strict=True):
+        yield f"{name:<{widest}}  # {_comment(column.reason)}\n"
+        for hint in column.hints:
+            yield f"{'':<{widest}}  # ! {_comment(hint)}\n"
+    yield "]\n"
+
+
+def _hierarchies(profile: Profile, where: Sequence[str]) -> Iterable[str]:
+    """Yield a line for each quasi-identifier; in a table of its own where a column is called like a setting."""
+    rules = profile.hierarchies
+    inside = {"directory", "columns"} & set(rules)
+    yield f"\n[hierarchies{'.columns' if inside else ''}]\n"
+    yield "# How each quasi-identifier is generalized, step by step: a rule, or a file of groups.\n"
+    if not profile.rows:
+        yield "# None is written: the table has no rows, and nothing is known of its values. kanon anonymize chooses\n"
+        yield "# each; or write this file anew when there are rows.\n"
+        return
+    for name in profile.quasi_identifiers:
+        if name not in rules:
+            yield f"# {_comment(name)} has a hierarchy in the database, which is taken.\n"
+    for name, rule in rules.items():
+        yield f"{_set(name, rule).rstrip()}  # {_comment(in_words(rule))}\n"
+        if near := profile.nearly_fitting.get(name):
+            values = f"{near.missing:,} of {near.distinct:,} values"
+            command = shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", name])
+            yield f"#   {near.rule} fits but for {values}: {_comment(command)} tells how to list them\n"
+
+
+def _models(profile: Profile) -> Iterable[str]:
+    """Yield what can be asked for sensitive columns, as comments: the person decides."""
+    sensitive = profile.of_role("sensitive")
+    if not sensitive:
+        return
+    yield "# Among k people who are alike, so many values of a sensitive column (kanon anonymize --help: more).\n"
+    wanted = ", ".join(f"{_key(name)} = 2" for name in sensitive)
+    yield f"# l = {{ {wanted} }}\n" if len(sensitive) > 1 else "# l = 2\n"
+
+
+def _release(into: str | None, out: str | None) -> Iterable[str]:
+    yield "\n[release]\n"
+    if into is None and out is None:
+        yield '# into = "released"                # a table in the database, or out = "released.csv"\n'
+    if into is not None:
+        yield f"{_set('into', into).rstrip()}  # a table in the database; or out, a file of this name\n"
+    if out is not None:
+        yield f"{_set('out', out).rstrip()}  # a file beside this one: .csv, .parquet or .json\n"
+
+
+def _set(name: str, value: str | list[str]) -> str:
+    import tomli_w
+
+    return tomli_w.dumps({name: value})
+
+
+def _value(text: str) -> str:
+    return _set("x", text).partition(" = ")[2].strip()
+
+
+def _key(text: str) -> str:
+    return _set(text, "").rpartition(" = ")[0]
+
+
+def _comment(text: str) -> str:
+    """Return a text that stays a comment: on one line, without characters that TOML has no place for."""
+    return "".join(character if character.isprintable() else "?" for character in text)

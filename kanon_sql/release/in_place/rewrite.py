@@ -23,7 +23,7 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kanon_sql.hierarchy.lookup import StoredHierarchy
+    from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts, Trigger
     from kanon_sql.release.publication import Publication
 

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.recoding import FullDomain
+from kanon_sql.engine.columns import find_column
 from kanon_sql.engine.sources.open_source import open_beside
 from kanon_sql.errors import KanonError
+from kanon_sql.hierarchy.given import make_hierarchy
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.roles import NamedColumns, assign_roles, find_column
+from kanon_sql.policy.roles import NamedColumns, assign_roles
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.publication import Publication
 from kanon_sql.release.statements.full_domain import readable_lookups, release_query
 from kanon_sql.release.target import kind_of
-from kanon_sql.search.prepare import make_hierarchy
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.ledger.entry import Entry, KeptHierarchy
 
 

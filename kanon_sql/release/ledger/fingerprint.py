@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 
 def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str) -> str:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import build_frequency
+from kanon_sql.engine.columns import find_column
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.labels import make_labels
 from kanon_sql.measures.places import make_places
-from kanon_sql.policy.roles import find_column
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import (
     CannotBeCheckedError,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.places import Places
     from kanon_sql.release.ledger.entry import Entry
     from kanon_sql.release.publication import Publication

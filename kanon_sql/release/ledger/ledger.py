@@ -17,10 +17,10 @@ from sqlglot import exp
 
 from kanon_sql.engine.timing import timed
 from kanon_sql.engine.warehouse.workbench import Workbench
-from kanon_sql.errors import InUseError, JointReleaseError, SourceError
+from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line
+from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
-from kanon_sql.option_names import command_line
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
 from kanon_sql.release.ledger.entry import Entry, KeptHierarchy, remembered_policy
@@ -30,7 +30,6 @@ from kanon_sql.release.published import LedgerOutcome
 from kanon_sql.release.target import kind_of
 from kanon_sql.risks.attacks.joint import least_values
 from kanon_sql.risks.attacks.verdicts import counted
-from kanon_sql.search.prepare import given_rules
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.warehouse.warehouse import Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.measured import Columns, Members, measured_steps
+from kanon_sql.classes.measured import measured_steps
+from kanon_sql.classes.members import Columns, Members
 from kanon_sql.classes.recoding import Local, Multidimensional
 from kanon_sql.classes.references import References, with_steps
 from kanon_sql.engine.equality import comparable, looked_up
@@ -31,7 +32,7 @@ from kanon_sql.sql.names import unused_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.release.publication import Publication
 

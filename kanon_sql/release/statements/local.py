@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.measured import Columns, Members, measured_steps
+from kanon_sql.classes.measured import measured_steps
+from kanon_sql.classes.members import Columns, Members
 from kanon_sql.classes.recoding import Local
 from kanon_sql.classes.references import References, with_steps
 from kanon_sql.engine.equality import as_text, comparable, looked_up, published

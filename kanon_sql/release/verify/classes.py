@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.classes.measured import Columns, Members, measured_steps
+from kanon_sql.classes.measured import measured_steps
+from kanon_sql.classes.members import Columns, Members
 from kanon_sql.classes.references import References, with_steps
 from kanon_sql.engine.equality import written
 from kanon_sql.models.base import RowModel
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
 
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.measures.label_text import text_of
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import place_name
+from kanon_sql.models.counted import N
 from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers
 from kanon_sql.risks.attacks.people import TUPLE
 from kanon_sql.risks.attacks.settled import Settled, settle

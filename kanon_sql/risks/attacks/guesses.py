@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
+from kanon_sql.models.counted import N
 from kanon_sql.risks.attacks.candidates import CLASS, FOUND, SIZE
 from kanon_sql.risks.attacks.people import POSITION, TUPLE, position
 from kanon_sql.risks.attacks.released import told_name, truth

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.measures.label_text import text_of
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.published import read_as
+from kanon_sql.models.counted import N
 from kanon_sql.risks.attacks.candidates import CLASS, label_name
 from kanon_sql.risks.attacks.covers import NUMBER
 from kanon_sql.risks.attacks.people import POSITION, copied_name, copy_of, position

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
+from kanon_sql.models.counted import N
 from kanon_sql.risks.attacks.assignments import possible_classes
 from kanon_sql.risks.attacks.people import TUPLE
 from kanon_sql.sql import build as sql

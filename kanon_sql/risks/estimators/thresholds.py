@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kanon_sql.errors import UsageError
-from kanon_sql.policy.toml_values import read_share
+from kanon_sql.measures.shares import read_share
 
 
 @dataclass(frozen=True)

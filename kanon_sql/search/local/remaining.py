@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import TUPLES, N, key_name, mask_name
+from kanon_sql.classes.frequency import TUPLES, key_name, mask_name
 from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import PROBED, classes_query, coded_columns, coded_members, is_published, node_query
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.classes.recoding import Local
 from kanon_sql.errors import NoSolutionError
 from kanon_sql.measures.local import STEP, local_cost, rows_by_step
+from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
 _LATE = 30  # steps from the end among which one may be left out

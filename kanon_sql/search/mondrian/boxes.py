@@ -26,7 +26,7 @@ from kanon_sql.sql.names import unused_names
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.hierarchy.lookup import Hierarchy
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.places import Places
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import coded_columns, coded_members, is_published
 from kanon_sql.measures.places import PART, node_name
+from kanon_sql.models.counted import N
 from kanon_sql.search.mondrian.parts import START
 from kanon_sql.search.mondrian.spans import of_column
 from kanon_sql.sql import build as sql

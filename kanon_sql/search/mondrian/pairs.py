@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import N
 from kanon_sql.measures.places import PART
+from kanon_sql.models.counted import N
 from kanon_sql.search.mondrian.best_cuts import best_cuts
 from kanon_sql.search.mondrian.cuts import forbid
 from kanon_sql.sql import build as sql
