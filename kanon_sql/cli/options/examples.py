@@ -39,7 +39,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "lattice": (f"kanon lattice {_DEMO} --entity patient_id --qi birth_date,sex -k 5 --max-suppressed 0",),
     "ledger": ("kanon ledger kanon_demo.duckdb",),
     "clean": ("kanon clean kanon_demo.duckdb --drop released",),
-    "dp budget": (f"kanon dp budget {_DEMO} --epsilon 10 --delta 1e-5", f"kanon dp budget {_DEMO}"),
+    "dp budget": (f"kanon dp budget {_DEMO} --epsilon 10 --delta 1e-5 --entity patient_id", f"kanon dp budget {_DEMO}"),
     "dp count": (
         f"kanon dp count {_DEMO} --epsilon 0.5 --where \"sex = 'F'\"",
         f"kanon dp count {_DEMO} --epsilon 0.5 --group sex=F --sql",
