@@ -308,7 +308,7 @@ def test_a_profile_is_whole_in_a_window_of_80_columns(demo: Path) -> None:
 
 
 def test_a_cell_that_takes_one_line_is_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails on 0.1.0: cells of several words were cut at the first width that their longest word fits in."""
+    """A cell of several words keeps its line, where the window is wide enough for it."""
 
     class Window(io.StringIO):
         def isatty(self) -> bool:
