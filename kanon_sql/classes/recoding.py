@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlglot import exp
 
@@ -15,8 +15,58 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 
+class Recoding:
+    """How the cells of a release are recoded.
+
+    Attributes:
+        leaves_out_classes: whether the classes of a release are those of one node, and are left out where too small.
+        is_partition: whether the table is cut into parts, all of which are published.
+    """
+
+    leaves_out_classes: ClassVar[bool] = False
+    is_partition: ClassVar[bool] = False
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes at which rows are published, in their order; none where the table is cut into parts."""
+        return ()
+
+    def levels(self, hierarchies: Sequence[Hierarchy]) -> dict[str, int] | None:  # noqa: ARG002 - of one node only
+        """Return the level of each column, by name; None where a column has several."""
+        return None
+
+    def levels_of(self, column: int) -> tuple[int, ...]:
+        """Return the levels that cells of a quasi-identifier may have, the lowest first."""
+        return tuple(sorted({node[column] for node in self.nodes}))
+
+    def label_type(self, column: int) -> str | None:
+        """Return the type that a quasi-identifier is published with; None for its own."""
+        return "VARCHAR" if any(self.levels_of(column)) else None
+
+    def described_steps(
+        self,
+        hierarchies: Sequence[Hierarchy],  # noqa: ARG002 - of steps only
+        published: Sequence[int],  # noqa: ARG002
+    ) -> list[dict[str, Any]] | None:
+        """Return the levels and the published rows of each step; None where there are no steps."""
+        return None
+
+    @property
+    def tables(self) -> tuple[exp.Table, ...]:
+        """The tables that hold what was decided; a view must keep them."""
+        return ()
+
+    def of_view(self, own: Callable[[str], exp.Table]) -> Recoding:  # noqa: ARG002 - of tables only
+        """Return the recoding as a view has it: with the tables that are its own under these names."""
+        return self
+
+    def described_cutting(self, hierarchies: Sequence[Hierarchy]) -> dict[str, Any] | None:  # noqa: ARG002 - of parts only
+        """Return how the table was cut, in how many rounds, and how parts are written; None where it was not cut."""
+        return None
+
+
 @dataclass(frozen=True)
-class FullDomain:
+class FullDomain(Recoding):
     """Every value of a column is generalized to the same level; rows in classes that fail a model are suppressed.
 
     Attributes:
@@ -24,22 +74,20 @@ class FullDomain:
     """
 
     node: Node
+    leaves_out_classes: ClassVar[bool] = True
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The node."""
+        return (self.node,)
 
     def levels(self, hierarchies: Sequence[Hierarchy]) -> dict[str, int]:
         """Return the level of each column, by name."""
         return by_name(hierarchies, self.node)
 
-    def levels_of(self, column: int) -> tuple[int, ...]:
-        """Return the levels that cells of a quasi-identifier may have, the lowest first."""
-        return (self.node[column],)
-
-    def label_type(self, column: int) -> str | None:
-        """Return the type that a quasi-identifier is published with; None for its own."""
-        return "VARCHAR" if any(self.levels_of(column)) else None
-
 
 @dataclass(frozen=True)
-class Local:
+class Local(Recoding):
     """Rows are generalized as far as their own class needs: step by step, each at the node of its step.
 
     At each step the rows whose class, among those that are left, satisfies the models are published and leave; what is
@@ -51,20 +99,21 @@ class Local:
 
     steps: tuple[Node, ...]
 
-    def levels(self, hierarchies: Sequence[Hierarchy]) -> None:
-        """Return None: a column has no level of its own."""
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes of the steps."""
+        return self.steps
 
-    def levels_of(self, column: int) -> tuple[int, ...]:
-        """Return the levels that cells of a quasi-identifier may have, the lowest first."""
-        return tuple(sorted({node[column] for node in self.steps}))
-
-    def label_type(self, column: int) -> str | None:
-        """Return the type that a quasi-identifier is published with; None for its own."""
-        return "VARCHAR" if any(self.levels_of(column)) else None
+    def described_steps(self, hierarchies: Sequence[Hierarchy], published: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the levels and the published rows of each step."""
+        return [
+            {"levels": by_name(hierarchies, node), "rows": rows}
+            for node, rows in zip(self.steps, published, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
-class Multidimensional:
+class Multidimensional(Recoding):
     """The table is cut into parts, and all rows of a part are published alike.
 
     State lives in the database (see ``kanon_sql.search.mondrian.boxes``): the cuts, which lead each row to its box, and
@@ -93,22 +142,36 @@ class Multidimensional:
     types: tuple[str | None, ...]
     nulls: tuple[bool, ...]
     unread: frozenset[int] = field(default=frozenset(), kw_only=True)
-
-    def levels(self, hierarchies: Sequence[Hierarchy]) -> None:
-        """Return None: a column has no level of its own."""
-
-    def levels_of(self, column: int) -> tuple[int, ...]:  # noqa: ARG002 - the same for every column
-        """Return nothing: labels are not looked up on levels of hierarchies."""
-        return ()
+    is_partition: ClassVar[bool] = True
 
     def label_type(self, column: int) -> str | None:
         """Return the type that a quasi-identifier is published with; None for its own."""
         return self.types[column]
 
+    @property
+    def tables(self) -> tuple[exp.Table, ...]:
+        """The orders of texts, the cuts and the boxes."""
+        return (*(order for order in self.orders if order is not None), self.cuts_table, self.boxes_table)
+
+    def of_view(self, own: Callable[[str], exp.Table]) -> Multidimensional:
+        """Return the recoding as a view has it: with the tables that are its own under these names."""
+        named = enumerate(self.orders, start=1)
+        orders = tuple(None if order is None else own(f"order_{number}") for number, order in named)
+        return replace(self, cuts_table=own("cuts"), boxes_table=own("boxes"), orders=orders)
+
+    def described_cutting(self, hierarchies: Sequence[Hierarchy]) -> dict[str, Any]:
+        """Return how the table was cut, in how many rounds, and how parts are written."""
+        how = self.cutting
+        written = {
+            hierarchy.column.name: "value" if kind is None else how.labels if order is not None else how.numbers
+            for hierarchy, kind, order in zip(hierarchies, self.types, self.orders, strict=True)
+        }
+        return {"choose": how.choose, "cut": how.cut, "pairs": how.pairs, "rounds": self.rounds, "written": written}
+
 
 @dataclass(frozen=True)
-class Led(Multidimensional):
-    """The same, where the labels of each combination of values are at hand and no cuts need to be followed.
+class LabelledCombinations(Multidimensional):
+    """A multidimensional recoding with a table of the labels of each combination of values: no cuts are followed.
 
     Attributes:
         labels_table: each combination of quasi-identifiers, under their own names, with its labels.
@@ -119,10 +182,6 @@ class Led(Multidimensional):
     labels_table: exp.Table
     labels: tuple[str | None, ...]
     ranks: tuple[str, str] | None
-
-
-Recoding = FullDomain | Local | Multidimensional
-"""Any recoding."""
 
 
 def by_name(hierarchies: Sequence[Hierarchy], node: Node) -> dict[str, int]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.classes.frequency import build_frequency
-from kanon_sql.classes.recoding import Local, Multidimensional
+from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.duckdb.connect import waited
 from kanon_sql.engine.keys import draw_key, read_key, require_apart
 from kanon_sql.engine.progress import Listener, Progress, silent
@@ -27,7 +27,7 @@ from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, Searc
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication
 from kanon_sql.release.release import Release
-from kanon_sql.release.statements.full_domain import readable_lookups
+from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
@@ -271,7 +271,7 @@ def leave_out_tied(release: Release) -> Release:
     publication, prepared, engine = release.publication, release.prepared, release.prepared.source.engine
     recoding, models = publication.recoding, publication.models
     beyond_k = any(not isinstance(model, KAnonymity) for model in models)
-    if publication.pseudonyms is None or isinstance(recoding, Multidimensional) or beyond_k:
+    if publication.pseudonyms is None or recoding.is_partition or beyond_k:
         return release
     # 1. Leave out, round by round.
     looking = replace(publication, pseudonyms=replace(publication.pseudonyms, rounds=1))
@@ -287,8 +287,7 @@ def leave_out_tied(release: Release) -> Release:
         view, roles = publication.source, prepared.roles
         frequency = build_frequency(engine, view, prepared.hierarchies, roles.entity)
         remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))
-        nodes = recoding.steps if isinstance(recoding, Local) else (recoding.node,)
-        changed = [bool(remaining.publish(node)) for node in nodes]
+        changed = [bool(remaining.publish(node)) for node in recoding.nodes]
         of_steps = iter(remaining.published)
         measures, counts = measure_local(
             prepared.frequency,
@@ -305,7 +304,7 @@ def leave_out_tied(release: Release) -> Release:
             engine.run(sql.drop(table), "drop what the release was measured from")
     finally:
         forget_pseudonyms(engine, looking.pseudonyms)
-    if isinstance(recoding, Local):
+    if release.levels is None:  # a local recoding
         published = tuple(next(of_steps) if some else 0 for some in changed)
     else:
         published = release.result.published

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import Column
-from kanon_sql.engine.equality import published_type
+from kanon_sql.engine.equality import published, published_type
 from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Roles
     from kanon_sql.release.pseudonyms import Pseudonyms
+
+GENERALIZED = "generalized"
+"""The step of a publishing statement that has the recoded rows."""
 
 
 @dataclass(frozen=True)
@@ -90,3 +94,10 @@ class Publication:
             return self.recoding.label_type(numbers[column.name]) if column.name in numbers else None
 
         return {column.name: of_labels(column) or published_type(column) for column in self.columns}
+
+
+def as_published(column: Column, relation: str = "source") -> exp.Expr:
+    """Return a column of the source as it is published where it keeps its values."""
+    value = sql.column(column.name, relation)
+    form = published(value, column)
+    return value if form is value else sql.named(form, column.name)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import TUPLES, key_name
-from kanon_sql.classes.recoding import FullDomain, Local, Multidimensional
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.code import code_name
 from kanon_sql.measures.local import STEP
@@ -46,7 +45,7 @@ def published_values(prepared: Prepared, publication: Publication, columns: Sequ
     _require_all_published(publication, columns)
     published = PublishedValues(prepared, publication)
     try:
-        if columns and isinstance(publication.recoding, FullDomain | Local):  # others leave no row out
+        if columns and not publication.recoding.is_partition:  # which leaves no row out
             published.find(columns)
         yield published
     finally:
@@ -60,7 +59,7 @@ def _require_all_published(publication: Publication, columns: Sequence[int]) -> 
         UsageError: pseudonyms tie their rows, and values would be written out.
     """
     pseudonyms = publication.pseudonyms
-    is_cut = isinstance(publication.recoding, Multidimensional)
+    is_cut = publication.recoding.is_partition
     if pseudonyms is not None and pseudonyms.rows_left_out and (columns or is_cut):
         ways = (
             "Use --algorithm optimal or local"
@@ -120,12 +119,11 @@ class PublishedValues:
     def _publish(self, relation: exp.Table) -> list[tuple[Node, int]]:
         """Put the tuples of a frequency set, each with the step at which it is published, into a table; count them."""
         prepared, recoding = self._prepared, self._publication.recoding
-        nodes = (recoding.node,) if isinstance(recoding, FullDomain) else getattr(recoding, "steps", ())
         frequency = replace(prepared.frequency, relation=relation)
         models, objective = prepared.coded(self._publication.models), prepared.objective("loss")
         remaining = Remaining(Problem(frequency, prepared.lattice, models, objective, prepared.labels, frequency.rows))
         self._tables.append(remaining.relation)
-        for node in nodes:
+        for node in recoding.nodes:
             remaining.publish(node)
         remaining.close()
         return list(zip(remaining.steps, remaining.published, strict=True))

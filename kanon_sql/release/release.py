@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kanon_sql.classes.recoding import Local, Multidimensional, by_name
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.timing import within
 from kanon_sql.errors import UsageError
@@ -89,18 +88,13 @@ class Release:
     @property
     def steps(self) -> list[dict[str, Any]] | None:
         """The steps of a local recoding, each with the levels of its node and the rows it publishes; else None."""
-        recoding = self.publication.recoding
-        if not isinstance(recoding, Local):
-            return None
-        return [
-            {"levels": by_name(self.publication.hierarchies, node), "rows": rows}
-            for node, rows in zip(recoding.steps, self.result.published, strict=True)
-        ]
+        publication = self.publication
+        return publication.recoding.described_steps(publication.hierarchies, self.result.published)
 
     @property
     def cutting(self) -> dict[str, Any] | None:
         """How Mondrian cut the table, in how many rounds, and how the parts are written; None for other algorithms."""
-        return cutting_of(self.publication)
+        return self.publication.recoding.described_cutting(self.publication.hierarchies)
 
     @property
     def path_share(self) -> float | None:
@@ -583,19 +577,6 @@ def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any]
         "left_out": {"pseudonyms": pseudonyms.people_left_out, "rows": pseudonyms.rows_left_out},
         "verified": [tied.stated() for tied in verified],
     }
-
-
-def cutting_of(publication: Publication) -> dict[str, Any] | None:
-    """Return how Mondrian cut a table, in how many rounds, and how the parts are written; None for other algorithms."""
-    recoding = publication.recoding
-    if not isinstance(recoding, Multidimensional):
-        return None
-    how = recoding.cutting
-    written = {
-        hierarchy.column.name: "value" if kind is None else how.labels if order is not None else how.numbers
-        for hierarchy, kind, order in zip(publication.hierarchies, recoding.types, recoding.orders, strict=True)
-    }
-    return {"choose": how.choose, "cut": how.cut, "pairs": how.pairs, "rounds": recoding.rounds, "written": written}
 
 
 def searched_models(models: Sequence[PrivacyModel], worst: Sequence[int | float | None]) -> tuple[ModelResult, ...]:

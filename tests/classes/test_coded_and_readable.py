@@ -17,7 +17,7 @@ import kanon_sql as kanon
 from kanon_sql.classes.frequency import roll_up_query
 from kanon_sql.classes.of_node import node_query
 from kanon_sql.classes.recoding import FullDomain
-from kanon_sql.release.statements.full_domain import readable_lookups, readable_node_query
+from kanon_sql.release.statements.release import readable_lookups, readable_node_query
 from kanon_sql.sql.build import create_table
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from conftest import files_in, tables_of
 import kanon_sql as kanon
 from kanon_sql.release.publish import duckdb as destinations
 from kanon_sql.release.statements import view as publish_view
-from kanon_sql.release.statements.full_domain import release_query
+from kanon_sql.release.statements.release import release_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable

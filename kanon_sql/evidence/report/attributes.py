@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.recoding import FullDomain
 from kanon_sql.engine.equality import written
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.measure import quality_against
 from kanon_sql.evidence.report.distribution import PEOPLE, distribution_of, original_rows_query
 from kanon_sql.evidence.report.figures import Attribute
-from kanon_sql.release.statements.full_domain import generalized_query, readable_lookups
+from kanon_sql.release.statements.release import generalized_query, readable_lookups
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -108,7 +107,7 @@ def _role(release: Release, column: Column) -> tuple[str, str]:
 def _left_out(release: Release, released: Source) -> exp.Table | None:
     """Return the rows that were left out with the labels that they would have; None where they would have none."""
     publication = release.publication
-    if not isinstance(publication.recoding, FullDomain):
+    if not publication.recoding.leaves_out_classes:
         return None
     of_source = replace(
         publication, source=release.prepared.source.relation, columns=publication.roles.quasi_identifiers

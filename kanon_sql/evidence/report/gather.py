@@ -6,7 +6,6 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kanon_sql.classes.recoding import Local, Multidimensional
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.errors import UsageError, VerificationError
@@ -198,7 +197,7 @@ def _point(table: PreparedTable, k: int, progress: Listener) -> CurvePoint:
 
 
 def _search(release: Release) -> Search:
-    policy, result, recoding = release.policy, release.result, release.publication.recoding
+    policy, result = release.policy, release.result
     return Search(
         algorithm=policy.algorithm,
         measure=policy.measure,
@@ -209,8 +208,8 @@ def _search(release: Release) -> Search:
         stopped=result.stopped,
         nodes_tested=result.nodes_tested,
         lattice_size=release.prepared.lattice.size,
-        steps=len(recoding.steps) if isinstance(recoding, Local) else None,
-        rounds=recoding.rounds if isinstance(recoding, Multidimensional) else None,
+        steps=None if release.steps is None else len(release.steps),
+        rounds=None if release.cutting is None else release.cutting["rounds"],
         seed=release.publication.seed,
     )
 

@@ -43,7 +43,7 @@ from kanon_sql.release.in_place.siblings import copies_of, siblings_of
 from kanon_sql.release.in_place.views import try_views
 from kanon_sql.release.publish.duckdb import check_format, forget_recoding, recode, verified, write_file
 from kanon_sql.release.published import InPlace, Published
-from kanon_sql.release.statements.full_domain import readable_lookups, release_query
+from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 

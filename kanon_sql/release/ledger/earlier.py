@@ -24,7 +24,7 @@ from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns, assign_roles
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.publication import Publication
-from kanon_sql.release.statements.full_domain import readable_lookups, release_query
+from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
 

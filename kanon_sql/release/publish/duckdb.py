@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.classes.recoding import Local
 from kanon_sql.engine.private_files import private_directory, unwritable
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.data_files import is_among
@@ -28,10 +27,9 @@ from kanon_sql.release.publish.file_formats import (
     spreadsheet_safe,
 )
 from kanon_sql.release.published import Published
-from kanon_sql.release.statements.full_domain import readable_lookups, release_query
-from kanon_sql.release.statements.local import recoding_statements
-from kanon_sql.release.statements.mondrian import of_view
-from kanon_sql.release.statements.view import require_viewable, view_lookups, view_statements, without_dots
+from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements.release import readable_lookups, release_query
+from kanon_sql.release.statements.view import of_view, require_viewable, view_lookups, view_statements, without_dots
 from kanon_sql.release.target import check_target, kind_of
 from kanon_sql.release.verify.pseudonyms import leave_out
 from kanon_sql.release.verify.verify import Expected, verify
@@ -149,7 +147,7 @@ def publish_view(
     target = check_target(source, name, "view", replace=replace)
     staging = _beside(target, engine)
     lookups = view_lookups(publication, name)
-    viewed = of_view(publication, without_dots(name))
+    viewed = of_view(publication, name)
     seconds: dict[str, float] = {}
     with engine.transaction():
         with timed(seconds, "publish"):
@@ -306,15 +304,15 @@ def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.T
     make_pseudonyms(engine, publication.pseudonyms)
     for _ in range(0 if publication.pseudonyms is None else publication.pseudonyms.rounds):
         leave_out(engine, publication, lookups)
-    for number, statement in enumerate(recoding_statements(publication, lookups)):
+    for number, statement in enumerate(statements_of(publication).recoding_statements(publication, lookups)):
         engine.run(statement, f"step {number} of the recoding" if number else "combinations of values")
 
 
 def forget_recoding(engine: Engine, publication: Publication) -> None:
     """Drop what a local recoding worked on, and pseudonyms with the values that they stand for."""
-    if isinstance(publication.recoding, Local):
+    for table in statements_of(publication).working_tables(publication):
         with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
-            engine.run(sql.drop(publication.combinations), "drop the combinations of values")
+            engine.run(sql.drop(table), "drop the combinations of values")
     with suppress(SourceError):
         forget_pseudonyms(engine, publication.pseudonyms)
 

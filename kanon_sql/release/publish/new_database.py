@@ -12,7 +12,7 @@ from kanon_sql.engine.whole_files import require_no_log, take_name, workspace
 from kanon_sql.errors import SourceError
 from kanon_sql.release.publish.duckdb import check_file, forget_recoding, recode, verified
 from kanon_sql.release.published import Published
-from kanon_sql.release.statements.full_domain import readable_lookups, release_query
+from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.warehouse.warehouse import N
-from kanon_sql.release.statements.full_domain import GENERALIZED
+from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 

@@ -17,7 +17,6 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.classes.recoding import Multidimensional
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.private_files import private_directory
 from kanon_sql.engine.spark.warehouse import SparkWarehouse
@@ -31,9 +30,8 @@ from kanon_sql.release.publish.duckdb import check_file, finish_file, forget_rec
 from kanon_sql.release.publish.file_formats import copy_statement, require_types, spreadsheet_safe
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.published import Published
-from kanon_sql.release.statements.full_domain import readable_lookups
-from kanon_sql.release.statements.mondrian import of_view
-from kanon_sql.release.statements.view import require_viewable, view_lookups, view_statements, without_dots
+from kanon_sql.release.statements.release import readable_lookups
+from kanon_sql.release.statements.view import of_view, require_viewable, view_lookups, view_statements
 from kanon_sql.release.target import KINDS, check_target, require_kind
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -273,9 +271,7 @@ def _other_name(warehouse: Warehouse, publication: Publication, name: str) -> st
     """Return the name by which the tables of a view are called while those of the view that it replaces are there."""
     for number in count(2):
         other = f"{name}_{number}"
-        viewed = of_view(publication, without_dots(other)).recoding
-        tables = [*view_lookups(publication, other).values()]
-        tables += [viewed.cuts_table] if isinstance(viewed, Multidimensional) else []
+        tables = [*view_lookups(publication, other).values(), *of_view(publication, other).recoding.tables]
         if all(warehouse.kind_of(table) is None for table in tables):
             return other
     raise AssertionError

@@ -6,32 +6,33 @@ The tables have the names that they have on the workbench, so that the publishin
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
-from kanon_sql.classes.recoding import FullDomain, Led, Local, Multidimensional
+from kanon_sql.classes.recoding import LabelledCombinations, Local, Multidimensional
 from kanon_sql.engine.equality import looked_up
 from kanon_sql.engine.warehouse.sending import SENT, shape_of, written_rows
 from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.release.publish.duckdb import recode
 from kanon_sql.release.publish.repeated_rows import are_repeated, repeated_rows
 from kanon_sql.release.script import joined_hierarchies
-from kanon_sql.release.statements.full_domain import (
-    GENERALIZED,
+from kanon_sql.release.statements.local import CombinationColumns
+from kanon_sql.release.statements.mondrian import labels_query
+from kanon_sql.release.statements.release import (
     generalized_release,
     readable_lookups,
     release_query,
     too_small_query,
 )
-from kanon_sql.release.statements.local import CombinationColumns
-from kanon_sql.release.statements.mondrian import labels_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.warehouse.warehouse import Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
@@ -54,7 +55,7 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
     lookups = readable_lookups(publication.hierarchies)
     if bench.is_sealed(publication.source):  # the classes are counted where they are
         return release_query(there, lookups)
-    if not isinstance(publication.recoding, FullDomain):
+    if not publication.recoding.leaves_out_classes:
         query = release_query(there, lookups)
     elif (left_out := _carry_left_out(bench, warehouse, publication, lookups)) is None:
         query = generalized_release(there, lookups)
@@ -131,13 +132,8 @@ def carry(bench: Workbench, warehouse: Warehouse, publication: Publication, *, l
     for hierarchy in joined_hierarchies(publication):
         if hierarchy.stored is None:
             _carry_hierarchy(bench, warehouse, publication, hierarchy)
-    if isinstance(publication.recoding, Local):
-        return _carry_combinations(bench, warehouse, publication)
-    if isinstance(publication.recoding, Multidimensional):
-        if not live:
-            return _carry_labels(bench, warehouse, publication, publication.recoding)
-        _carry_boxes(bench, warehouse, publication, publication.recoding)
-    return publication
+    carry_recoding = (_CARRY_OF_VIEW if live else _CARRY).get(type(publication.recoding))
+    return publication if carry_recoding is None else carry_recoding(bench, warehouse, publication)
 
 
 def on_warehouse(publication: Publication, found: Sequence[Column]) -> Publication:
@@ -185,14 +181,13 @@ def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Pub
     return replace(publication, roles=replace(publication.roles, entity=None), models=())
 
 
-def _carry_labels(
-    bench: Workbench, warehouse: Warehouse, publication: Publication, recoding: Multidimensional
-) -> Publication:
+def _carry_labels(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
     """Carry over the labels of the box that each combination of quasi-identifiers has come to.
 
     They were all led to their boxes for the search. A warehouse would do it again: by a recursive query, of which each
     round is a job in Spark, and whose rows PostgreSQL takes for so few that it compares each row with each combination.
     """
+    recoding = cast("Multidimensional", publication.recoding)
     own = publication.quasi_identifiers
     taken = list(own)
 
@@ -203,31 +198,32 @@ def _carry_labels(
     labels = tuple(None if kind is None else name(f"label_{number}") for number, kind in enumerate(recoding.types))
     ranks = (name("first_rank"), name("last_rank")) if recoding.cutting.cut == "relaxed" else None
     settings = {entry.name: getattr(recoding, entry.name) for entry in fields(recoding)}
-    led = Led(**settings, labels_table=bench.temporary_name("kanon_labels"), labels=labels, ranks=ranks)
-    query = labels_query(publication, led)
+    table = bench.temporary_name("kanon_labels")
+    labelled = LabelledCombinations(**settings, labels_table=table, labels=labels, ranks=ranks)
+    query = labels_query(publication, labelled)
     columns = [*own, *(label for label in labels if label is not None), *(ranks or ())]
-    bench.run(sql.create_table(led.labels_table, query, temporary=True), "the labels of each combination")
+    bench.run(sql.create_table(table, query, temporary=True), "the labels of each combination")
     of_labels = [kind for kind in recoding.types if kind is not None]
     made = dict(zip(columns[len(own) :], [*of_labels, *("BIGINT" for _ in ranks or ())], strict=True))
     types = {column.name: column.type for column in publication.columns}
     kinds = {column: types[column] for column in own} | made
-    rows = written_rows(bench, led.labels_table, kinds, "these labels, to be carried over")
-    bench.run(sql.drop(led.labels_table), "drop them here")
+    rows = written_rows(bench, table, kinds, "these labels, to be carried over")
+    bench.run(sql.drop(table), "drop them here")
     typed: dict[str, str | exp.Expr] = {**{column: sql.column(column, "source") for column in own}, **made}
     shape = shape_of(publication.source, typed)
-    warehouse.upload(led.labels_table, shape, columns, rows, "the labels of each combination of quasi-identifiers")
-    return replace(publication, recoding=led)
+    warehouse.upload(table, shape, columns, rows, "the labels of each combination of quasi-identifiers")
+    return replace(publication, recoding=labelled)
 
 
-def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publication, recoding: Multidimensional) -> None:
+def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
     """Carry over the places of texts, the cuts and the boxes."""
+    recoding = cast("Multidimensional", publication.recoding)
     own = {
         order.name: hierarchy.column
         for order, hierarchy in zip(recoding.orders, publication.hierarchies, strict=True)
         if order is not None
     }
-    orders = [order for order in recoding.orders if order is not None]
-    for table in (*orders, recoding.cuts_table, recoding.boxes_table):
+    for table in recoding.tables:
         kinds = {column.name: column.type for column in bench.columns(table)}
         rows = written_rows(bench, table, kinds, f"{table.name}, to be carried over")
         typed: dict[str, str | exp.Expr] = {**kinds}
@@ -235,3 +231,13 @@ def _carry_boxes(bench: Workbench, warehouse: Warehouse, publication: Publicatio
             typed[VALUE] = looked_up(sql.column(own[table.name].name, "source"), own[table.name])
         shape = shape_of(publication.source, typed)
         warehouse.upload(table, shape, [*kinds], rows, f"{table.name} of the parts")
+    return publication
+
+
+_CARRY: dict[type[Recoding], Callable[[Workbench, Warehouse, Publication], Publication]] = {
+    Local: _carry_combinations,
+    Multidimensional: _carry_labels,
+}
+_CARRY_OF_VIEW: dict[type[Recoding], Callable[[Workbench, Warehouse, Publication], Publication]] = {
+    Multidimensional: _carry_boxes
+}

@@ -16,11 +16,13 @@ from sqlglot import exp
 
 from kanon_sql.classes.measured import measured_steps
 from kanon_sql.classes.members import Columns, Members
-from kanon_sql.classes.recoding import Local
 from kanon_sql.classes.references import References, with_steps
 from kanon_sql.engine.equality import as_text, comparable, looked_up, published
+from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.models.base import RowModel
+from kanon_sql.release.publication import GENERALIZED, as_published
+from kanon_sql.release.statements.full_domain import known_labels as known_on_levels
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.engine.base import Column
+    from kanon_sql.classes.recoding import Recoding
+    from kanon_sql.engine.base import Engine
     from kanon_sql.release.publication import Publication
 
 _NEVER = 0
@@ -67,27 +70,67 @@ class CombinationColumns:
 
 
 def recoding_statements(publication: Publication, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
-    """Return the statements that make the table of combinations and go through the steps; none for a full-domain node.
+    """Return the statements that make the table of combinations and go through the steps.
 
     Args:
         publication: what is published.
         lookups: for each quasi-identifier, the relation that holds its hierarchy.
     """
-    if not isinstance(publication.recoding, Local):
-        return ()
     names = CombinationColumns(publication)
     table = sql.create_table(
         publication.combinations.copy(), _combinations_query(publication, lookups, names), temporary=True
     )
     steps = [
         _step_statement(publication, names, number, node)
-        for number, node in enumerate(publication.recoding.steps, start=1)
+        for number, node in enumerate(publication.recoding.nodes, start=1)
     ]
     return (table, *steps)
 
 
-def local_query(publication: Publication, *, with_entity: bool = True) -> exp.Select:
+def working_tables(publication: Publication) -> tuple[exp.Table, ...]:
+    """Return the table of combinations."""
+    return (publication.combinations,)
+
+
+def generalized_query(publication: Publication, _lookups: Mapping[str, exp.Table]) -> exp.Select:
     """Return the query of all published rows with their labels, and the entity where a model counts people."""
+    return _published_rows(publication, with_entity=True)
+
+
+def released_query(publication: Publication, _lookups: Mapping[str, exp.Table]) -> exp.Select:
+    """Return the query of all published rows: the classes of each step were counted when it was gone through."""
+    query = exp.select(*(sql.column(column.name, GENERALIZED) for column in publication.columns)).from_(GENERALIZED)
+    return query.with_(GENERALIZED, as_=_published_rows(publication, with_entity=False))
+
+
+def known_labels(publication: Publication, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
+    """Return the query of what a hierarchy has under a label at a level of some step."""
+    return known_on_levels(publication, number, lookup, label)
+
+
+def require_viewable(_recoding: Recoding) -> None:
+    """Raise: a view is one statement.
+
+    Raises:
+        UsageError: in any case.
+    """
+    raise UsageError(
+        "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
+        "--algorithm optimal."
+    )
+
+
+def read_only_cut(_engine: Engine, publication: Publication) -> Publication:
+    """Return what is published."""
+    return publication
+
+
+def box_statements(_engine: Engine, _publication: Publication, _tuples: exp.Table) -> tuple[exp.Expr, ...]:
+    """Return nothing."""
+    return ()
+
+
+def _published_rows(publication: Publication, *, with_entity: bool) -> exp.Select:
     names = CombinationColumns(publication)
     place = publication.combinations.name
     numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
@@ -110,13 +153,6 @@ def local_query(publication: Publication, *, with_entity: bool = True) -> exp.Se
     step = sql.column(names.step, place)
     has_step = exp.GT(this=step, expression=sql.literal(_NEVER)) if publication.partial else step.is_(exp.null()).not_()
     return query.join(publication.combinations.copy(), on=same).where(has_step)
-
-
-def as_published(column: Column, relation: str = "source") -> exp.Expr:
-    """Return a column of the source as it is published where it keeps its values."""
-    value = sql.column(column.name, relation)
-    form = published(value, column)
-    return value if form is value else sql.named(form, column.name)
 
 
 def _combinations_query(
@@ -255,13 +291,8 @@ def _label(publication: Publication, names: CombinationColumns, column: int) -> 
     *others, last = levels
     if not others:
         return at(last)
-    recoding = publication.recoding
     case = exp.Case()
     for level in others:
-        numbers = [
-            n
-            for n, node in enumerate(recoding.steps if isinstance(recoding, Local) else (), 1)
-            if node[column] == level
-        ]
+        numbers = [n for n, node in enumerate(publication.recoding.nodes, 1) if node[column] == level]
         case = case.when(sql.column(names.step, place).isin(*numbers), at(level))
     return case.else_(at(last))

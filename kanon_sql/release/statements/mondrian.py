@@ -12,15 +12,16 @@ part, and each row is led by itself.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
-from kanon_sql.classes.recoding import Led, Multidimensional
+from kanon_sql.classes.recoding import LabelledCombinations
+from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import comparable, looked_up
+from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import VALUE
-from kanon_sql.hierarchy.store import SCHEMA
-from kanon_sql.release.statements.local import as_published
+from kanon_sql.release.publication import GENERALIZED, as_published
 from kanon_sql.search.mondrian.boxes import BoxColumns
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
@@ -29,6 +30,7 @@ from kanon_sql.sql.names import unused_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kanon_sql.classes.recoding import Multidimensional, Recoding
     from kanon_sql.engine.base import Engine
     from kanon_sql.release.publication import Publication
 
@@ -111,10 +113,65 @@ def _kept(publication: Publication, recoding: Multidimensional, names: BoxColumn
     return [*published, *(key for key in keys if key not in published), names.position]
 
 
-def boxed_query(publication: Publication, recoding: Multidimensional, *, with_entity: bool = True) -> exp.Select:
-    """Return the query of all rows with the labels of their boxes, over the steps of ``with_walk``."""
-    if isinstance(recoding, Led):
-        return _led_query(publication, recoding)
+def recoding_statements(_publication: Publication, _lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
+    """Return nothing: a release is made by one statement."""
+    return ()
+
+
+def working_tables(_publication: Publication) -> tuple[exp.Table, ...]:
+    """Return nothing."""
+    return ()
+
+
+def generalized_query(publication: Publication, _lookups: Mapping[str, exp.Table]) -> exp.Select:
+    """Return the query of all rows with the labels of their boxes, and the entity where a model counts people."""
+    recoding = _recoding_of(publication)
+    return _with_walk(_boxed_query(publication, recoding, with_entity=True), publication, recoding)
+
+
+def released_query(publication: Publication, _lookups: Mapping[str, exp.Table]) -> exp.Select:
+    """Return the query of all rows with the labels of their boxes: every box is published."""
+    recoding = _recoding_of(publication)
+    boxed = _boxed_query(publication, recoding, with_entity=False)
+    query = exp.select(*(sql.column(column.name, GENERALIZED) for column in publication.columns))
+    return _with_walk(query, publication, recoding).from_(GENERALIZED).with_(GENERALIZED, as_=boxed, recursive=True)
+
+
+def known_labels(publication: Publication, number: int, _lookup: exp.Table, label: exp.Expr) -> exp.Select:
+    """Return the query of what boxes have in a quasi-identifier, where it is this label."""
+    recoding = publication.recoding
+    labels = sql.column(BoxColumns(publication.hierarchies).labels[number])
+    of_boxes = exp.select(sql.named(labels, "label")).from_(_recoding_of(publication).boxes_table.copy())
+    column = publication.hierarchies[number].column
+    kind = comparable(Column(column.name, recoding.label_type(number) or column.type))
+    known = exp.select("1").from_(of_boxes.subquery("known"))
+    return known.where(sql.same(sql.column("label", "known"), label, kind))
+
+
+def require_viewable(recoding: Recoding) -> None:
+    """Raise if labels name the values that there are now.
+
+    Raises:
+        UsageError: they do.
+    """
+    cutting = cast("Multidimensional", recoding).cutting
+    of_now = {"--labels set": cutting.labels == "set", "--cut relaxed": cutting.cut == "relaxed"}
+    of_now[f"--numbers {cutting.numbers}"] = cutting.numbers != "range"
+    if said := [option for option, is_said in of_now.items() if is_said]:
+        raise UsageError(
+            f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
+            f"have: make a table or a file, or leave {said[0]} out."
+        )
+
+
+def _recoding_of(publication: Publication) -> Multidimensional:
+    return cast("Multidimensional", publication.recoding)
+
+
+def _boxed_query(publication: Publication, recoding: Multidimensional, *, with_entity: bool) -> exp.Select:
+    """Return the query of all rows with the labels of their boxes, over the steps of ``_with_walk``."""
+    if isinstance(recoding, LabelledCombinations):
+        return _joined_labels(publication, recoding)
     names = BoxColumns(publication.hierarchies)
     relaxed = recoding.cutting.cut == "relaxed"
     arrived = step_name(publication, "arrived")
@@ -151,12 +208,12 @@ def _with_arrived(
     return query.join(sql.relation(arrived), on=sql.all_of(same))
 
 
-def with_walk(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
-    """Return a query with the steps that ``boxed_query`` needs before it.
+def _with_walk(query: exp.Select, publication: Publication, recoding: Multidimensional) -> exp.Select:
+    """Return a query with the steps that ``_boxed_query`` needs before it.
 
     What has arrived is kept in between: else the engine may join the source to every step of the walk.
     """
-    if isinstance(recoding, Led):
+    if isinstance(recoding, LabelledCombinations):
         return query
     return _walked(query, publication, recoding)
 
@@ -183,8 +240,8 @@ def _walked(
     return query.with_(step_name(publication, "arrived"), as_=arrived, materialized=True, recursive=True)
 
 
-def labels_query(publication: Publication, led: Led) -> exp.Select:
-    """Return the query of each combination of quasi-identifiers with the labels of its box, as ``Led`` has them.
+def labels_query(publication: Publication, recoding: LabelledCombinations) -> exp.Select:
+    """Return the query of each combination of quasi-identifiers with the labels of its box.
 
     Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box, those
     after them to the next. Boxes get the same numbers of them whoever counts.
@@ -192,12 +249,14 @@ def labels_query(publication: Publication, led: Led) -> exp.Select:
     own = publication.quasi_identifiers
     only = replace(publication, columns=publication.roles.quasi_identifiers)
     names, arrived = BoxColumns(publication.hierarchies), step_name(publication, "arrived")
-    label_of = {number: sql.column(names.published[number], arrived) for number, kind in enumerate(led.types) if kind}
-    labels = [sql.named(label_of[number], str(led.labels[number])) for number in label_of]
-    if led.ranks is None:
+    label_of = {
+        number: sql.column(names.published[number], arrived) for number, kind in enumerate(recoding.types) if kind
+    }
+    labels = [sql.named(label_of[number], str(recoding.labels[number])) for number in label_of]
+    if recoding.ranks is None:
         values = [sql.column(name, "source") for name in own]
-        query = _with_arrived(exp.select(*values, *labels).distinct(), only, led, names)
-        return _walked(query, only, led)
+        query = _with_arrived(exp.select(*values, *labels).distinct(), only, recoding, names)
+        return _walked(query, only, recoding)
     values = [sql.column(name, arrived) for name in own]
     groups = [*values, *label_of.values()]
     rows = sql.named(sql.count_rows(), "parted_rows")
@@ -212,19 +271,19 @@ def labels_query(publication: Publication, led: Led) -> exp.Select:
     low = exp.Add(this=exp.Sub(this=last, expression=sql.column("parted_rows")), expression=sql.literal(1))
     ranked = exp.select(
         *(sql.column(name) for name in own),
-        *(sql.column(str(label)) for label in led.labels if label is not None),
-        sql.named(low, led.ranks[0]),
-        sql.named(last.copy(), led.ranks[1]),
+        *(sql.column(str(label)) for label in recoding.labels if label is not None),
+        sql.named(low, recoding.ranks[0]),
+        sql.named(last.copy(), recoding.ranks[1]),
     )
-    return _walked(ranked.from_(parted.subquery("parted")), only, led, with_position=True)
+    return _walked(ranked.from_(parted.subquery("parted")), only, recoding, with_position=True)
 
 
-def _led_query(publication: Publication, led: Led) -> exp.Select:
+def _joined_labels(publication: Publication, recoding: LabelledCombinations) -> exp.Select:
     """Return the query of all rows with the labels that their combination has: no cuts are followed."""
     numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
     columns = []
     for column in publication.columns:
-        label = led.labels[numbers[column.name]] if column.name in numbers else None
+        label = recoding.labels[numbers[column.name]] if column.name in numbers else None
         value = as_published(column) if label is None else sql.named(sql.column(label, "led"), column.name)
         columns.append(value)
     own = publication.quasi_identifiers
@@ -233,7 +292,7 @@ def _led_query(publication: Publication, led: Led) -> exp.Select:
         for column in publication.roles.quasi_identifiers
     ]
     source: exp.Expr = sql.aliased(publication.source, "source")
-    if led.ranks is not None:
+    if recoding.ranks is not None:
         rank = unused_name("kanon_rank", [column.name for column in publication.columns])
         order = shuffled([sql.column(column.name, "source") for column in publication.columns], publication.seed)
         window = exp.Window(
@@ -244,9 +303,9 @@ def _led_query(publication: Publication, led: Led) -> exp.Select:
         names = [column.name for column in publication.columns]
         ranked = exp.select(*(sql.column(name, "source") for name in names), sql.named(window, rank))
         source, place = ranked.from_(source).subquery("source"), sql.column(rank, "source")
-        low, high = (sql.column(name, "led") for name in led.ranks)
+        low, high = (sql.column(name, "led") for name in recoding.ranks)
         same.append(exp.Between(this=place, low=low, high=high))
-    joined = sql.aliased(led.labels_table, "led")
+    joined = sql.aliased(recoding.labels_table, "led")
     return exp.select(*columns).from_(source).join(joined, on=sql.all_of(same))
 
 
@@ -258,9 +317,7 @@ def box_statements(engine: Engine, publication: Publication, tuples: exp.Table) 
         publication: what is published.
         tuples: the rows of the source: of a file's texts, those that they have are written out.
     """
-    recoding = publication.recoding
-    if not isinstance(recoding, Multidimensional):
-        return ()
+    recoding = _recoding_of(publication)
     names = BoxColumns(publication.hierarchies)
     made = []
     values: dict[str, list[str]] = {}  # of which columns of cuts and boxes are values of the table
@@ -282,13 +339,13 @@ def box_statements(engine: Engine, publication: Publication, tuples: exp.Table) 
     return tuple(made)
 
 
-def without_unread(engine: Engine, publication: Publication) -> Publication:
+def read_only_cut(engine: Engine, publication: Publication) -> Publication:
     """Return what is published by a script that need not know the texts of columns that no cut is about.
 
     Rows that are alike part by the order of all their values, where cuts are relaxed: then all are read.
     """
-    recoding = publication.recoding
-    if not isinstance(recoding, Multidimensional) or recoding.cutting.cut == "relaxed":
+    recoding = _recoding_of(publication)
+    if recoding.cutting.cut == "relaxed":
         return publication
     names = BoxColumns(publication.hierarchies)
     cut = exp.select(sql.column(names.cut_column)).distinct().from_(recoding.cuts_table.copy())
@@ -299,33 +356,6 @@ def without_unread(engine: Engine, publication: Publication) -> Publication:
     unread = frozenset(n for n, (own, order) in enumerate(orders) if order is not None and own.column.name not in read)
     kept = tuple(None if number in unread else order for number, order in enumerate(recoding.orders))
     return replace(publication, recoding=replace(recoding, orders=kept, unread=unread))
-
-
-def of_view(publication: Publication, view: str) -> Publication:
-    """Return what is published by a view: with boxes of its own in the schema ``kanon``."""
-    recoding = publication.recoding
-    if not isinstance(recoding, Multidimensional):
-        return publication
-
-    def own(name: str) -> exp.Table:
-        return sql.relation(f"{view}..{name}", SCHEMA)  # two dots: no column is called so
-
-    orders = tuple(
-        None if order is None else own(f"order_{number}") for number, order in enumerate(recoding.orders, start=1)
-    )
-    return replace(
-        publication, recoding=replace(recoding, cuts_table=own("cuts"), boxes_table=own("boxes"), orders=orders)
-    )
-
-
-def copies(publication: Publication, of_its_own: Publication) -> list[tuple[exp.Table, exp.Table]]:
-    """Return the tables of a recoding, each with the one that a view has in its place."""
-    ours, theirs = publication.recoding, of_its_own.recoding
-    if not isinstance(ours, Multidimensional) or not isinstance(theirs, Multidimensional):
-        return []
-    pairs = [*zip(ours.orders, theirs.orders, strict=True)]
-    found = [(one, other) for one, other in pairs if one is not None and other is not None]
-    return [*found, (ours.cuts_table, theirs.cuts_table), (ours.boxes_table, theirs.boxes_table)]
 
 
 def _order(number: int) -> str:
@@ -395,10 +425,3 @@ def _written_out(
     }
     written = sql.written_out(names, rows, [column.type for column in columns], held)
     return sql.create_table(table.copy(), written, temporary=True)
-
-
-def labels_of(publication: Publication, number: int, recoding: Multidimensional) -> exp.Select:
-    """Return the query of all labels that a quasi-identifier may have."""
-    names = BoxColumns(publication.hierarchies)
-    label = sql.named(sql.column(names.labels[number]), "label")
-    return exp.select(label).from_(recoding.boxes_table.copy())

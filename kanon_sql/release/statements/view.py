@@ -10,13 +10,13 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.classes.recoding import Local, Multidimensional
 from kanon_sql.errors import NoRightError, UsageError
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.release.script import joined_hierarchies
-from kanon_sql.release.statements.full_domain import GENERALIZED, release_query
-from kanon_sql.release.statements.mondrian import copies, of_view
+from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements.release import release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE
 
@@ -45,20 +45,7 @@ def require_viewable(publication: Publication) -> None:
         raise UsageError(
             "A view would have to read the population at every look, wherever that is then: make a table or a file."
         )
-    recoding = publication.recoding
-    if isinstance(recoding, Multidimensional):
-        of_now = {"--labels set": recoding.cutting.labels == "set", "--cut relaxed": recoding.cutting.cut == "relaxed"}
-        of_now[f"--numbers {recoding.cutting.numbers}"] = recoding.cutting.numbers != "range"
-        if said := [option for option, is_said in of_now.items() if is_said]:
-            raise UsageError(
-                f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
-                f"have: make a table or a file, or leave {said[0]} out."
-            )
-    if isinstance(recoding, Local):
-        raise UsageError(
-            "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
-            "--algorithm optimal."
-        )
+    statements_of(publication).require_viewable(publication.recoding)
 
 
 def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
@@ -67,6 +54,15 @@ def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
         hierarchy.column.name: sql.relation(f"{without_dots(view)}.{without_dots(hierarchy.column.name)}", SCHEMA)
         for hierarchy in (*publication.hierarchies, *publication.trees_compared)
     }
+
+
+def of_view(publication: Publication, view: str) -> Publication:
+    """Return what is published by a view: its recoding has tables of its own in the schema ``kanon``."""
+
+    def own(name: str) -> exp.Table:
+        return sql.relation(f"{without_dots(view)}..{name}", SCHEMA)  # two dots: no column is called so
+
+    return replace(publication, recoding=publication.recoding.of_view(own))
 
 
 def without_dots(name: str) -> str:
@@ -99,8 +95,8 @@ def view_statements(
         given = from_lookups.get(hierarchy.column.name, hierarchy.readable)
         rows = exp.select(*levels_columns(hierarchy.height)).from_(given.copy())
         statements += [sql.drop(table), sql.create_table(table, rows)]
-    viewed = with_trees_of(of_view(publication, without_dots(view)), lookups)
-    for ours, theirs in copies(publication, viewed):
+    viewed = with_trees_of(of_view(publication, view), lookups)
+    for ours, theirs in zip(publication.recoding.tables, viewed.recoding.tables, strict=True):
         statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
     create = sql.create_view(staging, release_query(viewed, lookups, live=True), secure=not materialized)
     if materialized:

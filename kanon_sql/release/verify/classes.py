@@ -16,7 +16,7 @@ from kanon_sql.classes.references import References, with_steps
 from kanon_sql.engine.equality import written
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.release.statements.full_domain import class_columns, population_classes
+from kanon_sql.release.statements.release import class_columns, population_classes
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

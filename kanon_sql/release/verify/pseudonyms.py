@@ -35,8 +35,8 @@ from sqlglot import exp
 from kanon_sql.engine.equality import written
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.release.statements.full_domain import release_query
-from kanon_sql.release.statements.local import recoding_statements
+from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements.release import release_query
 from kanon_sql.release.verify.classes import Tied, class_check_query, read_verification
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
@@ -162,7 +162,7 @@ def leaving_out(publication: Publication, lookups: Mapping[str, exp.Table]) -> t
         for name in pseudonyms.names
     ]
     found = [exp.select("pseudonym").from_(query.subquery("rare")) for query in rare]
-    recoding = recoding_statements(publication, lookups)
+    recoding = statements_of(publication).recoding_statements(publication, lookups)
     forget = (sql.drop(publication.combinations),) if recoding else ()
     return (*recoding, exp.insert(sql.union_all(found), pseudonyms.left_out.copy()), *forget)
 

@@ -16,30 +16,26 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.recoding import Multidimensional
-from kanon_sql.engine.base import Column
-from kanon_sql.engine.equality import as_text, comparable, written
+from kanon_sql.engine.equality import written
 from kanon_sql.errors import VerificationError
-from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.models.base import RowModel
-from kanon_sql.release.statements.full_domain import (
-    GENERALIZED,
+from kanon_sql.release.publication import GENERALIZED
+from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements.release import (
     class_columns,
     generalized_population,
     generalized_query,
     measure_of_rows,
 )
-from kanon_sql.release.statements.mondrian import labels_of
 from kanon_sql.release.verify.classes import Verification, class_check_query, read_verification, summary_of
 from kanon_sql.release.verify.pseudonyms import TieChecks, check_ties, tie_checks_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.release.publication import Publication
 
@@ -105,18 +101,12 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
 def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Query | None:
     """Return the check of the labels: how many of each generalized column are not of its level; None if none is."""
     checks = []
-    recoding = publication.recoding
     for number, hierarchy in enumerate(publication.hierarchies):
-        if recoding.label_type(number) is None:
+        if publication.recoding.label_type(number) is None:
             continue
         name = hierarchy.column.name
         label = sql.column("label", "published")
-        if isinstance(recoding, Multidimensional):
-            known = exp.select("1").from_(labels_of(publication, number, recoding).subquery("known"))
-            kind = comparable(Column(name, recoding.label_type(number) or hierarchy.column.type))
-            known = known.where(sql.same(sql.column("label", "known"), label, kind))
-        else:
-            known = _known_labels(hierarchy, lookups[name], recoding.levels_of(number), label)
+        known = statements_of(publication).known_labels(publication, number, lookups[name], label)
         unknown = sql.where(sql.count_rows(), exp.Exists(this=known).not_())
         in_output = exp.select(sql.named(sql.column(name), "label")).distinct().from_(output.copy())
         checks.append(
@@ -125,29 +115,6 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
             )
         )
     return sql.union_all(checks) if checks else None
-
-
-def _known_labels(hierarchy: Hierarchy, lookup: exp.Table, levels: Sequence[int], label: exp.Expr) -> exp.Select:
-    """Return the query of what a hierarchy has under a label at one of some levels."""
-    below = [level for level in levels if level < hierarchy.height]
-    if len(below) == len(levels) == 1:
-        reading = _as_label(below[0], hierarchy, lookup.name)
-        return exp.select("1").from_(lookup.copy()).where(sql.same(reading, label, "text"))
-    # One column to compare with, so that the engine can look a label up instead of comparing it with every row.
-    readings = [
-        exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy()) for level in below
-    ]
-    if len(below) < len(levels):  # there is one label at the root, and no relation is needed to know it
-        readings.append(exp.select(sql.named(sql.literal(hierarchy.root), "label")))
-    known = exp.select("1").from_(sql.union_all(readings).subquery("known"))
-    return known.where(sql.same(sql.column("label", "known"), label, "text"))
-
-
-def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:
-    """Return the label of a row of a hierarchy at a level, as it is published beside labels of other levels."""
-    if level > 0:
-        return sql.column(level_name(level), lookup)
-    return as_text(sql.column(VALUE, lookup), hierarchy.column)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,239 @@
+"""The readable form: the query that makes a release from the source, with joins to hierarchies and plain labels.
+
+    generalized   every row of the source with the labels that are published
+    [shares_1, counted_1, ...]   what models of sensitive columns compare (see ``references`` and ``measured``)
+    too_small     the classes that do not satisfy the privacy models
+    the rest      rows of generalized whose class is not among them, in an order that says nothing
+
+The query stands on its own: it counts the classes itself, from the source, and knows nothing of codes or of the search.
+``generalized`` is the query of the kind of recoding (``full_domain``, ``local``, ``mondrian``). Local and
+multidimensional recodings need not count: what they publish is decided before (but in a view, whose table may change).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.classes.measured import measured_steps
+from kanon_sql.classes.members import Columns, Members
+from kanon_sql.classes.references import References, with_steps
+from kanon_sql.engine.equality import comparable, looked_up
+from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.models.base import RowModel
+from kanon_sql.release.publication import GENERALIZED
+from kanon_sql.release.statements import statements_of
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import shuffled
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.release.publication import Publication
+
+TOO_SMALL = "too_small"
+
+
+def readable_lookups(hierarchies: Sequence[Hierarchy], *, stored: bool = True) -> dict[str, exp.Table]:
+    """Return the lookup relation of each quasi-identifier: the one in the database, where there is and may be one."""
+    return {hierarchy.column.name: hierarchy.readable if stored else hierarchy.relation for hierarchy in hierarchies}
+
+
+def release_query(
+    publication: Publication,
+    lookups: Mapping[str, exp.Table],
+    *,
+    live: bool = False,
+    left_out: exp.Table | None = None,
+) -> exp.Select:
+    """Return the query whose rows are the release.
+
+    Args:
+        publication: what is published.
+        lookups: for each quasi-identifier, the relation that holds its hierarchy.
+        live: whether the source may change behind the query: then it counts its classes by itself in any case.
+        left_out: a table of the classes that do not satisfy the models (see ``too_small_query``), where they were
+            counted elsewhere; the source is then read once.
+    """
+    names = [column.name for column in publication.columns]
+    published = [sql.column(name, GENERALIZED) for name in names]
+    order = _order(publication, published)
+    if not (live or publication.recoding.leaves_out_classes):
+        return statements_of(publication).released_query(publication, lookups).order_by(order)
+    in_small_class = exp.Exists(
+        this=exp.select("1")
+        .from_(TOO_SMALL)
+        .where(
+            *(
+                sql.same(sql.column(column.name, TOO_SMALL), sql.column(column.name, GENERALIZED), comparable(column))
+                for column in publication.published_quasi_identifiers
+            )
+        )
+    )
+    generalized = generalized_query(publication, lookups)
+    if left_out is not None:
+        released = exp.select(*published).from_(GENERALIZED).where(in_small_class.not_()).order_by(order)
+        return released.with_(GENERALIZED, as_=generalized).with_(
+            TOO_SMALL, as_=exp.select(*map(sql.column, publication.quasi_identifiers)).from_(left_out)
+        )
+    references, measured, too_small = _too_small(publication, lookups)
+    # Inlined, because the engine reads a few columns twice faster than it keeps all of them in between.
+    released = (
+        exp.select(*published)
+        .from_(GENERALIZED)
+        .where(in_small_class.not_())
+        .order_by(order)
+        .with_(
+            GENERALIZED, as_=_with_known_values(generalized, publication) if live else generalized, materialized=False
+        )
+    )
+    return with_steps(released, references.steps, measured, [(TOO_SMALL, too_small)])
+
+
+def generalized_release(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
+    """Return the query of a release that leaves nothing out."""
+    published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
+    released = statements_of(publication).released_query(publication, lookups)
+    return released.order_by(_order(publication, published))
+
+
+def _order(publication: Publication, published: Sequence[exp.Column]) -> exp.Expr:
+    plain = all(column.family != "other" for column in publication.columns)
+    return shuffled([column.copy() for column in published], publication.seed, plain=plain)
+
+
+def too_small_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Query:
+    """Return the query of the classes of a full-domain recoding that do not satisfy the models, by their labels."""
+    # Other columns are not read: each would be fetched from a warehouse.
+    read = {*publication.quasi_identifiers, *(model.sensitive for model in publication.models)}
+    publication = replace(publication, columns=tuple(column for column in publication.columns if column.name in read))
+    references, measured, too_small = _too_small(publication, lookups)
+    query = exp.select("*").from_(TOO_SMALL)
+    generalized = [(GENERALIZED, generalized_query(publication, lookups))]
+    return with_steps(query, generalized, references.steps, measured, [(TOO_SMALL, too_small)])
+
+
+def _with_known_values(rows: exp.Select, publication: Publication) -> exp.Select:
+    """Return a query of rows without those whose sensitive value has no place in the tree that values are compared in.
+
+    Such values come after a view was made. How far they are from others nobody said: no class can be judged with them,
+    and one that has no others would not be judged at all.
+    """
+    for tree in publication.trees_compared:
+        own = looked_up(sql.column(tree.column.name, "source"), tree.column)
+        value = sql.same(sql.column(VALUE, "tree"), own, tree.column.family)
+        known = exp.select("1").from_(sql.aliased(tree.readable, "tree")).where(value)
+        rows = rows.where(exp.Exists(this=known))
+    return rows
+
+
+def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
+    """Return the query of all rows with their published labels, and the entity where a model counts people."""
+    return statements_of(publication).generalized_query(publication, lookups)
+
+
+def measure_of_rows(publication: Publication, model: RowModel) -> exp.Expr:
+    """Return the measure of a model of rows as an aggregate over the rows of ``generalized``."""
+    return model.readable_measure(sql.column(publication.entity_name) if model.entity else None)
+
+
+def references_of(publication: Publication) -> References:
+    """Return the steps that the models compare classes to: what is in the source."""
+    taken = [GENERALIZED, TOO_SMALL, publication.source.name]
+    return References(publication.models, publication.source, trees=publication.trees, taken=taken)
+
+
+def generalized_population(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select | None:
+    """Return the query of the rows of the population with the labels of the release; None if there is none."""
+    if publication.population is None:
+        return None
+    everybody = replace(
+        publication,
+        source=publication.population,
+        columns=publication.roles.quasi_identifiers,
+        roles=replace(publication.roles, entity=None),
+    )
+    return generalized_query(everybody, lookups)
+
+
+def population_classes(rows: exp.Query | None, classes: Sequence[exp.Expr], n: str) -> exp.Query:
+    """Return the query of the classes of the population, with their rows.
+
+    Args:
+        rows: the rows of the population.
+        classes: what makes a class of them, each with its name.
+        n: the name of the number of rows.
+    """
+    if rows is None:
+        raise TypeError("There is no population to compare with")
+    counted = exp.select(*(column.copy() for column in classes), sql.named(sql.count_rows(), n))
+    return counted.from_(rows.subquery("everybody")).group_by(*(column.unalias().copy() for column in classes))
+
+
+def generalized_members(publication: Publication, references: References, lookups: Mapping[str, exp.Table]) -> Members:
+    """Return the rows of ``generalized`` as the members of classes."""
+    classes = tuple(sql.column(name) for name in publication.quasi_identifiers)
+    n, _ = class_columns(publication.quasi_identifiers, publication.models)
+    everybody = generalized_population(publication, lookups)
+    return Members(
+        rows=exp.select().from_(GENERALIZED),
+        classes=classes,
+        n=None,
+        populations=lambda _: population_classes(everybody, classes, n),
+        measure=lambda model: measure_of_rows(publication, model),
+        shares=references.shares,
+        features=references.features,
+        null_safe=True,
+        taken=(GENERALIZED, TOO_SMALL, publication.source.name, *references.names),
+    )
+
+
+def _too_small(
+    publication: Publication, lookups: Mapping[str, exp.Table]
+) -> tuple[References, list[tuple[str, exp.Query]], exp.Select]:
+    """Return the query of the classes that fail some model, with the steps before it."""
+    names = [sql.column(name) for name in publication.quasi_identifiers]
+    references = references_of(publication)
+    if of_rows := [model for model in publication.models if isinstance(model, RowModel)]:
+        failed = [sql.negated(model.is_met(measure_of_rows(publication, model))) for model in of_rows]
+        if len(of_rows) == len(publication.models):
+            grouped = exp.select(*names).from_(GENERALIZED).group_by(*(name.copy() for name in names))
+            return references, [], grouped.having(exp.or_(*failed))
+    columns = Columns(*class_columns(publication.quasi_identifiers, publication.models))
+    members = generalized_members(publication, references, lookups)
+    steps, classes = measured_steps(members, publication.models, columns)
+    measured = zip(publication.models, columns.measures, strict=True)
+    failed = [sql.negated(model.is_met(sql.column(name, "classes"))) for model, name in measured]
+    selected = exp.select(*(sql.column(name, "classes") for name in publication.quasi_identifiers))
+    return references, steps, selected.from_(classes.subquery("classes")).where(exp.or_(*failed))
+
+
+def class_columns(quasi_identifiers: Sequence[str], models: Sequence[PrivacyModel]) -> tuple[str, list[str]]:
+    """Return names for the rows of a class and for its measures, which no quasi-identifier has."""
+    return unused_name("n", quasi_identifiers), [
+        unused_name(f"measure_{number}", quasi_identifiers) for number in range(len(models))
+    ]
+
+
+def readable_node_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
+    """Return the test of a node in readable SQL: the same two numbers as the coded ``node_query``."""
+    references = references_of(publication)
+    n, measured = class_columns(publication.quasi_identifiers, publication.models)
+    members = generalized_members(publication, references, lookups)
+    steps, classes = measured_steps(members, publication.models, Columns(n, measured))
+    met = sql.all_of(model.is_met(sql.column(name)) for name, model in zip(measured, publication.models, strict=True))
+    hidden = sql.where(exp.Sum(this=sql.column(n)), sql.negated(met))
+    query = (
+        exp.select(
+            sql.named(sql.count_rows(), "classes"),
+            sql.named(exp.Coalesce(this=hidden, expressions=[sql.literal(0)]), "suppressed"),
+        )
+        .from_("classes")
+        .with_(GENERALIZED, as_=generalized_query(publication, lookups))
+    )
+    return with_steps(query, references.steps, steps, [("classes", classes)])
