@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.classes.members import Columns, Members
-    from kanon_sql.classes.packing import Compared, Packing
+    from kanon_sql.classes.packing import ComparedValues, Packing
     from kanon_sql.models.base import PrivacyModel
 
 _PACKED = "packed"
@@ -76,19 +76,19 @@ def _measured(members: Members, packing: Packing, models: Mapping[int, Sensitive
     return each_once(by_class, told)
 
 
-def _measure(model: SensitiveModel, compared: Compared) -> exp.Expr:
+def _measure(model: SensitiveModel, compared: ComparedValues) -> exp.Expr:
     if compares_features(model):
         return model.spread_measure(*_feature(compared))
     return model.measure(Weighed(_WEIGHED, compared.values, coded=True))
 
 
-def _most(model: SensitiveModel, compared: Compared) -> exp.Expr:
+def _most(model: SensitiveModel, compared: ComparedValues) -> exp.Expr:
     if compares_features(model):
         return model.spread_most(*_feature(compared), sql.column(_CLASS_N))
     return model.most(Weighed(_WEIGHED, compared.values, coded=True))
 
 
-def _feature(compared: Compared) -> tuple[exp.Expr, exp.Expr, exp.Expr, exp.Expr]:
+def _feature(compared: ComparedValues) -> tuple[exp.Expr, exp.Expr, exp.Expr, exp.Expr]:
     """Return a feature's share of the class and of the table, and what is the same for all of them."""
     return sql.column("p"), sql.column("share"), number(compared.total), number(compared.scale)
 

@@ -41,7 +41,7 @@ _MOST = 16  # numbers: each is added up for every tuple
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedValues:
     """What some models compare in a class: values of a column, or features of values.
 
     Attributes:
@@ -89,14 +89,14 @@ class Packing:
     """
 
     width: int
-    compared: dict[str, Compared]
+    compared: dict[str, ComparedValues]
 
     @property
     def names(self) -> list[str]:
         """The numbers that hold all counts."""
         return [name for compared in self.compared.values() for name in compared.names]
 
-    def of(self, model: SensitiveModel) -> Compared:
+    def of(self, model: SensitiveModel) -> ComparedValues:
         """Return what a model compares."""
         return self.compared[_relation(model).name]
 
@@ -167,7 +167,7 @@ def pays(models: Sequence[PrivacyModel], tuples: int) -> bool:
 
 def _compared(
     engine: Engine, model: SensitiveModel, packs: tuple[int, int], sums: tuple[float, float], width: int
-) -> Compared:
+) -> ComparedValues:
     """Return what a model compares; the relations that say so are made."""
     facts = model.coding
     by_features = facts.features is not None
@@ -195,7 +195,7 @@ def _compared(
         places = exp.Coalesce(this=sql.where(exp.Sum(this=one.copy()), here), expressions=[sql.literal(0)])
         query = query.select(sql.named(sql.cast(places, "HUGEINT"), _pack_name(own)))
     engine.run(sql.create_table(adding, query, temporary=True), f"what a row adds to the counts for {model.name}")
-    return Compared(counts, adding, facts.code, packs, facts.values, by_features, *sums)
+    return ComparedValues(counts, adding, facts.code, packs, facts.values, by_features, *sums)
 
 
 def _features(engine: Engine, model: SensitiveModel) -> tuple[int, float, float]:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.risks.attacks.base import Attack
-    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.risks.attacks.people import OriginalRows
     from kanon_sql.search.prepare import Prepared
 
 
@@ -455,7 +455,7 @@ def _joined(
     other: Source,
     policy: Policy,
     places: Sequence[Places],
-    people: People,
+    people: OriginalRows,
     first: Side,
     sensitive: Sequence[Shared],
     person: Column | None,

@@ -9,7 +9,7 @@ from kanon_sql.engine.columns import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
-from kanon_sql.evidence.risk import open_population, require_entity, risk_of
+from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
 from kanon_sql.measures.average_class_size import average_class_size, average_rows
 from kanon_sql.measures.cells import CELL_MEASURES
 from kanon_sql.measures.published import measure_published
@@ -188,14 +188,14 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         opened = open_source(source, table, as_text=True, resources=resources)
         try:
             require_entity(entity, opened)
-            return measure_alone(opened, asked, risks, open_population(opened, source, population, population_table))
+            return measure_alone(opened, asked, risks, opened_population(opened, source, population, population_table))
         finally:
             opened.engine.close()
     opened = open_original(source, original, original_table, resources)
     try:
         release = open_beside(opened, source, table, as_text=True)
         require_entity(entity, opened, release)
-        everybody = open_population(opened, source, population, population_table)
+        everybody = opened_population(opened, source, population, population_table)
         return measure_against(opened, release, asked, progress or silent, risks, everybody)
     finally:
         opened.engine.close()

@@ -72,7 +72,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     opened = open_source(source, table, as_text=True, resources=resources)
     try:
         require_entity(entity, opened)
-        everybody = open_population(opened, source, population, population_table)
+        everybody = opened_population(opened, source, population, population_table)
         return risk_of(opened, policy, asked, everybody)
     finally:
         opened.engine.close()
@@ -91,7 +91,7 @@ def require_entity(entity: str | None, *tables: Source) -> None:
         raise UsageError(f"There is no column {entity!r} to count people by in {names_of_tables}.")
 
 
-def open_population(
+def opened_population(
     opened: Source,
     source: Any,  # noqa: ANN401 - what the person pointed at for the table
     population: Any,  # noqa: ANN401 - as for ``risk``

@@ -12,7 +12,7 @@ from kanon_sql.classes.of_node import coded_columns, coded_members
 from kanon_sql.measures.boxes import BoxMeasures, box_measures
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import LABEL, label_of_step, labels_alias, written_labels_query
-from kanon_sql.measures.summary import ClassCounts, count_classes, count_written_classes, values_of
+from kanon_sql.measures.summary import ClassCounts, all_measures, count_classes, count_written_classes
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
@@ -55,7 +55,7 @@ def measure_local(
     if not recoding.steps:
         counts = ClassCounts(0, 0, 0, None, frequency.rows, (None,) * len(models), None)
         values = {cost.measure.name: cost.value(frequency.rows * sum(cost.full)) for cost in costs}
-        return values_of(values, counts, BoxMeasures(None, None), None, frequency.rows, k), counts
+        return all_measures(values, counts, BoxMeasures(None, None), None, frequency.rows, k), counts
     engine = frequency.engine
     # 1. The classes, from which everything else is measured.
     classes = _make_classes(frequency, relation, recoding, models)
@@ -67,7 +67,7 @@ def measure_local(
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
     boxes = box_measures(frequency, labelled, labels, counts.suppressed)
     engine.run(sql.drop(classes), "drop the classes of the local recoding")
-    return values_of(values, counts, boxes, None, frequency.rows, k), counts
+    return all_measures(values, counts, boxes, None, frequency.rows, k), counts
 
 
 def local_cost(

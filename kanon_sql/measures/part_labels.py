@@ -31,7 +31,7 @@ _LOWEST, _HIGHEST = "lowest_number", "highest_number"
 _MICROSECONDS = 1_000_000
 
 
-def cells_query(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
+def part_labels_query(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
     """Return the query of the labels of a quasi-identifier, from the tuples of all parts."""
     if column.ordered:
         return _numbers(tuples, column, cutting)

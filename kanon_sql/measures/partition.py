@@ -11,7 +11,7 @@ from kanon_sql.measures.boxes import ambiguity_alone, volume_of
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import LABEL, labels_alias
 from kanon_sql.measures.places import PART, place_name
-from kanon_sql.measures.summary import ClassCounts, count_written_classes, values_of
+from kanon_sql.measures.summary import ClassCounts, all_measures, count_written_classes
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
@@ -87,7 +87,7 @@ def measure_partition(
     totals = costs_of_classes(frequency.engine, query, labels, costs, counts.suppressed)
     values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
     boxes = _box_measures(frequency, tables, query, labels)
-    return values_of(values, counts, boxes, None, frequency.rows, k), counts
+    return all_measures(values, counts, boxes, None, frequency.rows, k), counts
 
 
 def _box_measures(

@@ -30,7 +30,7 @@ from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.label_text import text_of
 from kanon_sql.measures.labels import LABEL, labels_alias, written_labels_query
 from kanon_sql.measures.published_labels import RELEASED, read_labels
-from kanon_sql.measures.summary import ClassCounts, count_classes, distortion, values_of
+from kanon_sql.measures.summary import ClassCounts, all_measures, count_classes, distortion
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
@@ -85,7 +85,9 @@ def measure_published(
     engine = frequency.engine
     # 1. The classes.
     classes = engine.temporary_name("kanon_published")
-    engine.run(sql.create_table(classes, classes_query(release, columns), temporary=True), "classes of the release")
+    engine.run(
+        sql.create_table(classes, published_classes_query(release, columns), temporary=True), "classes of the release"
+    )
     counts = count_classes(frequency, classes, [])
     if counts.suppressed < 0:
         raise UsageError(
@@ -111,10 +113,10 @@ def measure_published(
     known = [level for level in levels if level is not None]
     shift = distortion(known, labels) if len(known) == len(levels) else None
     engine.run(sql.drop(classes), "drop the classes of the release")
-    return PublishedMeasures(values_of(values, counts, found, shift, frequency.rows, k), counts, tuple(levels))
+    return PublishedMeasures(all_measures(values, counts, found, shift, frequency.rows, k), counts, tuple(levels))
 
 
-def classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
+def published_classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
     """Return the query of the classes of a published table: labels as text, one column for each, and their rows."""
     written = [text_of(sql.column(column.name), column) for column in columns]
     named = [sql.named(label, _label(number)) for number, label in enumerate(written)]

@@ -33,7 +33,7 @@ from kanon_sql.measures.label_text import (
     text_of,
 )
 from kanon_sql.measures.labels import LABEL
-from kanon_sql.measures.part_labels import cells_query
+from kanon_sql.measures.part_labels import part_labels_query
 from kanon_sql.measures.places import PART, make_places
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
@@ -212,7 +212,7 @@ def _meant_query(unread: exp.Table, read: exp.Table, places: Places, cutting: Cu
     return (
         exp.select(sql.column(LABEL, "unread"), sql.column(RELEASED, "unread"), sql.named(enough, "enough"))
         .select(*(sql.column(name, "cells") for name in _MEANING))
-        .from_(cells_query(read, places, cutting).subquery("cells"))
+        .from_(part_labels_query(read, places, cutting).subquery("cells"))
         .join(numbers.subquery("numbers"), on=same_part)
         .join(sql.aliased(unread, "unread"), on=same_label)
     )

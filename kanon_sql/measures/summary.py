@@ -92,7 +92,7 @@ def measure_node(
         cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
         for cost, charged in zip(costs, hidden, strict=True)
     }
-    return values_of(values, counts, boxes, distortion(node, labels), frequency.rows, k), counts
+    return all_measures(values, counts, boxes, distortion(node, labels), frequency.rows, k), counts
 
 
 def _labelled(
@@ -177,7 +177,7 @@ def distortion(levels: Sequence[int], labels: Sequence[Labels]) -> float:
     return float(sum(shares, Fraction(0)) / len(shares))
 
 
-def values_of(
+def all_measures(
     cells: Mapping[str, float | None],
     counts: ClassCounts,
     boxes: BoxMeasures,

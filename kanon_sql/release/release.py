@@ -430,7 +430,7 @@ class Release:
         Args:
             published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
         """
-        return summary_of(self, published)
+        return release_summary(self, published)
 
     def close(self) -> None:
         """Let go of the source and drop the temporary tables, unless a ``PreparedTable`` holds them."""
@@ -499,7 +499,7 @@ def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Pub
 # What came out, as plain values: what ``kanon anonymize --format json`` prints.
 
 
-def summary_of(release: Release, published: Published | None) -> dict[str, Any]:
+def release_summary(release: Release, published: Published | None) -> dict[str, Any]:
     """Return what came out of a release.
 
     Args:

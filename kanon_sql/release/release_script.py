@@ -12,7 +12,7 @@ from kanon_sql.release.publish.file_formats import copy_statement, reading_back,
 from kanon_sql.release.publish.new_database import database_statements
 from kanon_sql.release.published_values import published_values
 from kanon_sql.release.script import Plan, joined_hierarchies, levels_joined, release_plan
-from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import require_viewable, view_lookups, view_statements
 from kanon_sql.release.target import check_target, kind_of
@@ -57,7 +57,7 @@ def release_plan_of(
     keeps_lookups = destination.into is not None and destination.kind != "table"
     levels = {} if keeps_lookups else levels_joined(publication)
     if not keeps_lookups:
-        publication = statements_of(publication).read_only_cut(prepared.source.engine, publication)
+        publication = statements_for(publication).read_only_cut(prepared.source.engine)
 
     def is_written_out(hierarchy: Hierarchy) -> bool:
         is_there = hierarchy.stored is not None and not stands_alone

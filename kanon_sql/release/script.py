@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from kanon_sql.errors import UsageError
 from kanon_sql.release.pseudonyms import TITLE
-from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements import statements_for
 from kanon_sql.release.verify.pseudonyms import leaving_out
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.sql import build as sql
@@ -132,7 +132,7 @@ def release_plan(
         title: of the step that makes the release.
         stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
     """
-    of_recoding, steps = statements_of(publication), []
+    of_recoding, steps = statements_for(publication), []
     if source.setup and not stands_alone:
         steps.append(Step("source", "The source", source.setup))
     needed = [h for h in joined_hierarchies(publication) if h.stored is None or stands_alone]
@@ -144,9 +144,9 @@ def release_plan(
         for number in range(publication.pseudonyms.rounds):
             title_of_round = f"People whose combination of classes too few have are left out, round {number + 1}"
             steps.append(Step(f"left_out_{number + 1}", title_of_round, leaving_out(publication, lookups)))
-    if recoding := of_recoding.recoding_statements(publication, lookups):
+    if recoding := of_recoding.recoding_statements(lookups):
         steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
-    if boxes := of_recoding.box_statements(source.engine, publication, source.tuples):
+    if boxes := of_recoding.box_statements(source.engine, source.tuples):
         steps.append(Step("boxes", "Where the table is cut, and what is published of each box", boxes))
     steps.append(Step("release", title, make))
     if output is not None:

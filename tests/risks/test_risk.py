@@ -21,7 +21,7 @@ from strategies import TABLE, Case, cases, load
 
 import kanon_sql as kanon
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.evidence.risk import open_population, risk_of
+from kanon_sql.evidence.risk import opened_population, risk_of
 from kanon_sql.risks.estimators.assessment import RiskSettings
 from kanon_sql.risks.estimators.thresholds import PRESETS, threshold_of
 from kanon_sql.sql.dialects import render
@@ -376,7 +376,7 @@ def test_the_statements_are_those_of_other_engines_too() -> None:
     opened = open_source(frame)
     with opened.engine:
         policy = kanon.Policy(kanon.NamedColumns(quasi_identifiers=("select", 'b" -- '), entity="who"))
-        population = open_population(opened, frame, pd.concat([frame, frame]))
+        population = opened_population(opened, frame, pd.concat([frame, frame]))
         risk_of(opened, policy, RiskSettings(), population)
         asked = [one for one in opened.engine.statements if "class" in one.title or "combinations" in one.title]
     assert len(asked) >= 7

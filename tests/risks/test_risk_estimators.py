@@ -103,7 +103,7 @@ def log_probability(classes_of: dict[int, int], theta: float, alpha: float) -> f
 @settings(max_examples=60)
 def test_pitmans_parameters_are_the_most_likely(classes_of: dict[int, int]) -> None:
     """No slope in either direction, and no point of a grid is better."""
-    fit = pitman_model.fitted(classes_of)
+    fit = pitman_model.fit_pitman(classes_of)
     if fit is None:
         return
     theta, alpha = fit.theta, fit.alpha
@@ -124,7 +124,7 @@ def test_pitmans_parameters_are_the_most_likely(classes_of: dict[int, int]) -> N
 
 @pytest.mark.parametrize("classes_of", [{1: 40, 2: 12, 3: 5, 5: 3, 9: 1, 40: 1}, {1: 300, 2: 80, 3: 30, 4: 9, 5: 2}])
 def test_the_likelihood_is_flat_at_pitmans_parameters(classes_of: dict[int, int]) -> None:
-    fit = pitman_model.fitted(classes_of)
+    fit = pitman_model.fit_pitman(classes_of)
     assert fit is not None
     by_theta, by_alpha = 1e-4 * abs(fit.theta), 1e-4 * abs(fit.alpha)
     up, down = (log_probability(classes_of, fit.theta + way * by_theta, fit.alpha) for way in (1, -1))
@@ -180,7 +180,7 @@ def test_the_slide_negative_binomial_gives_the_uniques_and_pairs_of_the_sample(
     classes_of = {1: uniques, 2: pairs, 3: triples}
     members = uniques + 2 * pairs + 3 * triples
     sample = Sample(classes_of, math.ceil(members / fraction))
-    fit = snb_model.fitted(sample)
+    fit = snb_model.fit_snb(sample)
     if fit is None or math.exp(fit.log_b) < 0.01:  # the literal sums would not end
         return
     assert drawn_of_size(1, fit, sample.fraction) == pytest.approx(uniques, rel=1e-5)

@@ -19,7 +19,7 @@ from strategies import Case, anonymize, cases, load, write_hierarchy
 
 import kanon_sql as kanon
 from kanon_sql.search.local import local as local_module
-from kanon_sql.search.local.spolg import sample_query
+from kanon_sql.search.local.spolg import systematic_sample_query
 from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.problem import rows_allowed
 
@@ -365,7 +365,7 @@ def test_the_sample_is_systematic_and_of_the_size_that_was_asked_for() -> None:
         for rate, rows in ((0.1, 100), (0.013, 13), (1, 1000), (1e-9, 1)):
             policy = replace(table.policy, algorithm="spolg", sample_rate=rate)
             problem = problem_of(table.prepared, policy)
-            sampled = table.prepared.frequency.engine.rows(sample_query(problem))
+            sampled = table.prepared.frequency.engine.rows(systematic_sample_query(problem))
             assert sum(row[-1] for row in sampled) == rows
             if rate == 0.1:
                 assert {row[-1] for row in sampled} == {10}

@@ -40,7 +40,7 @@ from kanon_sql.cli.output.risks import print_risks
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
-from kanon_sql.evidence.risk import open_population, require_entity
+from kanon_sql.evidence.risk import opened_population, require_entity
 from kanon_sql.measures.shares import read_share
 from kanon_sql.release.script import logged_script
 from kanon_sql.risks.estimators.assessment import RiskSettings
@@ -136,7 +136,7 @@ def measure_command(
         )
         release = opened if original is None else open_beside(opened, source, table, as_text=True)
         require_entity(entity, *([opened] if original is None else [opened, release]))
-        everybody = open_population(opened, source, population, population_table)
+        everybody = opened_population(opened, source, population, population_table)
         if original is None:
             result = measure_alone(opened, policy, asked, everybody)
         else:

@@ -17,7 +17,7 @@ from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import policy_text
 from kanon_sql.release.ledger.fingerprint import of_file, of_rows
-from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.sql import build as sql
@@ -73,7 +73,7 @@ def sql_of(publication: Publication) -> str:
     lookups = readable_lookups(publication.hierarchies)
     output = sql.relation("kanon_release")
     parts: list[tuple[str, Sequence[exp.Expr]]] = [
-        ("The steps of the recoding", statements_of(publication).recoding_statements(publication, lookups)),
+        ("The steps of the recoding", statements_for(publication).recoding_statements(lookups)),
         ("The release", [release_query(publication, lookups)]),
         (
             "Its check, kanon_release being the rows of the release",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.publication import Publication
     from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.joint import Joint
-    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.risks.attacks.people import OriginalRows
     from kanon_sql.search.prepare import Prepared
 
 
@@ -68,7 +68,7 @@ class _Side:
 class _Lookup:
     """The source as it is looked up under some hierarchies, and what its rows find in the new release."""
 
-    people: People
+    people: OriginalRows
     places: tuple[Places, ...]
     new: Side
 
@@ -189,7 +189,7 @@ class Joiner:
             self._lookups[key] = _Lookup(people, places, self._find(people, places, new))
         return self._lookups[key]
 
-    def _find(self, people: People, places: Sequence[Places], side: _Side) -> Side:
+    def _find(self, people: OriginalRows, places: Sequence[Places], side: _Side) -> Side:
         """Return a release with the classes that people can be in."""
         found = [(own, side.column(own.hierarchy)) for own in places]
         read = [(own, column) for own, column in found if column is not None]

@@ -27,9 +27,15 @@ from kanon_sql.release.publish.file_formats import (
     spreadsheet_safe,
 )
 from kanon_sql.release.published import Published
-from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
-from kanon_sql.release.statements.view import of_view, require_viewable, view_lookups, view_statements, without_dots
+from kanon_sql.release.statements.view import (
+    publication_of_view,
+    require_viewable,
+    view_lookups,
+    view_statements,
+    without_dots,
+)
 from kanon_sql.release.target import check_target, kind_of
 from kanon_sql.release.verify.pseudonyms import leave_out
 from kanon_sql.release.verify.verify import Expected, verify
@@ -147,7 +153,7 @@ def publish_view(
     target = check_target(source, name, "view", replace=replace)
     staging = _beside(target, engine)
     lookups = view_lookups(publication, name)
-    viewed = of_view(publication, name)
+    viewed = publication_of_view(publication, name)
     seconds: dict[str, float] = {}
     with engine.transaction():
         with timed(seconds, "publish"):
@@ -304,13 +310,13 @@ def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.T
     make_pseudonyms(engine, publication.pseudonyms)
     for _ in range(0 if publication.pseudonyms is None else publication.pseudonyms.rounds):
         leave_out(engine, publication, lookups)
-    for number, statement in enumerate(statements_of(publication).recoding_statements(publication, lookups)):
+    for number, statement in enumerate(statements_for(publication).recoding_statements(lookups)):
         engine.run(statement, f"step {number} of the recoding" if number else "combinations of values")
 
 
 def forget_recoding(engine: Engine, publication: Publication) -> None:
     """Drop what a local recoding worked on, and pseudonyms with the values that they stand for."""
-    for table in statements_of(publication).working_tables(publication):
+    for table in statements_for(publication).working_tables():
         with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
             engine.run(sql.drop(table), "drop the combinations of values")
     with suppress(SourceError):

@@ -31,7 +31,7 @@ from kanon_sql.release.publish.file_formats import copy_statement, require_types
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.published import Published
 from kanon_sql.release.statements.release import readable_lookups
-from kanon_sql.release.statements.view import of_view, require_viewable, view_lookups, view_statements
+from kanon_sql.release.statements.view import publication_of_view, require_viewable, view_lookups, view_statements
 from kanon_sql.release.target import KINDS, check_target, require_kind
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -271,7 +271,7 @@ def _other_name(warehouse: Warehouse, publication: Publication, name: str) -> st
     """Return the name by which the tables of a view are called while those of the view that it replaces are there."""
     for number in count(2):
         other = f"{name}_{number}"
-        tables = [*view_lookups(publication, other).values(), *of_view(publication, other).recoding.tables]
+        tables = [*view_lookups(publication, other).values(), *publication_of_view(publication, other).recoding.tables]
         if all(warehouse.kind_of(table) is None for table in tables):
             return other
     raise AssertionError

@@ -19,7 +19,7 @@ from kanon_sql.release.publish.duckdb import recode
 from kanon_sql.release.publish.repeated_rows import are_repeated, repeated_rows
 from kanon_sql.release.script import joined_hierarchies
 from kanon_sql.release.statements.local import CombinationColumns
-from kanon_sql.release.statements.mondrian import labels_query
+from kanon_sql.release.statements.mondrian import labelled_combinations_query
 from kanon_sql.release.statements.release import (
     generalized_release,
     readable_lookups,
@@ -200,7 +200,7 @@ def _carry_labels(bench: Workbench, warehouse: Warehouse, publication: Publicati
     settings = {entry.name: getattr(recoding, entry.name) for entry in fields(recoding)}
     table = bench.temporary_name("kanon_labels")
     labelled = LabelledCombinations(**settings, labels_table=table, labels=labels, ranks=ranks)
-    query = labels_query(publication, labelled)
+    query = labelled_combinations_query(publication, labelled)
     columns = [*own, *(label for label in labels if label is not None), *(ranks or ())]
     bench.run(sql.create_table(table, query, temporary=True), "the labels of each combination")
     of_labels = [kind for kind in recoding.types if kind is not None]

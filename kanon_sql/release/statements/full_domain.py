@@ -10,60 +10,62 @@ from kanon_sql.classes.recoding import by_name
 from kanon_sql.engine.equality import as_text, looked_up
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.release.publication import GENERALIZED, as_published
+from kanon_sql.release.statements.base import Statements
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kanon_sql.classes.recoding import Recoding
-    from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
 
 
-def recoding_statements(_publication: Publication, _lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
-    """Return nothing: a release is made by one statement."""
-    return ()
+class FullDomainStatements(Statements):
+    """Labels are looked up on the level of their column; classes that are too small are left out."""
+
+    def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
+        """Return the query of all rows with their labels, and the entity where a model counts people."""
+        publication = self.publication
+        levels = by_name(publication.hierarchies, publication.recoding.nodes[0])
+        hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
+        query = exp.select().from_(sql.aliased(publication.source, "source"))
+        for column in publication.columns:
+            level = levels.get(column.name, 0)
+            if level == 0:
+                query = query.select(as_published(column), copy=False)
+            elif level == hierarchies[column.name].height:
+                query = query.select(sql.named(sql.literal(hierarchies[column.name].root), column.name), copy=False)
+            else:
+                lookup = lookups[column.name]
+                label = sql.column(level_name(level), lookup.name)
+                query = query.select(sql.named(label, column.name)).join(
+                    lookup.copy(),
+                    on=sql.same(
+                        looked_up(sql.column(column.name, "source"), column),
+                        sql.column(VALUE, lookup.name),
+                        column.family,
+                    ),
+                )
+        entity = publication.roles.entity
+        return (
+            query
+            if entity is None
+            else query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
+        )
+
+    def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
+        """Return the query of the rows of a release of which no class is left out."""
+        query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns)).from_(
+            GENERALIZED
+        )
+        return query.with_(GENERALIZED, as_=self.generalized_query(lookups))
+
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
+        """Return the query of what may be published in a quasi-identifier, where it is this label."""
+        return known_on_levels(self.publication, number, lookup, label)
 
 
-def working_tables(_publication: Publication) -> tuple[exp.Table, ...]:
-    """Return nothing."""
-    return ()
-
-
-def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the query of all rows with their labels, and the entity where a model counts people."""
-    levels = by_name(publication.hierarchies, publication.recoding.nodes[0])
-    hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
-    query = exp.select().from_(sql.aliased(publication.source, "source"))
-    for column in publication.columns:
-        level = levels.get(column.name, 0)
-        if level == 0:
-            query = query.select(as_published(column), copy=False)
-        elif level == hierarchies[column.name].height:
-            query = query.select(sql.named(sql.literal(hierarchies[column.name].root), column.name), copy=False)
-        else:
-            lookup = lookups[column.name]
-            label = sql.column(level_name(level), lookup.name)
-            query = query.select(sql.named(label, column.name)).join(
-                lookup.copy(),
-                on=sql.same(
-                    looked_up(sql.column(column.name, "source"), column), sql.column(VALUE, lookup.name), column.family
-                ),
-            )
-    entity = publication.roles.entity
-    return (
-        query if entity is None else query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
-    )
-
-
-def released_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the query of the rows of a release of which no class is left out."""
-    query = exp.select(*(sql.column(column.name, GENERALIZED) for column in publication.columns)).from_(GENERALIZED)
-    return query.with_(GENERALIZED, as_=generalized_query(publication, lookups))
-
-
-def known_labels(publication: Publication, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
+def known_on_levels(publication: Publication, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
     """Return the query of what a hierarchy has under a label at one of the levels of its column."""
     hierarchy, levels = publication.hierarchies[number], publication.recoding.levels_of(number)
     below = [level for level in levels if level < hierarchy.height]
@@ -85,17 +87,3 @@ def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:
     if level > 0:
         return sql.column(level_name(level), lookup)
     return as_text(sql.column(VALUE, lookup), hierarchy.column)
-
-
-def require_viewable(_recoding: Recoding) -> None:
-    """Accept every node."""
-
-
-def read_only_cut(_engine: Engine, publication: Publication) -> Publication:
-    """Return what is published."""
-    return publication
-
-
-def box_statements(_engine: Engine, _publication: Publication, _tuples: exp.Table) -> tuple[exp.Expr, ...]:
-    """Return nothing."""
-    return ()

@@ -22,7 +22,8 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.full_domain import known_labels as known_on_levels
+from kanon_sql.release.statements.base import Statements
+from kanon_sql.release.statements.full_domain import known_on_levels
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.classes.recoding import Recoding
-    from kanon_sql.engine.base import Engine
     from kanon_sql.release.publication import Publication
 
 _NEVER = 0
@@ -69,65 +68,50 @@ class CombinationColumns:
         return [*own, self.step]
 
 
-def recoding_statements(publication: Publication, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
-    """Return the statements that make the table of combinations and go through the steps.
+class LocalStatements(Statements):
+    """The steps are gone through before; a release has the rows of combinations with a step."""
 
-    Args:
-        publication: what is published.
-        lookups: for each quasi-identifier, the relation that holds its hierarchy.
-    """
-    names = CombinationColumns(publication)
-    table = sql.create_table(
-        publication.combinations.copy(), _combinations_query(publication, lookups, names), temporary=True
-    )
-    steps = [
-        _step_statement(publication, names, number, node)
-        for number, node in enumerate(publication.recoding.nodes, start=1)
-    ]
-    return (table, *steps)
+    def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
+        """Return the statements that make the table of combinations and go through the steps."""
+        publication = self.publication
+        names = CombinationColumns(publication)
+        table = sql.create_table(
+            publication.combinations.copy(), _combinations_query(publication, lookups, names), temporary=True
+        )
+        steps = [
+            _step_statement(publication, names, number, node)
+            for number, node in enumerate(publication.recoding.nodes, start=1)
+        ]
+        return (table, *steps)
 
+    def working_tables(self) -> tuple[exp.Table, ...]:
+        """Return the table of combinations."""
+        return (self.publication.combinations,)
 
-def working_tables(publication: Publication) -> tuple[exp.Table, ...]:
-    """Return the table of combinations."""
-    return (publication.combinations,)
+    def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - joined before
+        """Return the query of all published rows with their labels, and the entity where a model counts people."""
+        return _published_rows(self.publication, with_entity=True)
 
+    def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - joined before
+        """Return the query of all published rows: the classes of each step were counted when it was gone through."""
+        published = [sql.column(column.name, GENERALIZED) for column in self.publication.columns]
+        rows = _published_rows(self.publication, with_entity=False)
+        return exp.select(*published).from_(GENERALIZED).with_(GENERALIZED, as_=rows)
 
-def generalized_query(publication: Publication, _lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the query of all published rows with their labels, and the entity where a model counts people."""
-    return _published_rows(publication, with_entity=True)
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
+        """Return the query of what a hierarchy has under a label at a level of some step."""
+        return known_on_levels(self.publication, number, lookup, label)
 
+    def require_viewable(self) -> None:
+        """Raise: a view is one statement.
 
-def released_query(publication: Publication, _lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the query of all published rows: the classes of each step were counted when it was gone through."""
-    query = exp.select(*(sql.column(column.name, GENERALIZED) for column in publication.columns)).from_(GENERALIZED)
-    return query.with_(GENERALIZED, as_=_published_rows(publication, with_entity=False))
-
-
-def known_labels(publication: Publication, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
-    """Return the query of what a hierarchy has under a label at a level of some step."""
-    return known_on_levels(publication, number, lookup, label)
-
-
-def require_viewable(_recoding: Recoding) -> None:
-    """Raise: a view is one statement.
-
-    Raises:
-        UsageError: in any case.
-    """
-    raise UsageError(
-        "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
-        "--algorithm optimal."
-    )
-
-
-def read_only_cut(_engine: Engine, publication: Publication) -> Publication:
-    """Return what is published."""
-    return publication
-
-
-def box_statements(_engine: Engine, _publication: Publication, _tuples: exp.Table) -> tuple[exp.Expr, ...]:
-    """Return nothing."""
-    return ()
+        Raises:
+            UsageError: in any case.
+        """
+        raise UsageError(
+            "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
+            "--algorithm optimal."
+        )
 
 
 def _published_rows(publication: Publication, *, with_entity: bool) -> exp.Select:

@@ -22,6 +22,7 @@ from kanon_sql.engine.equality import comparable, looked_up
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.release.publication import GENERALIZED, as_published
+from kanon_sql.release.statements.base import Statements
 from kanon_sql.search.mondrian.boxes import BoxColumns
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
@@ -30,11 +31,98 @@ from kanon_sql.sql.names import unused_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.classes.recoding import Multidimensional, Recoding
+    from kanon_sql.classes.recoding import Multidimensional
     from kanon_sql.engine.base import Engine
     from kanon_sql.release.publication import Publication
 
 _BOXES, _CUT = "boxes", "cut"
+
+
+class MondrianStatements(Statements):
+    """Rows are led to their boxes; every box is published."""
+
+    @property
+    def _recoding(self) -> Multidimensional:
+        return cast("Multidimensional", self.publication.recoding)
+
+    def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - boxes have labels
+        """Return the query of all rows with the labels of their boxes, and the entity where a model counts people."""
+        boxed = _boxed_query(self.publication, self._recoding, with_entity=True)
+        return _with_walk(boxed, self.publication, self._recoding)
+
+    def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - boxes have labels
+        """Return the query of all rows with the labels of their boxes: every box is published."""
+        boxed = _boxed_query(self.publication, self._recoding, with_entity=False)
+        query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns))
+        query = _with_walk(query, self.publication, self._recoding).from_(GENERALIZED)
+        return query.with_(GENERALIZED, as_=boxed, recursive=True)
+
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:  # noqa: ARG002
+        """Return the query of what boxes have in a quasi-identifier, where it is this label."""
+        labels = sql.column(BoxColumns(self.publication.hierarchies).labels[number])
+        of_boxes = exp.select(sql.named(labels, "label")).from_(self._recoding.boxes_table.copy())
+        column = self.publication.hierarchies[number].column
+        kind = comparable(Column(column.name, self._recoding.label_type(number) or column.type))
+        known = exp.select("1").from_(of_boxes.subquery("known"))
+        return known.where(sql.same(sql.column("label", "known"), label, kind))
+
+    def require_viewable(self) -> None:
+        """Raise if labels name the values that there are now.
+
+        Raises:
+            UsageError: they do.
+        """
+        cutting = self._recoding.cutting
+        of_now = {"--labels set": cutting.labels == "set", "--cut relaxed": cutting.cut == "relaxed"}
+        of_now[f"--numbers {cutting.numbers}"] = cutting.numbers != "range"
+        if said := [option for option, is_said in of_now.items() if is_said]:
+            raise UsageError(
+                f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
+                f"have: make a table or a file, or leave {said[0]} out."
+            )
+
+    def read_only_cut(self, engine: Engine) -> Publication:
+        """Return what is published by a script that need not know the texts of columns that no cut is about.
+
+        Rows that are alike part by the order of all their values, where cuts are relaxed: then all are read.
+        """
+        publication, recoding = self.publication, self._recoding
+        if recoding.cutting.cut == "relaxed":
+            return publication
+        names = BoxColumns(publication.hierarchies)
+        cut = exp.select(sql.column(names.cut_column)).distinct().from_(recoding.cuts_table.copy())
+        read = {name for (name,) in engine.rows(cut, "columns that are cut")}
+        if not read:  # one box for all rows: the walk to it needs a column
+            return publication
+        orders = zip(publication.hierarchies, recoding.orders, strict=True)
+        unread = frozenset(
+            n for n, (own, order) in enumerate(orders) if order is not None and own.column.name not in read
+        )
+        kept = tuple(None if number in unread else order for number, order in enumerate(recoding.orders))
+        return replace(publication, recoding=replace(recoding, orders=kept, unread=unread))
+
+    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:
+        """Return the statements that make the orders, the cuts and the boxes, with their rows written out."""
+        publication, recoding = self.publication, self._recoding
+        names = BoxColumns(publication.hierarchies)
+        made = []
+        values: dict[str, list[str]] = {}  # of which columns of cuts and boxes are values of the table
+        for number, (hierarchy, order) in enumerate(zip(publication.hierarchies, recoding.orders, strict=True)):
+            if number in recoding.unread:
+                continue
+            if order is None:
+                bounds = [names.labels[number], names.low[number], names.high[number]]
+                values |= {hierarchy.column.name: bounds}
+            else:
+                name = hierarchy.column.name
+                own = looked_up(sql.column(name, "source"), hierarchy.column)
+                same = sql.same(own, sql.column(VALUE, order.name), hierarchy.column.family)
+                present = exp.Exists(this=exp.select("1").from_(sql.aliased(tuples, "source")).where(same))
+                made.append(_written_out(engine, order, "place", {name: [VALUE]}, present))
+        made.append(_written_out(engine, recoding.cuts_table, names.box, values))
+        bounds_only = {name: bounds[1:] for name, bounds in values.items()}
+        made.append(_written_out(engine, recoding.boxes_table, names.box, bounds_only))
+        return tuple(made)
 
 
 def step_name(publication: Publication, step: str) -> str:
@@ -113,61 +201,6 @@ def _kept(publication: Publication, recoding: Multidimensional, names: BoxColumn
     return [*published, *(key for key in keys if key not in published), names.position]
 
 
-def recoding_statements(_publication: Publication, _lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
-    """Return nothing: a release is made by one statement."""
-    return ()
-
-
-def working_tables(_publication: Publication) -> tuple[exp.Table, ...]:
-    """Return nothing."""
-    return ()
-
-
-def generalized_query(publication: Publication, _lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the query of all rows with the labels of their boxes, and the entity where a model counts people."""
-    recoding = _recoding_of(publication)
-    return _with_walk(_boxed_query(publication, recoding, with_entity=True), publication, recoding)
-
-
-def released_query(publication: Publication, _lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the query of all rows with the labels of their boxes: every box is published."""
-    recoding = _recoding_of(publication)
-    boxed = _boxed_query(publication, recoding, with_entity=False)
-    query = exp.select(*(sql.column(column.name, GENERALIZED) for column in publication.columns))
-    return _with_walk(query, publication, recoding).from_(GENERALIZED).with_(GENERALIZED, as_=boxed, recursive=True)
-
-
-def known_labels(publication: Publication, number: int, _lookup: exp.Table, label: exp.Expr) -> exp.Select:
-    """Return the query of what boxes have in a quasi-identifier, where it is this label."""
-    recoding = publication.recoding
-    labels = sql.column(BoxColumns(publication.hierarchies).labels[number])
-    of_boxes = exp.select(sql.named(labels, "label")).from_(_recoding_of(publication).boxes_table.copy())
-    column = publication.hierarchies[number].column
-    kind = comparable(Column(column.name, recoding.label_type(number) or column.type))
-    known = exp.select("1").from_(of_boxes.subquery("known"))
-    return known.where(sql.same(sql.column("label", "known"), label, kind))
-
-
-def require_viewable(recoding: Recoding) -> None:
-    """Raise if labels name the values that there are now.
-
-    Raises:
-        UsageError: they do.
-    """
-    cutting = cast("Multidimensional", recoding).cutting
-    of_now = {"--labels set": cutting.labels == "set", "--cut relaxed": cutting.cut == "relaxed"}
-    of_now[f"--numbers {cutting.numbers}"] = cutting.numbers != "range"
-    if said := [option for option, is_said in of_now.items() if is_said]:
-        raise UsageError(
-            f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
-            f"have: make a table or a file, or leave {said[0]} out."
-        )
-
-
-def _recoding_of(publication: Publication) -> Multidimensional:
-    return cast("Multidimensional", publication.recoding)
-
-
 def _boxed_query(publication: Publication, recoding: Multidimensional, *, with_entity: bool) -> exp.Select:
     """Return the query of all rows with the labels of their boxes, over the steps of ``_with_walk``."""
     if isinstance(recoding, LabelledCombinations):
@@ -240,7 +273,7 @@ def _walked(
     return query.with_(step_name(publication, "arrived"), as_=arrived, materialized=True, recursive=True)
 
 
-def labels_query(publication: Publication, recoding: LabelledCombinations) -> exp.Select:
+def labelled_combinations_query(publication: Publication, recoding: LabelledCombinations) -> exp.Select:
     """Return the query of each combination of quasi-identifiers with the labels of its box.
 
     Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box, those
@@ -307,55 +340,6 @@ def _joined_labels(publication: Publication, recoding: LabelledCombinations) -> 
         same.append(exp.Between(this=place, low=low, high=high))
     joined = sql.aliased(recoding.labels_table, "led")
     return exp.select(*columns).from_(source).join(joined, on=sql.all_of(same))
-
-
-def box_statements(engine: Engine, publication: Publication, tuples: exp.Table) -> tuple[exp.Expr, ...]:
-    """Return the statements that make the orders, the cuts and the boxes, with their rows written out.
-
-    Args:
-        engine: holds the rows.
-        publication: what is published.
-        tuples: the rows of the source: of a file's texts, those that they have are written out.
-    """
-    recoding = _recoding_of(publication)
-    names = BoxColumns(publication.hierarchies)
-    made = []
-    values: dict[str, list[str]] = {}  # of which columns of cuts and boxes are values of the table
-    for number, (hierarchy, order) in enumerate(zip(publication.hierarchies, recoding.orders, strict=True)):
-        if number in recoding.unread:
-            continue
-        if order is None:
-            bounds = [names.labels[number], names.low[number], names.high[number]]
-            values |= {hierarchy.column.name: bounds}
-        else:
-            name = hierarchy.column.name
-            own = looked_up(sql.column(name, "source"), hierarchy.column)
-            same = sql.same(own, sql.column(VALUE, order.name), hierarchy.column.family)
-            present = exp.Exists(this=exp.select("1").from_(sql.aliased(tuples, "source")).where(same))
-            made.append(_written_out(engine, order, "place", {name: [VALUE]}, present))
-    made.append(_written_out(engine, recoding.cuts_table, names.box, values))
-    bounds_only = {name: bounds[1:] for name, bounds in values.items()}
-    made.append(_written_out(engine, recoding.boxes_table, names.box, bounds_only))
-    return tuple(made)
-
-
-def read_only_cut(engine: Engine, publication: Publication) -> Publication:
-    """Return what is published by a script that need not know the texts of columns that no cut is about.
-
-    Rows that are alike part by the order of all their values, where cuts are relaxed: then all are read.
-    """
-    recoding = _recoding_of(publication)
-    if recoding.cutting.cut == "relaxed":
-        return publication
-    names = BoxColumns(publication.hierarchies)
-    cut = exp.select(sql.column(names.cut_column)).distinct().from_(recoding.cuts_table.copy())
-    read = {name for (name,) in engine.rows(cut, "columns that are cut")}
-    if not read:  # one box for all rows: the walk to it needs a column
-        return publication
-    orders = zip(publication.hierarchies, recoding.orders, strict=True)
-    unread = frozenset(n for n, (own, order) in enumerate(orders) if order is not None and own.column.name not in read)
-    kept = tuple(None if number in unread else order for number, order in enumerate(recoding.orders))
-    return replace(publication, recoding=replace(recoding, orders=kept, unread=unread))
 
 
 def _order(number: int) -> str:

@@ -24,7 +24,7 @@ from kanon_sql.engine.equality import comparable, looked_up
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED
-from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements import statements_for
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 from kanon_sql.sql.names import unused_name
@@ -64,7 +64,7 @@ def release_query(
     published = [sql.column(name, GENERALIZED) for name in names]
     order = _order(publication, published)
     if not (live or publication.recoding.leaves_out_classes):
-        return statements_of(publication).released_query(publication, lookups).order_by(order)
+        return statements_for(publication).released_query(lookups).order_by(order)
     in_small_class = exp.Exists(
         this=exp.select("1")
         .from_(TOO_SMALL)
@@ -98,7 +98,7 @@ def release_query(
 def generalized_release(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
     """Return the query of a release that leaves nothing out."""
     published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
-    released = statements_of(publication).released_query(publication, lookups)
+    released = statements_for(publication).released_query(lookups)
     return released.order_by(_order(publication, published))
 
 
@@ -134,7 +134,7 @@ def _with_known_values(rows: exp.Select, publication: Publication) -> exp.Select
 
 def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
     """Return the query of all rows with their published labels, and the entity where a model counts people."""
-    return statements_of(publication).generalized_query(publication, lookups)
+    return statements_for(publication).generalized_query(lookups)
 
 
 def measure_of_rows(publication: Publication, model: RowModel) -> exp.Expr:

@@ -15,7 +15,7 @@ from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.release.script import joined_hierarchies
-from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE
@@ -45,7 +45,7 @@ def require_viewable(publication: Publication) -> None:
         raise UsageError(
             "A view would have to read the population at every look, wherever that is then: make a table or a file."
         )
-    statements_of(publication).require_viewable(publication.recoding)
+    statements_for(publication).require_viewable()
 
 
 def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
@@ -56,7 +56,7 @@ def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
     }
 
 
-def of_view(publication: Publication, view: str) -> Publication:
+def publication_of_view(publication: Publication, view: str) -> Publication:
     """Return what is published by a view: its recoding has tables of its own in the schema ``kanon``."""
 
     def own(name: str) -> exp.Table:
@@ -95,7 +95,7 @@ def view_statements(
         given = from_lookups.get(hierarchy.column.name, hierarchy.readable)
         rows = exp.select(*levels_columns(hierarchy.height)).from_(given.copy())
         statements += [sql.drop(table), sql.create_table(table, rows)]
-    viewed = with_trees_of(of_view(publication, view), lookups)
+    viewed = with_trees_of(publication_of_view(publication, view), lookups)
     for ours, theirs in zip(publication.recoding.tables, viewed.recoding.tables, strict=True):
         statements += [sql.drop(theirs), sql.create_table(theirs, exp.select("*").from_(ours.copy()))]
     create = sql.create_view(staging, release_query(viewed, lookups, live=True), secure=not materialized)

@@ -151,7 +151,7 @@ def class_check_query(
     absent = None
     if everybody is not None and any(isinstance(model, PopulationModel) and model.covers for model in models):
         absent = _absent_classes(output, quasi_identifiers, everybody)
-    return with_steps(summary_of(models, n, measured, absent).from_("classes"), steps)
+    return with_steps(class_summary_query(models, n, measured, absent).from_("classes"), steps)
 
 
 def _absent_classes(output: exp.Expr, quasi_identifiers: Sequence[Column], everybody: exp.Query) -> exp.Subquery:
@@ -238,7 +238,7 @@ def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyMod
     return Verification(int(rows or 0), classes, smallest, classes_failing, int(rows_failing or 0), results)
 
 
-def summary_of(
+def class_summary_query(
     models: tuple[PrivacyModel, ...], n: str, measured: list[str], absent: exp.Subquery | None = None
 ) -> exp.Select:
     """Return the query over ``classes`` that a check answers: how many there are, and which models fail in how many.

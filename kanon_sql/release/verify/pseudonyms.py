@@ -35,7 +35,7 @@ from sqlglot import exp
 from kanon_sql.engine.equality import written
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import release_query
 from kanon_sql.release.verify.classes import Tied, class_check_query, read_verification
 from kanon_sql.sql import build as sql
@@ -162,7 +162,7 @@ def leaving_out(publication: Publication, lookups: Mapping[str, exp.Table]) -> t
         for name in pseudonyms.names
     ]
     found = [exp.select("pseudonym").from_(query.subquery("rare")) for query in rare]
-    recoding = statements_of(publication).recoding_statements(publication, lookups)
+    recoding = statements_for(publication).recoding_statements(lookups)
     forget = (sql.drop(publication.combinations),) if recoding else ()
     return (*recoding, exp.insert(sql.union_all(found), pseudonyms.left_out.copy()), *forget)
 

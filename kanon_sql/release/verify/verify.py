@@ -20,14 +20,14 @@ from kanon_sql.engine.equality import written
 from kanon_sql.errors import VerificationError
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED
-from kanon_sql.release.statements import statements_of
+from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import (
     class_columns,
     generalized_population,
     generalized_query,
     measure_of_rows,
 )
-from kanon_sql.release.verify.classes import Verification, class_check_query, read_verification, summary_of
+from kanon_sql.release.verify.classes import Verification, class_check_query, class_summary_query, read_verification
 from kanon_sql.release.verify.pseudonyms import TieChecks, check_ties, tie_checks_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
@@ -88,7 +88,7 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
     )
     partial = exp.NullSafeNEQ(this=sql.column(n), expression=sql.column(n_in_source))
     return (
-        summary_of(models, n, measured)
+        class_summary_query(models, n, measured)
         .select(sql.named(sql.where(sql.count_rows(), partial), "not_whole"))
         .from_("classes")
         .with_(GENERALIZED, as_=generalized_query(publication, lookups))
@@ -106,7 +106,7 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
             continue
         name = hierarchy.column.name
         label = sql.column("label", "published")
-        known = statements_of(publication).known_labels(publication, number, lookups[name], label)
+        known = statements_for(publication).known_labels(number, lookups[name], label)
         unknown = sql.where(sql.count_rows(), exp.Exists(this=known).not_())
         in_output = exp.select(sql.named(sql.column(name), "label")).distinct().from_(output.copy())
         checks.append(

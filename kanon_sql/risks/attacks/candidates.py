@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.measures.places import Places
-    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.risks.attacks.people import OriginalRows
 
 CLASS = "class"
 FOUND = "found"
@@ -74,7 +74,7 @@ class Candidates:
 
 
 def find_candidates(
-    engine: Engine, people: People, places: Sequence[Places], release: exp.Table, columns: Sequence[Column]
+    engine: Engine, people: OriginalRows, places: Sequence[Places], release: exp.Table, columns: Sequence[Column]
 ) -> Candidates:
     """Return the classes of a release that each person of the original can be in.
 
@@ -133,7 +133,7 @@ def _written_query(release: exp.Table, columns: Sequence[Column], places: Sequen
     return query.group_by(*(label.copy() for label in labels))
 
 
-def _spread(engine: Engine, people: People, written: exp.Table, own: Covers) -> int:
+def _spread(engine: Engine, people: OriginalRows, written: exp.Table, own: Covers) -> int:
     """Return how many pairs of a tuple and a class a column lets through by itself."""
     name = label_name(own.number)
     tuples = exp.select(sql.named(sql.column(place_name(own.number)), PLACE), sql.named(sql.count_rows(), "tuples"))
@@ -178,7 +178,7 @@ def _classes_query(written: exp.Table, covers: Sequence[Covers], order: Sequence
 
 
 def _find(
-    engine: Engine, people: People, classes: exp.Table, exact: Sequence[Covers], wide: Sequence[Covers]
+    engine: Engine, people: OriginalRows, classes: exp.Table, exact: Sequence[Covers], wide: Sequence[Covers]
 ) -> exp.Table:
     """Return the relation of all pairs of a tuple and a class that covers it."""
     pairs = engine.temporary_name("kanon_candidates")
@@ -204,7 +204,7 @@ def _find(
 
 
 def _looked_up(
-    people: People, exact: Sequence[Covers], wanted: Sequence[str], relation: exp.Table | exp.Subquery
+    people: OriginalRows, exact: Sequence[Covers], wanted: Sequence[str], relation: exp.Table | exp.Subquery
 ) -> exp.Select:
     """Return the query of tuples and what a relation has for their labels, in columns where a value has one label."""
     query = exp.select(sql.column(TUPLE, "tuples"), *(sql.column(name, "relation") for name in wanted))
@@ -219,7 +219,9 @@ def _looked_up(
     return query.join(inner, on=sql.all_of(same))
 
 
-def _narrowed(engine: Engine, people: People, classes: exp.Table, own: Covers, words: exp.Table | None) -> exp.Table:
+def _narrowed(
+    engine: Engine, people: OriginalRows, classes: exp.Table, own: Covers, words: exp.Table | None
+) -> exp.Table:
     """Return the words of classes of each tuple that are left after one more column; the words before are dropped."""
     # 1. The classes that cover each value, as bits.
     mask = engine.temporary_name("kanon_mask")
@@ -266,7 +268,7 @@ def _pairs_query(words: exp.Table, classes: exp.Table) -> exp.Select:
     return query.join(sql.aliased(classes, "classes"), on=exp.and_(same_word, has_bit))
 
 
-def _found_query(people: People, pairs: exp.Table, classes: exp.Table, *, exact: bool) -> exp.Select:
+def _found_query(people: OriginalRows, pairs: exp.Table, classes: exp.Table, *, exact: bool) -> exp.Select:
     """Return the query of what each tuple finds: a single class by its own number, several by that of the tuple."""
     counted = exp.Count(this=sql.column(CLASS, "pairs"))
     one, none = (exp.EQ(this=counted.copy(), expression=sql.literal(number)) for number in (1, 0))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.measures.places import Places
     from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.risks.attacks.people import OriginalRows
 
 _PERSON, _UP_TO, _AT_LEAST, _AT_MOST = "person", "up_to", "at_least", "at_most"
 
@@ -71,7 +71,7 @@ class ClassPeople:
         return self.smallest == self.smallest_at_most
 
 
-def persons_of(engine: Engine, people: People, entity: Column) -> exp.Table:
+def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Table:
     """Return the relation of the rows that each person has with each tuple of the original."""
     persons = engine.temporary_name("kanon_persons")
     query = sql.query(

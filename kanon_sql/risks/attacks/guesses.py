@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.risks.attacks.people import OriginalRows
     from kanon_sql.risks.attacks.released import Released
 
 TOLD = "value"
@@ -61,7 +61,7 @@ class Guesses:
 
 
 def make_guesses(
-    engine: Engine, people: People, candidates: Candidates, released: Released, number: int, confidence: Fraction
+    engine: Engine, people: OriginalRows, candidates: Candidates, released: Released, number: int, confidence: Fraction
 ) -> Guesses:
     """Return what candidates say of a column.
 
@@ -74,7 +74,7 @@ def make_guesses(
         confidence: the share that counts as known.
     """
     column = released.shared[number].original
-    values = values_of(engine, candidates, released, number)
+    values = values_among_candidates(engine, candidates, released, number)
     guesses = engine.temporary_name("kanon_guesses")
     title = f"the most frequent {column.name} among candidates"
     engine.run(sql.create_table(guesses, _guesses_query(values), temporary=True), title)
@@ -112,7 +112,7 @@ def make_guesses(
     )
 
 
-def values_of(engine: Engine, candidates: Candidates, released: Released, number: int) -> exp.Table:
+def values_among_candidates(engine: Engine, candidates: Candidates, released: Released, number: int) -> exp.Table:
     """Return the relation of the values of a shared column among the rows of what is found."""
     name, column = told_name(number), released.shared[number].original.name
     in_class = exp.select(CLASS, sql.named(sql.column(name), TOLD), sql.named(sql.count_rows(), N))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.risks.attacks.people import OriginalRows
 
 _ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at least, and few are ever needed
 
@@ -220,7 +220,12 @@ class Side:
     """
 
     def __init__(
-        self, engine: Engine, people: People, candidates: Candidates, relation: exp.Table, columns: Sequence[Column]
+        self,
+        engine: Engine,
+        people: OriginalRows,
+        candidates: Candidates,
+        relation: exp.Table,
+        columns: Sequence[Column],
     ) -> None:
         self.candidates = candidates
         self._engine, self._relation, self._columns = engine, relation, columns
@@ -294,7 +299,7 @@ def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int
 
 def join(
     engine: Engine,
-    people: People,
+    people: OriginalRows,
     sides: tuple[Side, Side],
     sensitive: Sequence[SensitiveInBoth],
     other: str,
@@ -323,7 +328,9 @@ def join(
 class _Joined:
     """Two releases side by side, in temporary tables that are dropped at the end."""
 
-    def __init__(self, engine: Engine, people: People, sides: tuple[Side, Side], k: int, person: Column | None) -> None:
+    def __init__(
+        self, engine: Engine, people: OriginalRows, sides: tuple[Side, Side], k: int, person: Column | None
+    ) -> None:
         self._engine, self._people, self._sides, self._k = engine, people, sides, k
         self._person = None if person is None else people.value(person, "original")
         known = {"people": people.relation, "original": people.copy, "tuples": people.tuples}

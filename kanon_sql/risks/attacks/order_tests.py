@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.risks.attacks.people import OriginalRows
     from kanon_sql.risks.attacks.released import Released
 
 _ITEM, _PLACE = "item", "place"
@@ -37,7 +37,11 @@ _NOTHING = 1e-9
 
 
 def order_of(
-    engine: Engine, people: People, candidates: Candidates, released: Released, quasi_identifiers: Sequence[Column]
+    engine: Engine,
+    people: OriginalRows,
+    candidates: Candidates,
+    released: Released,
+    quasi_identifiers: Sequence[Column],
 ) -> Order:
     """Return what the order of the rows of a release says.
 
@@ -97,7 +101,7 @@ def _rank(number: int) -> str:
     return f"rank_{number + 1}"
 
 
-def _ranks_query(people: People, columns: Sequence[Column]) -> exp.Select:
+def _ranks_query(people: OriginalRows, columns: Sequence[Column]) -> exp.Select:
     """Return the query of ranks: how many rows have a smaller value, counted once for each different value."""
     query = exp.select(sql.named(position("original"), POSITION)).from_(sql.aliased(people.copy, "original"))
     for number, column in enumerate(columns):
@@ -127,7 +131,7 @@ def _items_query(released: Released) -> exp.Select:
 
 
 def _scores_query(
-    people: People, candidates: Candidates, released: Released, ranks: exp.Table, items: exp.Table, columns: int
+    people: OriginalRows, candidates: Candidates, released: Released, ranks: exp.Table, items: exp.Table, columns: int
 ) -> exp.Select:
     """Return the query of items with their labels and scores: means over the rows of the original that could be it."""
     told = [told_name(number) for number in range(len(released.shared))]

@@ -30,7 +30,7 @@ _ROWID = "rowid"
 
 
 @dataclass(frozen=True)
-class People:
+class OriginalRows:
     """The rows of the original, as an attacker knows them.
 
     Attributes:
@@ -68,7 +68,7 @@ def copy_of(engine: Engine, relation: exp.Table, columns: Sequence[exp.Expr], wa
     return copy
 
 
-def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> People:
+def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> OriginalRows:
     """Return the rows of the original.
 
     Args:
@@ -102,4 +102,4 @@ def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], pl
     query = query.from_(sql.aliased(placed, "placed")).join(sql.aliased(tuples, "tuples"), on=same)
     engine.run(sql.create_table(people, query, temporary=True), "the tuple of each row")
     engine.run(sql.drop(placed), "drop places of the values of each row")
-    return People(copy, tuple(columns), people, tuples)
+    return OriginalRows(copy, tuple(columns), people, tuples)

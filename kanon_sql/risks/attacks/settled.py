@@ -20,7 +20,7 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
-    from kanon_sql.risks.attacks.people import People
+    from kanon_sql.risks.attacks.people import OriginalRows
 
 _CLASS, _NUMBER = "class", "number"
 _MOST_PAIRS = 1_000_000
@@ -42,7 +42,7 @@ class Settled:
     certain: bool
 
 
-def settle(engine: Engine, people: People, classes: exp.Table, covered: exp.Table) -> Settled:
+def settle(engine: Engine, people: OriginalRows, classes: exp.Table, covered: exp.Table) -> Settled:
     """Return the classes that tuples can be in.
 
     Where the rows of the release cannot all be rows of this original, nothing is ruled out.
@@ -88,7 +88,9 @@ def settle(engine: Engine, people: People, classes: exp.Table, covered: exp.Tabl
     return Settled(pairs, exact, number == tuples)
 
 
-def _possible(engine: Engine, people: People, classes: exp.Table, pairs: exp.Table, spare: int) -> exp.Table | None:
+def _possible(
+    engine: Engine, people: OriginalRows, classes: exp.Table, pairs: exp.Table, spare: int
+) -> exp.Table | None:
     """Return the pairs that some assignment of rows to classes has; None where that was not found out."""
     sets = engine.temporary_name("kanon_settled_sets")
     query = sql.query("attacks/settled_sets", tables={"pairs": pairs, "tuples": people.tuples})

@@ -36,7 +36,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class ClassSizes:
+class SizeCounts:
     """The classes of a table by their size.
 
     Attributes:

@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kanon_sql.risks.estimators.people import People
+from kanon_sql.risks.estimators.people import PeopleAtRisk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kanon_sql.risks.estimators.class_sizes import ClassSizes
+    from kanon_sql.risks.estimators.class_sizes import SizeCounts
     from kanon_sql.risks.estimators.thresholds import Threshold
 
 
@@ -64,7 +64,7 @@ class Journalist:
     share_above_threshold: float | None
 
 
-def prosecutor_risk(sizes: ClassSizes, threshold: Threshold, people: People | None = None) -> Prosecutor:
+def prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRisk | None = None) -> Prosecutor:
     """Return the prosecutor's risks in classes of these sizes.
 
     Args:
@@ -72,7 +72,7 @@ def prosecutor_risk(sizes: ClassSizes, threshold: Threshold, people: People | No
         threshold: above which members are counted.
         people: distinct people, where they are counted.
     """
-    found = people or People(sizes.members, sizes.uniques, sizes.members_where(threshold.exceeded_by))
+    found = people or PeopleAtRisk(sizes.members, sizes.uniques, sizes.members_where(threshold.exceeded_by))
     return Prosecutor(
         highest=None if sizes.smallest is None else 1 / sizes.smallest,
         average=_share(sizes.classes, sizes.members),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class People:
+class PeopleAtRisk:
     """Distinct people of a table.
 
     Attributes:
@@ -62,7 +62,7 @@ def distinct_people(table: str, condition: exp.Expr | None = None) -> exp.Expr:
     return exp.Add(this=named, expression=sql.where(sql.count_rows(), nobody_named))
 
 
-def count_people(tuples: Tuples, k: int) -> People:
+def count_people(tuples: Tuples, k: int) -> PeopleAtRisk:
     """Return the distinct people of a table, and those in classes of one and of fewer than k."""
     table = "records"
     members = sql.column(MEMBERS, table)
@@ -71,7 +71,7 @@ def count_people(tuples: Tuples, k: int) -> People:
         sql.named(distinct_people(table, exp.EQ(this=members, expression=sql.literal(1))), "alone"),
         sql.named(distinct_people(table, exp.LT(this=members.copy(), expression=sql.literal(k))), "above_threshold"),
     ).from_(records_query(tuples).subquery(table))
-    return People(*map(int, tuples.engine.row(query, "people in small classes")))
+    return PeopleAtRisk(*map(int, tuples.engine.row(query, "people in small classes")))
 
 
 def people_alone() -> exp.Expr:

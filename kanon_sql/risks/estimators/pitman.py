@@ -50,7 +50,7 @@ class PitmanFit:
 
 def pitman(sample: Sample) -> Estimate:
     """Return Pitman's estimate for a sample that has uniques."""
-    fit = fitted(sample.classes_of)
+    fit = fit_pitman(sample.classes_of)
     if fit is None:
         return no_estimate("the model does not fit: classes are too even for it, or nearly all rows are unique")
     return estimated(expected_uniques(fit, sample.population), sample)
@@ -63,7 +63,7 @@ def expected_uniques(fit: PitmanFit, population: int) -> float:
     return population * math.exp(log_alone)
 
 
-def fitted(classes_of: dict[int, int]) -> PitmanFit | None:
+def fit_pitman(classes_of: dict[int, int]) -> PitmanFit | None:
     """Return the most likely parameters for classes of these sizes; None if they are at the end of their range.
 
     There they say that the model is of another kind than the table: classes are more even than chance would make them,

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from kanon_sql.errors import UsageError
 from kanon_sql.risks.estimators.people import distinct_people, records_query
-from kanon_sql.risks.estimators.tuples import MEMBERS, from_source, people, value_name, values_of
+from kanon_sql.risks.estimators.tuples import MEMBERS, from_source, grouped_values, people, value_name
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -75,7 +75,7 @@ def _alike(column: Column, other: Column) -> bool:
 def _population_classes(population: Population, alike: list[bool]) -> exp.Select:
     values = [
         value if same_type else sql.cast(value, "VARCHAR")
-        for value, same_type in zip(values_of(population.columns), alike, strict=True)
+        for value, same_type in zip(grouped_values(population.columns), alike, strict=True)
     ]
     selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
     person = None if population.entity is None else sql.column(population.entity.name, "source")

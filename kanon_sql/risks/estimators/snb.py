@@ -63,13 +63,13 @@ def snb(sample: Sample) -> Estimate:
     """Return the slide negative binomial estimate for a sample that has uniques and is not the whole population."""
     if sample.pairs == 0:
         return no_estimate("no class has two members, which it needs")
-    fit = fitted(sample)
+    fit = fit_snb(sample)
     if fit is None:
         return no_estimate("no parameters of the model, or several, give as many uniques and pairs as there are")
     return estimated(fit.uniques, sample)
 
 
-def fitted(sample: Sample) -> SnbFit | None:
+def fit_snb(sample: Sample) -> SnbFit | None:
     """Return the distribution that gives as many uniques and pairs as a sample has; None if none or several do."""
     classes, fraction = classes_in_population(sample), sample.fraction
 

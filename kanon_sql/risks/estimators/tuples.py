@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.equality import written
-from kanon_sql.risks.estimators.class_sizes import ClassSizes
+from kanon_sql.risks.estimators.class_sizes import SizeCounts
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class Tuples:
             .order_by(sql.column(MEMBERS))
         )
 
-    def sizes(self) -> ClassSizes:
+    def sizes(self) -> SizeCounts:
         """Return how many classes there are of each size."""
-        return ClassSizes(
+        return SizeCounts(
             {int(size): int(n) for size, n in self.engine.rows(self.sizes_query(), "sizes of the classes")}
         )
 
@@ -94,7 +94,7 @@ def people(person: exp.Expr) -> exp.Expr:
     return sql.greatest([sql.count_distinct(person), sql.literal(1)])
 
 
-def values_of(columns: Sequence[Column]) -> list[exp.Expr]:
+def grouped_values(columns: Sequence[Column]) -> list[exp.Expr]:
     """Return what classes are made of, for rows of a table that is called ``source`` in the query."""
     # Qualified, because a column of the table may be called like a column of ours.
     return [written(sql.column(column.name, _SOURCE), column) for column in columns]
@@ -124,7 +124,7 @@ def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity:
 
 def tuples_query(table: exp.Table, columns: Sequence[Column], entity: Column | None) -> exp.Select:
     """Return the query for the combinations of quasi-identifiers of a table."""
-    values = values_of(columns)
+    values = grouped_values(columns)
     selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
     grouped = [value.copy() for value in values]
     if entity is not None:

@@ -45,7 +45,7 @@ def path(problem: Problem) -> list[Node]:
     engine = problem.frequency.engine
     # 1. The sample.
     sample = engine.temporary_name("kanon_sample")
-    engine.run(sql.create_table(sample, sample_query(problem), temporary=True), "systematic sample")
+    engine.run(sql.create_table(sample, systematic_sample_query(problem), temporary=True), "systematic sample")
     totals = costs_in(problem.frequency, sample, problem.costs, problem.labels)
     engine.run(sql.drop(sample), "drop the sample")
     # 2. The path.
@@ -72,7 +72,7 @@ def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Nod
     return nodes
 
 
-def sample_query(problem: Problem) -> exp.Select:
+def systematic_sample_query(problem: Problem) -> exp.Select:
     """Return the query of a systematic sample of the rows behind the frequency set: its tuples, n rows of each.
 
     Of rows numbered in the order of the codes, those are chosen at which ``number * rate`` passes a whole number; one

@@ -22,7 +22,7 @@ _MANY = 100_000  # tuples from which a look at the bins first is faster
 _BINS = ((1_000, 64), (40, 16))  # tuples of a part, and into how many bins their places are divided
 
 
-def propose(parts: Parts) -> None:
+def propose_cuts(parts: Parts) -> None:
     """Make the cuts of a round, each allowed or not by the number of rows on its sides."""
     k, cut = parts.problem.k, parts.cutting.cut
     bins = 0 if cut == "node" else _bins(parts)

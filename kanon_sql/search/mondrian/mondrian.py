@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.search.mondrian.best_cuts import best_cuts
-from kanon_sql.search.mondrian.cuts import forbid, make, propose
+from kanon_sql.search.mondrian.cuts import forbid, make, propose_cuts
 from kanon_sql.search.mondrian.pairs import recut_pairs
 from kanon_sql.search.mondrian.spans import chosen_query
 
@@ -54,7 +54,7 @@ def _cut(parts: Parts, progress: SearchProgress | None) -> None:
             parts.make("kanon_chosen", "the column in which each part spans most", chosen)
             parts.finish_others()
             # 2. The cuts.
-            propose(parts)
+            propose_cuts(parts)
         else:
             best_cuts(parts, parts.costs)
             parts.finish_others()

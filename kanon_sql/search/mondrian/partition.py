@@ -10,7 +10,7 @@ from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import coded_columns, coded_members
 from kanon_sql.classes.recoding import Multidimensional
 from kanon_sql.errors import UnsuitableError
-from kanon_sql.measures.part_labels import cells_query, label_type
+from kanon_sql.measures.part_labels import label_type, part_labels_query
 from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.places import PART
 from kanon_sql.search.mondrian.boxes import (
@@ -73,7 +73,7 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
     for column in places:
         name = column.hierarchy.column.name
         relation = engine.temporary_name(f"kanon_cells_{name}")
-        labels = cells_query(finished, column, cutting)
+        labels = part_labels_query(finished, column, cutting)
         engine.run(sql.create_table(relation.copy(), labels, temporary=True), f"what is published of {name}")
         (several,) = engine.row(
             exp.select(has_several_values(column)).from_(relation.copy()), f"has some part several values of {name}?"
