@@ -20,7 +20,7 @@ from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.pieces import VALUE, level_name
-from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.make_policy import make_policy

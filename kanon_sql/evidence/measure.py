@@ -10,8 +10,8 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.risk import opened_population, require_entity, risk_of
-from kanon_sql.measures.average_class_size import average_class_size, average_rows
-from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.make_policy import make_policy

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
     from kanon_sql.engine.base import Engine
-    from kanon_sql.measures.base import CellMeasure, Cost
+    from kanon_sql.measures.base import CellMeasure, ClassMeasure, Cost
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
 
@@ -90,6 +90,38 @@ class Costs:
     def value(self, cost: Cost) -> float:
         """Return a cost as a value of the measure."""
         return self.measure.value(self.mean(cost))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimized.
+
+    Attributes:
+        costs: what cells cost: by the measure that is minimized; or by loss, which then breaks ties in the order of a
+            search and is not what its result is compared by.
+        of_classes: the measure that is minimized, if it is made from the sizes of classes.
+    """
+
+    costs: Costs
+    of_classes: ClassMeasure | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the measure."""
+        return (self.of_classes or self.costs.measure).name
+
+    def value(self, cost: Cost) -> float:
+        """Return the measure for a cost."""
+        return self.costs.value(cost) if self.of_classes is None else self.of_classes.value(cost)
+
+    @property
+    def least(self) -> int:
+        """A cost that nothing is below: that of the original table, where cells are what costs."""
+        return self.costs.original if self.of_classes is None else 0
+
+    def gap(self, cost: Cost, bound: Cost) -> float:
+        """Return how far a bound is below a cost, as a share of the cost: 0 when they are equal."""
+        return float((cost - bound) / (cost - self.least)) if cost > bound else 0.0
 
 
 def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, rows: int) -> Costs:

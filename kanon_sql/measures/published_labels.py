@@ -1,6 +1,6 @@
 r"""What the labels of a published table stand for that are no labels of a hierarchy: sets and ranges of values.
 
-They are read as ``label_text`` writes them. Each is turned into places in the order of its column (see
+They are read as ``part_labels`` writes them. Each is turned into places in the order of its column (see
 ``measures.places``), as if these were a part of the table; ``measures.part_labels`` then says what that part stands
 for, as it did before publishing. Of a range the places of its two ends are enough.
 
@@ -19,7 +19,8 @@ from sqlglot import exp
 
 from kanon_sql.classes.cutting import Cutting
 from kanon_sql.hierarchy.build import VALUE
-from kanon_sql.measures.label_text import (
+from kanon_sql.measures.labels import LABEL
+from kanon_sql.measures.part_labels import (
     SEPARATOR,
     beside_null,
     end_of_range,
@@ -29,11 +30,10 @@ from kanon_sql.measures.label_text import (
     is_with_null,
     member,
     members_of,
+    part_labels_query,
     separator,
     text_of,
 )
-from kanon_sql.measures.labels import LABEL
-from kanon_sql.measures.part_labels import part_labels_query
 from kanon_sql.measures.places import PART, make_places
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql

@@ -1,21 +1,15 @@
-"""All measures of a recoding, from its classes."""
+"""Sizes of the classes of a release, and all measures by name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import roll_up_query
 from kanon_sql.classes.measured import measured_query
-from kanon_sql.classes.of_node import classes_query, coded_columns, coded_members, is_published
-from kanon_sql.measures.average_class_size import average_class_size, average_rows
-from kanon_sql.measures.boxes import box_measures
-from kanon_sql.measures.costs import hidden_costs
-from kanon_sql.measures.discernibility import discernibility
-from kanon_sql.measures.labels import label_of_class, labels_alias
+from kanon_sql.classes.of_node import coded_columns, coded_members
+from kanon_sql.measures.class_measures import average_class_size, average_rows, discernibility
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
@@ -23,10 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.classes.frequency import FrequencySet
-    from kanon_sql.classes.lattice import Node
     from kanon_sql.measures.boxes import BoxMeasures
-    from kanon_sql.measures.costs import Costs
-    from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
 
 
@@ -52,60 +43,6 @@ class ClassCounts:
     suppressed: int
     worst: tuple[int | float | None, ...]
     labels: tuple[int, ...] | None
-
-
-def measure_node(
-    frequency: FrequencySet,
-    source: exp.Table,
-    node: Node,
-    models: Sequence[PrivacyModel],
-    labels: Sequence[Labels],
-    costs: Sequence[Costs],
-    k: int,
-) -> tuple[dict[str, float | None], ClassCounts]:
-    """Return every measure of a node, by name, and the sizes of its classes.
-
-    Args:
-        frequency: the frequency set.
-        source: it, or a relation rolled up from it to a node at or below this one; one roll-up of it serves all
-            measures.
-        node: the node.
-        models: what a published class must satisfy.
-        labels: the labels of each quasi-identifier.
-        costs: what each measure that is a mean over cells charges.
-        k: the class size in whose units the average is given.
-    """
-    engine = frequency.engine
-    relation = engine.temporary_name("kanon_classes")
-    roll_up = roll_up_query(frequency, source, node)
-    engine.run(sql.create_table(relation, roll_up, temporary=True), f"classes of the release, {node}")
-    row = engine.row(class_counts_query(frequency, relation, node, models), "sizes of the classes")
-    labelled = tuple(column[level] for column, level in zip(costs[0].labels, node, strict=True))
-    published, rows, squares, smallest, suppressed, *worst = row
-    counts = ClassCounts(
-        published, int(rows or 0), int(squares or 0), smallest, int(suppressed or 0), tuple(worst), labelled
-    )
-    hidden = hidden_costs(frequency, relation, node, models, labels, costs)
-    boxes = box_measures(frequency, _labelled(frequency, relation, node, models, labels), labels, counts.suppressed)
-    engine.run(sql.drop(relation), "drop the classes of the release")
-    values: dict[str, float | None] = {
-        cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
-        for cost, charged in zip(costs, hidden, strict=True)
-    }
-    return all_measures(values, counts, boxes, distortion(node, labels), frequency.rows, k), counts
-
-
-def _labelled(
-    frequency: FrequencySet, relation: exp.Table, node: Node, models: Sequence[PrivacyModel], labels: Sequence[Labels]
-) -> exp.Select:
-    """Return the published classes, each with its labels. Nothing is selected yet."""
-    classes = classes_query(relation, frequency.masks(node), models).subquery("classes")
-    query = exp.select().from_(classes)
-    for column, level in zip(labels, node, strict=True):
-        query = query.join(
-            sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level), copy=False
-        )
-    return query.where(is_published(models))
 
 
 def count_classes(frequency: FrequencySet, classes: exp.Table, models: Sequence[PrivacyModel]) -> ClassCounts:
@@ -171,12 +108,6 @@ def count_written_classes(
     return counts
 
 
-def distortion(levels: Sequence[int], labels: Sequence[Labels]) -> float:
-    """Return how far up their hierarchies the columns of a full-domain recoding are: 0 to 1, as a mean over columns."""
-    shares = [Fraction(level, column.height) for level, column in zip(levels, labels, strict=True)]
-    return float(sum(shares, Fraction(0)) / len(shares))
-
-
 def all_measures(
     cells: Mapping[str, float | None],
     counts: ClassCounts,
@@ -194,24 +125,3 @@ def all_measures(
         "average_rows_per_class": average_rows(counts.rows, counts.published),
         **boxes.values(),
     }
-
-
-def class_counts_query(
-    frequency: FrequencySet, relation: exp.Table, node: Node, models: Sequence[PrivacyModel]
-) -> exp.Select:
-    """Return the query of ``ClassCounts``."""
-    classes = classes_query(relation, frequency.masks(node), models).subquery("classes")
-    published = is_published(models)
-    n = sql.column(N)
-    counted = [
-        sql.where(sql.count_rows(), published),
-        sql.where(exp.Sum(this=n), published.copy()),
-        sql.where(exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())), published.copy()),
-        sql.where(exp.Min(this=n.copy()), published.copy()),
-        sql.where(exp.Sum(this=n.copy()), sql.negated(published.copy())),
-        *(
-            sql.where(model.worst(sql.column(f"measure_{number}")), published.copy())
-            for number, model in enumerate(models)
-        ),
-    ]
-    return exp.select(*counted).from_(classes)

@@ -17,10 +17,9 @@ from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.timing import timed, within
 from kanon_sql.errors import NoSolutionError, UsageError
-from kanon_sql.measures.cells import CELL_MEASURES
+from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.local import measure_local
-from kanon_sql.measures.partition import PartTables
-from kanon_sql.measures.recoding import measure_recoding
+from kanon_sql.measures.recoding import PartTables, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn

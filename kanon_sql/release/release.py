@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kanon_sql import Report  # the one import from above: a public method returns it
-    from kanon_sql.measures.objective import Objective
+    from kanon_sql.measures.costs import Objective
     from kanon_sql.measures.summary import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.destination import Kind

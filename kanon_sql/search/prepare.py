@@ -13,10 +13,10 @@ from kanon_sql.engine.progress import Tell, silent
 from kanon_sql.engine.timing import timed
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
-from kanon_sql.measures.cells import CELL_MEASURES
-from kanon_sql.measures.costs import Costs, level_costs
+from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.measures.class_measures import CLASS_MEASURES
+from kanon_sql.measures.costs import Costs, Objective, level_costs
 from kanon_sql.measures.labels import Labels, make_labels
-from kanon_sql.measures.objective import CLASS_MEASURES, Objective
 from kanon_sql.measures.places import Places, make_places
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel

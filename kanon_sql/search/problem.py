@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Lattice
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.measures.base import Cost
-    from kanon_sql.measures.costs import Costs
+    from kanon_sql.measures.costs import Costs, Objective
     from kanon_sql.measures.labels import Labels
-    from kanon_sql.measures.objective import Objective
-    from kanon_sql.measures.partition import PartTables
     from kanon_sql.measures.places import Places
+    from kanon_sql.measures.recoding import PartTables
     from kanon_sql.models.base import PrivacyModel
 
 Stopped = Literal["time limit", "interrupt"]

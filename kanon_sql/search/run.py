@@ -8,7 +8,7 @@ from kanon_sql.classes.cutting import COMPARED, MONDRIAN
 from kanon_sql.classes.recoding import FullDomain, Local
 from kanon_sql.engine.timing import DeadlineReachedError, until
 from kanon_sql.errors import UnsuitableError
-from kanon_sql.measures.objective import CLASS_MEASURES
+from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.search.full_domain.datafly import datafly
 from kanon_sql.search.full_domain.evidence import Evidence

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
-from kanon_sql.measures.cells import CELL_MEASURES
-from kanon_sql.measures.objective import CLASS_MEASURES
+from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.policy.policy import Measure
 from kanon_sql.search.problem import rows_allowed
 

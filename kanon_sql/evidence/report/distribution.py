@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from kanon_sql.evidence.report.figures import LabelCount
-from kanon_sql.measures.label_text import text_of
+from kanon_sql.measures.part_labels import text_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.measures.label_text import text_of
 from kanon_sql.measures.labels import LABEL
+from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
 from kanon_sql.models.counted import N
 from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers

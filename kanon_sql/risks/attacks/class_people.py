@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.measures.label_text import text_of
 from kanon_sql.measures.labels import LABEL
+from kanon_sql.measures.part_labels import text_of
 from kanon_sql.models.counted import N
 from kanon_sql.risks.attacks.candidates import CLASS, find_candidates, label_name
 from kanon_sql.risks.attacks.covers import NUMBER

@@ -19,8 +19,8 @@ from sqlglot import exp
 
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.measures.label_text import text_of
 from kanon_sql.measures.labels import LABEL
+from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import released_query, spellings_query
 from kanon_sql.measures.published_labels import RELEASED, readings_of
 from kanon_sql.models.counted import N

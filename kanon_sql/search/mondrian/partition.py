@@ -11,8 +11,8 @@ from kanon_sql.classes.of_node import coded_columns, coded_members
 from kanon_sql.classes.recoding import Multidimensional
 from kanon_sql.errors import UnsuitableError
 from kanon_sql.measures.part_labels import label_type, part_labels_query
-from kanon_sql.measures.partition import PartTables
 from kanon_sql.measures.places import PART
+from kanon_sql.measures.recoding import PartTables
 from kanon_sql.search.mondrian.boxes import (
     BoxColumns,
     boxes_query,

@@ -1,0 +1,163 @@
+"""The measures that are a mean over cells: any of them can be minimized.
+
+Each charges a cell at the root or in a suppressed row all, and on the way up only more: what ``search.optimal`` proves
+rests on no more than that. Another measure is another class here, and a name in ``CELL_MEASURES``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from kanon_sql.measures.base import CellMeasure
+    from kanon_sql.measures.labels import Labels
+
+_UNIT = 10**9
+"""Costs are whole numbers of this fraction, so that a sum does not depend on the order of its terms."""
+_BITS_UNIT = 10**8
+"""The same, as a fraction of a bit."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Loss metric, LM (Iyengar 2002): how many of the other leaves a cell could be.
+
+    A cell whose label has M of the N leaves of its hierarchy costs (M - 1)/(N - 1); a suppressed cell costs 1; a column
+    with one leaf costs nothing. The loss of a release is the mean over all n*d cells: 0 is the original table.
+
+    The unit of a cost is one leaf, so that sums are whole numbers and two nodes are compared exactly.
+    """
+
+    name: str = "loss"
+    charges_originals: bool = False
+
+    def full(self, labels: Labels) -> int:
+        """Return N - 1."""
+        return max(0, labels.leaves - 1)
+
+    def cost(self, labels: Labels) -> exp.Expr:  # noqa: ARG002 - the same for every column
+        """Return M - 1."""
+        return exp.Sub(this=sql.column("leaves"), expression=sql.literal(1))
+
+    def value(self, mean: Fraction) -> float:
+        """Return the mean."""
+        return float(mean)
+
+
+@dataclass(frozen=True)
+class GlobalCertaintyPenalty:
+    """Global certainty penalty, GCP, from NCP (Xu et al. 2006): how wide the cells became.
+
+    A cell of a numeric column (dates count as numbers) costs the width of the values under its label over the range
+    of the column in the table; a cell of another column costs nothing with a single leaf and M/N with M of N leaves; a
+    suppressed cell costs 1. The mean over all cells: 0 is the original table.
+    """
+
+    name: str = "gcp"
+    charges_originals: bool = False
+
+    def full(self, labels: Labels) -> int:
+        """Return the cost of a full cell; 0 where the table has one value only."""
+        if labels.numeric:
+            return _UNIT if labels.lower != labels.upper else 0
+        return _UNIT if labels.leaves > 1 else 0
+
+    def cost(self, labels: Labels) -> exp.Expr:
+        """Return the width of the label within the column's range, or its share of the leaves."""
+        if labels.numeric and labels.lower is not None and labels.upper is not None:
+            if labels.lower == labels.upper:
+                return sql.literal(0)
+            upper = sql.least([sql.column("upper"), sql.literal(labels.upper)])
+            lower = sql.greatest([sql.column("lower"), sql.literal(labels.lower)])
+            # Halves, because the difference of two large numbers may be too large for one.
+            width = exp.Paren(this=exp.Sub(this=_half(upper), expression=_half(lower)))
+            wider = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))
+            share = sql.greatest([wider, sql.literal(0)])  # of a label all of whose values are beyond the range
+            # NULL is no number, and neither is NaN: a label of nothing else has no width.
+            without_width = sql.column("lower").is_(exp.null())
+            return exp.Case().when(without_width, sql.literal(0)).else_(_whole(share))
+        of_leaves = exp.Div(this=sql.column("leaves"), expression=sql.literal(float(max(1, labels.leaves))))
+        single = exp.EQ(this=sql.column("leaves"), expression=sql.literal(1))
+        return exp.Case().when(single, sql.literal(0)).else_(_whole(of_leaves))
+
+    def value(self, mean: Fraction) -> float:
+        """Return the mean."""
+        return float(mean)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Precision, Prec (Sweeney 2002): how far up their hierarchies the cells are.
+
+    One minus the mean over all cells of level/height; a suppressed cell is at the root: 1 is the original table.
+    """
+
+    name: str = "precision"
+    charges_originals: bool = False
+
+    def full(self, labels: Labels) -> int:
+        """Return the height of the hierarchy."""
+        return labels.height
+
+    def cost(self, labels: Labels) -> exp.Expr:  # noqa: ARG002 - the same for every column
+        """Return the level of the cell."""
+        return sql.column("level")
+
+    def value(self, mean: Fraction) -> float:
+        """Return one minus the mean."""
+        return float(1 - mean)
+
+
+@dataclass(frozen=True)
+class NonUniformEntropy:
+    """Non-uniform entropy (De Waal & Willenborg 1999; Gionis & Tassa 2009): the bits that it takes to guess the values.
+
+    A cell whose value v became the label V costs -log2(n(v)/n(V)), where n counts the rows of the table with the value
+    and with any value under the label: how surprising v is to someone who knows V and how frequent values are in the
+    column. A suppressed cell is at the root. The sum over all cells is normalised by what it is when every cell is at
+    the root: 0 is the original table, 1 says nothing.
+
+    The cost splits into log2 n(V), which depends on the label alone, and log2 n(v), which no recoding changes: what is
+    charged for a label is the first, for original values too, and the second is taken off the sum.
+    """
+
+    name: str = "nonuniform_entropy"
+    charges_originals: bool = True
+
+    def full(self, labels: Labels) -> int:
+        """Return the bits of a choice among all rows of the table."""
+        return round(math.log(labels.rows) / math.log(2) * _BITS_UNIT) if labels.rows else 0
+
+    def cost(self, labels: Labels) -> exp.Expr:
+        """Return the bits of a choice among the rows under the label."""
+        bits = sql.log2(sql.cast(sql.column("n"), "DOUBLE"))
+        whole = sql.cast(exp.Round(this=exp.Mul(this=bits, expression=sql.literal(_BITS_UNIT))), "BIGINT")
+        # Rounding must not lift the label of all rows above the root.
+        least = sql.least([whole, sql.literal(self.full(labels))])
+        has_rows = exp.GT(this=sql.column("n"), expression=sql.literal(0))
+        return exp.Case().when(has_rows, least).else_(sql.literal(0))
+
+    def value(self, mean: Fraction) -> float:
+        """Return the mean."""
+        return float(mean)
+
+
+CELL_MEASURES: dict[str, CellMeasure] = {
+    measure.name: measure for measure in (Loss(), GlobalCertaintyPenalty(), Precision(), NonUniformEntropy())
+}
+
+
+def _half(number: exp.Expr) -> exp.Expr:
+    return exp.Div(this=number, expression=sql.literal(2))
+
+
+def _whole(share: exp.Expr) -> exp.Expr:
+    return sql.cast(exp.Round(this=exp.Mul(this=share, expression=sql.literal(_UNIT))), "BIGINT")

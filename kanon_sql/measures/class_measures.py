@@ -1,0 +1,120 @@
+"""The measures that are made from the sizes of classes: a search of full-domain recodings can minimize them.
+
+Another measure is another class here, and a name in ``CLASS_MEASURES``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from kanon_sql.measures.base import IMPOSSIBLE
+
+if TYPE_CHECKING:
+    from kanon_sql.measures.base import ClassMeasure, ClassSizes, Cost
+
+
+@dataclass(frozen=True)
+class Discernibility:
+    """Discernibility metric, DM (Bayardo & Agrawal 2005): each row pays for all that it cannot be told from.
+
+    The sum over classes of size squared, plus the size of the table for every suppressed row.
+    """
+
+    name: str = "discernibility"
+
+    def cost(self, sizes: ClassSizes) -> int:
+        """Return the sum of squares, and the table for every suppressed row."""
+        return discernibility(sizes.squares, sizes.suppressed, sizes.rows)
+
+    def least(self, lower: ClassSizes, suppressed: int) -> Cost:
+        """Return a cost that no node at or above ``lower`` is below, if the ``suppressed`` rows of a node above it go.
+
+        Let v be a node with lower <= v <= upper, where ``upper`` suppresses s rows. With Q(v) as the sum of squares
+        over *all* classes of v, and n rows in the table, ::
+
+            cost(v) = Q(v) + sum over the rows that v suppresses of (n - size of the row's class at v)
+
+        1. Classes of v are unions of classes of ``lower``, and (x + y)^2 >= x^2 + y^2, so that Q(v) >= Q(lower).
+        2. v suppresses the rows that ``upper`` suppresses, and a class at v is part of the one at ``upper``: for each
+           of the s rows, n - size at v >= n - size at upper. A class that ``upper`` suppresses has at most s rows, and
+           no more than ``too_small``.
+        3. All other terms are not negative.
+        """
+        largest = min(suppressed, lower.too_small)
+        return lower.squares + lower.suppressed_squares + suppressed * (lower.rows - largest)
+
+    def value(self, cost: Cost) -> int:
+        """Return the cost."""
+        return int(cost)
+
+
+@dataclass(frozen=True)
+class AverageClassSize:
+    """Average class size, C_avg (LeFevre 2006): how much larger classes are than they had to be.
+
+    The mean size of the published classes in units of k: 1 is the best.
+    """
+
+    name: str = "average_class_size"
+
+    def cost(self, sizes: ClassSizes) -> Cost | float:
+        """Return (rows published)/(classes)/k; impossible where nothing is published though there are rows."""
+        if not sizes.published:
+            return IMPOSSIBLE if sizes.rows else 0
+        return Fraction(sizes.rows - sizes.suppressed, sizes.published * sizes.k)
+
+    def least(self, lower: ClassSizes, suppressed: int) -> Cost | float:
+        """Return a cost that no node at or above ``lower`` is below, if the ``suppressed`` rows of a node above it go.
+
+        Let ``lower`` publish P rows in B classes and suppress the other t. Let v >= lower suppress u of these rows, at
+        least s, and publish x = t - u of them.
+
+        1. Every published class of v is a union of classes of ``lower``. Either one of the B is among them, or it
+           consists of the x rows alone, and has k of them at least. So v has at most B + floor(x/k) classes.
+        2. v publishes P + x rows: its mean class has at least (P + x)/(B + floor(x/k)) rows. Between two multiples of k
+           this grows with x, and from one multiple to the next it does not grow, because P >= k*B. So it is least for
+           the largest multiple of k up to t - s.
+        """
+        if not lower.rows:
+            return 0
+        more = (lower.suppressed - suppressed) // lower.k
+        if lower.published + more <= 0:
+            return IMPOSSIBLE
+        rows = lower.rows - lower.suppressed + more * lower.k
+        return Fraction(rows, (lower.published + more) * lower.k)
+
+    def value(self, cost: Cost) -> float:
+        """Return the cost."""
+        return float(cost)
+
+
+CLASS_MEASURES: dict[str, ClassMeasure] = {measure.name: measure for measure in (Discernibility(), AverageClassSize())}
+
+
+def discernibility(squares: int, suppressed: int, rows: int) -> int:
+    """Return the sum of squares, and the table for every suppressed row.
+
+    Args:
+        squares: sum over the published classes of their size squared.
+        suppressed: rows that are suppressed.
+        rows: rows of the table.
+    """
+    return squares + suppressed * rows
+
+
+def average_class_size(rows: int, classes: int, k: int) -> float | None:
+    """Return the mean size of the published classes in units of k; None without classes.
+
+    Args:
+        rows: published rows.
+        classes: published classes.
+        k: the smallest class that was asked for.
+    """
+    return rows / classes / k if classes else None
+
+
+def average_rows(rows: int, classes: int) -> float | None:
+    """Return the mean size of the published classes in rows (AECS in ARX); None without classes."""
+    return rows / classes if classes else None
