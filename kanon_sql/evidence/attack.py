@@ -33,8 +33,7 @@ from kanon_sql.risks.attacks.homogeneity import homogeneity
 from kanon_sql.risks.attacks.joint import Joint, SensitiveInBoth, Side, join, least_values
 from kanon_sql.risks.attacks.linkage import link
 from kanon_sql.risks.attacks.minimality import MOST_ROWS, Minimality, minimality
-from kanon_sql.risks.attacks.order import not_tested
-from kanon_sql.risks.attacks.order_tests import order_of
+from kanon_sql.risks.attacks.order import Order, order_of
 from kanon_sql.risks.attacks.people import make_people
 from kanon_sql.risks.attacks.released import Shared, make_released
 from kanon_sql.risks.attacks.verdicts import Verdict, tally, verdicts_on
@@ -259,7 +258,7 @@ def attack_release(
     wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
     no_order = _no_order(original, release)
     entity = person_of(policy.columns.entity, original)
-    needed = (*quasi_identifiers, *(both.original for both in shared)) if no_order else original.columns
+    needed = (*quasi_identifiers, *(both.original for both in shared))
     if entity is not None and entity not in needed:
         needed = (*needed, entity)
     people = make_people(engine, original.relation, needed, places)
@@ -292,9 +291,7 @@ def attack_release(
     progress(Progress("Testing the order"))
     rows_out, classes = candidates.rows, candidates.number
     attacks.append(
-        not_tested(no_order, rows_out)
-        if no_order
-        else order_of(engine, people, candidates, released, quasi_identifiers)
+        Order(no_order, rows_out) if no_order else order_of(engine, people, candidates, released, quasi_identifiers)
     )
     first = Side(engine, people, candidates, release.relation, columns)
     for other in others:

@@ -220,14 +220,11 @@ def _order(found: Order, *, with_original: bool) -> str:
     if found.reason is not None:
         return found.reason
     if not found.succeeded:
-        return f"the rows follow none of {counted(len(found.orders), 'order')}"
-    orders = []
-    for name in found.followed:
-        order = found.orders.get(name)
-        known = with_original and order is not None and order.correlation is not None
-        orders.append(f"{name} (correlation {order.correlation:.2f})" if known and order is not None else name)
+        return "the rows do not follow the order of the original"
+    if not with_original:
+        return "the rows follow position"
     distinct = f"{counted(found.rows_distinct, 'row')} of the release like no other can be told by their place"
-    return f"the rows follow {', '.join(orders)}" + (f"; {distinct}" if with_original else "")
+    return f"the rows follow position (correlation {found.correlation:.2f}); {distinct}"
 
 
 def _joint(found: Joint) -> str:
