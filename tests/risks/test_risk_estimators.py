@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 
 from kanon_sql.risks.estimators import pitman as pitman_model
 from kanon_sql.risks.estimators import snb as snb_model
-from kanon_sql.risks.estimators.estimate import Sample
-from kanon_sql.risks.estimators.numeric import log_gamma_ratio, sum_of_reciprocals
+from kanon_sql.risks.estimators.estimate import Sample, log_gamma_ratio, sum_of_reciprocals
 from kanon_sql.risks.estimators.pitman import PitmanFit, expected_uniques
-from kanon_sql.risks.estimators.uniqueness import Uniqueness, population_uniqueness
-from kanon_sql.risks.estimators.zayatz import chances_of_one, zayatz
+from kanon_sql.risks.estimators.uniqueness import Uniqueness, chances_of_one, population_uniqueness, zayatz
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

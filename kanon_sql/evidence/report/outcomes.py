@@ -11,7 +11,7 @@ from kanon_sql.risks.attacks.verdicts import verdicts_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.risks.attacks.base import Attack
+    from kanon_sql.risks.attacks.verdicts import Attack
 
 
 def attacked(attacks: Sequence[Attack]) -> tuple[Attacked, ...]:

@@ -2,6 +2,14 @@
 
 kanon_values(found, value, n)                       values among the candidate rows (see ``candidates``)
 kanon_guesses(found, different, size, most, guess)  how many they are; the most frequent one, and its rows
+
+Homogeneity: whose sensitive value is the same in all rows that the person can be in, or in most of them? Who is among k
+people who all have the same disease has that disease, whichever of them she is (Machanavajjhala 2007).
+
+Background knowledge: whose sensitive value is certain for one who can rule some values out? The worst case: the
+attacker rules out values that are not the true one, and just those among the candidates. With at most m + 1 different
+values among them, m are enough. Where the whole table has no more than m + 1 values, ruling out m of them says
+everything without a release; that is no success of the attack.
 """
 
 from __future__ import annotations
@@ -184,3 +192,138 @@ def _counts_query(
         each = each.join(still_open.subquery("still_open"), on=here)
     names = (_DIFFERENT, "confident", "is_right", _FEWEST, _COULD_BE)
     return exp.select(*names, sql.sum_of(sql.column(N))).from_(each.subquery("each_row")).group_by(*names)
+
+
+@dataclass(frozen=True)
+class Homogeneity:
+    """What is known of one sensitive column.
+
+    Attributes:
+        column: its name.
+        confidence: the share of one value among the candidates that counts as known.
+        rows: rows of the original.
+        rows_certain: rows all whose candidates have one value.
+        rows_certain_right: those for which it is the true one.
+        rows_confident: rows for which one value has at least that share.
+        rows_confident_right: those for which the guess is right.
+        rows_open: rows for which that is possible, and not certain: some of their classes may still be ruled out.
+    """
+
+    column: str
+    confidence: float
+    rows: int
+    rows_certain: int
+    rows_certain_right: int
+    rows_confident: int
+    rows_confident_right: int
+    rows_open: int = 0
+    name: str = "homogeneity"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether a value is certain, or as sure as the confidence that was asked about."""
+        return self.rows_confident > 0
+
+    @property
+    def open(self) -> bool:
+        """Whether it did not succeed for certain, and the labels leave open whether it did."""
+        return not self.succeeded and self.rows_open > 0
+
+    @property
+    def stopped_by(self) -> str:
+        """What stops it."""
+        share = "" if self.confidence == 1 else f"; below a confidence of {self.confidence:g}: --alpha, or --t"
+        return f"l-diversity of {self.column}: --l 2 or more{share}"
+
+    def figures(self) -> dict[str, Any]:
+        """Return what was found, as plain values."""
+        return {
+            "column": self.column,
+            "confidence": self.confidence,
+            "rows": self.rows,
+            "rows_certain": self.rows_certain,
+            "rows_certain_right": self.rows_certain_right,
+            "rows_confident": self.rows_confident,
+            "rows_confident_right": self.rows_confident_right,
+            "rows_open": self.rows_open,
+        }
+
+
+def homogeneity(guesses: Guesses, rows: int, confidence: float) -> Homogeneity:
+    """Return what is known of a column without knowing more than quasi-identifiers."""
+    return Homogeneity(
+        guesses.column,
+        confidence,
+        rows,
+        guesses.certain,
+        guesses.certain_right,
+        guesses.confident,
+        guesses.confident_right,
+        guesses.confident_open,
+    )
+
+
+@dataclass(frozen=True)
+class Background:
+    """What is known of one sensitive column by one who can rule out values.
+
+    Attributes:
+        column: its name.
+        values: its different values in the original.
+        rows: rows of the original.
+        rows_certain: for each number of values that are ruled out, rows whose value is certain then.
+        rows_open: ... rows for which that is possible, and not certain: some of their classes may still be ruled out.
+    """
+
+    column: str
+    values: int
+    rows: int
+    rows_certain: dict[int, int]
+    rows_open: dict[int, int]
+    name: str = "background knowledge"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether some row is certain after ruling out values that do not leave one for everybody."""
+        return self._says_something(self.rows_certain)
+
+    @property
+    def open(self) -> bool:
+        """Whether it did not succeed for certain, and the labels leave open whether it did."""
+        return not self.succeeded and self._says_something(self.rows_open)
+
+    @property
+    def meaningless(self) -> bool:
+        """Whether each number of values that is ruled out leaves one for everybody, with or without a release."""
+        return self.values <= min(self.rows_certain) + 1
+
+    @property
+    def stopped_by(self) -> str:
+        """What stops it."""
+        most = max(self.rows_certain)
+        diverse = f"l-diversity of {self.column}: --l {most + 2} or more"
+        return diverse if self.values >= most + 2 else f"{diverse}, which its {self.values:,} different values rule out"
+
+    def figures(self) -> dict[str, Any]:
+        """Return what was found, as plain values."""
+        return {
+            "column": self.column,
+            "values": self.values,
+            "rows": self.rows,
+            "rows_certain": {str(ruled_out): rows for ruled_out, rows in self.rows_certain.items()},
+            "rows_open": {str(ruled_out): rows for ruled_out, rows in self.rows_open.items()},
+        }
+
+    def _says_something(self, found: dict[int, int]) -> bool:
+        return any(rows for ruled_out, rows in found.items() if ruled_out + 1 < self.values)
+
+
+def background(guesses: Guesses, rows: int, ruled_out: int) -> Background:
+    """Return what is known of a column after ruling out 1, 2, ... values."""
+    numbers = range(1, ruled_out + 1)
+    certain, possible = (
+        {m: sum(n for different, n in by.items() if different <= m + 1) for m in numbers}
+        for by in (guesses.by_different, guesses.by_fewest)
+    )
+    still_open = {m: possible[m] - certain[m] for m in numbers}
+    return Background(guesses.column, guesses.values, rows, certain, still_open)

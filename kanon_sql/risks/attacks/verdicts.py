@@ -9,23 +9,43 @@ not tested          it could not be tried
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from kanon_sql.risks.attacks.background import Background
-from kanon_sql.risks.attacks.homogeneity import Homogeneity
+from kanon_sql.risks.attacks.guesses import Background, Homogeneity
 from kanon_sql.risks.attacks.joint import Joint
 from kanon_sql.risks.attacks.linkage import Linkage, LinkedPeople
 from kanon_sql.risks.attacks.minimality import Minimality
 from kanon_sql.risks.attacks.order import Order
-from kanon_sql.risks.attacks.remedies import remedy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.risks.attacks.base import Attack
+
+class Attack(Protocol):
+    """The outcome of an attack: counts and column names, never a value."""
+
+    @property
+    def name(self) -> str:
+        """What the attack is called."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it found out what the release should hide."""
+
+    @property
+    def stopped_by(self) -> str:
+        """What would have stopped it, or makes it harder: a sentence with the option."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return what it found, as plain values."""
+
 
 Outcome = Literal["succeeds", "not excluded", "fails", "not meaningful", "not tested"]
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _LEAST_SHARE = 0.0001
 _CLASSES = "in which of several classes they were published cannot be told"
 _LABELS = "which rows were published cannot be told from the labels"
@@ -249,3 +269,30 @@ def _joint(found: Joint) -> str:
                 f"; {counted(known.rows_alike, 'row')} are left in groups of enough people with {known.too_few} of it"
             )
     return said
+
+
+def remedy(attack: Attack, *, only_sensitive: bool) -> str:
+    """Return what would stop an attack.
+
+    Args:
+        attack: the attack.
+        only_sensitive: whether its column is the only one that is called sensitive.
+    """
+    match attack:
+        case Homogeneity() if attack.confidence == 1:
+            return _diversity(attack.column, 2, only_sensitive=only_sensitive)
+        case Background() if attack.values >= max(attack.rows_certain) + 2:
+            return _diversity(attack.column, max(attack.rows_certain) + 2, only_sensitive=only_sensitive)
+        case Linkage():
+            in_file = f"k = {attack.k} under [privacy], and the columns in quasi_identifiers under [columns]"
+            return f"{attack.stopped_by} (in kanon.toml: {in_file})"
+        case _:
+            return attack.stopped_by
+
+
+def _diversity(column: str, values: int, *, only_sensitive: bool) -> str:
+    option, line = f"--l {values}", f"l = {values}"
+    if not only_sensitive:
+        key = column if _PLAIN.fullmatch(column) else json.dumps(column, ensure_ascii=False)
+        option, line = f"--l {shlex.quote(f'{column}={values}')}", f"l = {{ {key} = {values} }}"
+    return f"{option} or more (in kanon.toml: {line} under [privacy])"

@@ -27,8 +27,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kanon_sql.risks.estimators.estimate import estimated, no_estimate
-from kanon_sql.risks.estimators.numeric import falls_through_zero, log_gamma_ratio, root_between, sum_of_reciprocals
+from kanon_sql.risks.estimators.estimate import (
+    estimated,
+    falls_through_zero,
+    log_gamma_ratio,
+    no_estimate,
+    root_between,
+    sum_of_reciprocals,
+)
 
 if TYPE_CHECKING:
     from kanon_sql.risks.estimators.estimate import Estimate, Sample

@@ -20,8 +20,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kanon_sql.risks.estimators.estimate import estimated, no_estimate
-from kanon_sql.risks.estimators.numeric import falls_through_zero, root_between
+from kanon_sql.risks.estimators.estimate import estimated, falls_through_zero, no_estimate, root_between
 
 if TYPE_CHECKING:
     from kanon_sql.risks.estimators.estimate import Estimate, Sample

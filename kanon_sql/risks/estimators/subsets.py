@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.risks.estimators.people import all_named, nobody_named, people_alone
+from kanon_sql.risks.estimators.population import all_named, nobody_named, people_alone
 from kanon_sql.risks.estimators.tuples import MEMBERS
 from kanon_sql.sql import build as sql
 
