@@ -3,8 +3,7 @@
     kanon_frequency(key_0, [key_1, ...], n)                        members of a class are rows
     kanon_frequency(key_0, [key_1, ...], n, persons, entity)       members of a class are people
 
-and further columns sensitive_0, ... where the privacy models are about sensitive columns (see
-``kanon_sql.classes.sensitive_codes``): then there is a row for each tuple and combination of sensitive values.
+and further columns sensitive_0, ... where the privacy models are about sensitive columns: then there is a row for each tuple and combination of sensitive values.
 
 Every quasi-identifier has its code in a bit field of its own, so that a lattice node is a mask on the keys: two
 rows are in the same class of the node exactly if their masked keys are equal.
@@ -12,16 +11,21 @@ rows are in the same class of the node exactly if their masked keys are equal.
 Where people are counted, a person all of whose rows have the same tuple is counted once, in ``persons`` of that
 tuple: people with one tuple add up in every class. Only a person with several tuples (who moved, or grew older)
 must be told apart; they have a row for each tuple, with a number for ``entity``.
+
+Sensitive columns have codes too: the frequency set is made in one scan of the table with the values themselves, and
+then again from itself with their codes, so that the search groups by small numbers and no sensitive value stays in it.
+NULL is a value like any other.
+
+    kanon_sensitive(original, value, share, values)      value is the code
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.sensitive_codes import SensitiveColumn, code_column, code_sensitive
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import VALUE
 from kanon_sql.hierarchy.check import missing_message
@@ -285,3 +289,82 @@ def _with_people(coded: exp.Select, keys: list[exp.Column], rows: exp.Expr) -> e
         .with_("pairs", as_=pairs)
         .with_("movers", as_=movers)
     )
+
+
+@dataclass(frozen=True)
+class SensitiveColumn:
+    """A sensitive column in the frequency set.
+
+    Attributes:
+        column: the column of the table.
+        code: the column of the frequency set that holds the codes of its values.
+        shares: the relation of its values.
+        values: how many there are.
+        features: for each distance that was asked for, what values are compared by.
+    """
+
+    column: Column
+    code: str
+    shares: exp.Table
+    values: int
+    features: dict[str, exp.Table] = field(default_factory=dict, repr=False)
+
+
+def code_column(number: int) -> str:
+    """Return the name of the column of the frequency set that holds the codes of a sensitive column."""
+    return f"sensitive_{number}"
+
+
+def shares_query(table: exp.Table | exp.Subquery, value: exp.Expr, rows: exp.Expr, *, coded: bool) -> exp.Select:
+    """Return the query of the different values of a column: each with its share of the table, and how many there are.
+
+    Args:
+        table: where the values are.
+        value: the value.
+        rows: the rows that it stands for, as an aggregate.
+        coded: whether the values are to be codes, in the order of the values; the original is told beside it then.
+    """
+    share = exp.Div(this=sql.cast(rows, "DOUBLE"), expression=exp.Window(this=exp.Sum(this=rows.copy())))
+    query = exp.select().from_(table.copy()).group_by(value.copy())
+    if coded:
+        order = exp.Order(expressions=[exp.Ordered(this=value.copy(), nulls_first=True)])
+        code = sql.cast(exp.Window(this=exp.RowNumber(), order=order), "INTEGER")
+        query = query.select(sql.named(value.copy(), "original"), sql.named(code, "value"))
+    else:
+        query = query.select(sql.named(value.copy(), "value"))
+    values = exp.Window(this=exp.Count(this=exp.Star()))
+    return query.select(sql.named(share, "share"), sql.named(values, "values"))
+
+
+def code_sensitive(
+    engine: Engine, staged: exp.Table, relation: exp.Table, columns: list[Column], others: list[str], n: str
+) -> tuple[SensitiveColumn, ...]:
+    """Make the frequency set from one that still has sensitive values, with their codes instead.
+
+    Args:
+        engine: holds both.
+        staged: the frequency set with values, each under the name of its ``code_column``.
+        relation: the one that is made.
+        columns: the sensitive columns.
+        others: the other columns of the frequency set.
+        n: the one of them that holds the rows of a tuple.
+
+    Returns:
+        How each column is coded.
+    """
+    found = []
+    query = exp.select(*(sql.column(name, "staged") for name in others)).from_(sql.aliased(staged, "staged"))
+    for number, column in enumerate(columns):
+        code, alias = code_column(number), f"shares_{number + 1}"
+        shares = engine.temporary_name(f"kanon_sensitive_{column.name}")
+        rows = exp.Sum(this=sql.column(n))
+        coded = shares_query(staged, sql.column(code), rows, coded=True)
+        engine.run(sql.create_table(shares, coded, temporary=True), f"values of the sensitive column {column.name}")
+        (values,) = engine.row(exp.select(sql.count_rows()).from_(shares.copy()), f"how many values {column.name} has")
+        query = query.select(sql.named(sql.column("value", alias), code), copy=False)
+        same = sql.same(sql.column(code, "staged"), sql.column("original", alias))
+        query = query.join(sql.aliased(shares, alias), on=same, copy=False)
+        found.append(SensitiveColumn(column, code, shares, int(values)))
+    engine.run(sql.create_table(relation, query, temporary=True), "frequency set with codes of the sensitive values")
+    engine.run(sql.drop(staged), "drop the frequency set with values")
+    return tuple(found)

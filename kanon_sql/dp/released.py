@@ -18,8 +18,7 @@ from kanon_sql.policy.destination import Destination
 from kanon_sql.release.publish.duckdb import check_file
 from kanon_sql.release.publish.file_formats import require_frame
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
-from kanon_sql.release.release_script import plan_of
-from kanon_sql.release.script import Plan, Step
+from kanon_sql.release.script import Plan, Step, plan_of
 
 if TYPE_CHECKING:
     import os

@@ -12,6 +12,8 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlglot import exp
 
     from kanon_sql.classes.recoding import Recoding
@@ -101,3 +103,30 @@ def as_published(column: Column, relation: str = "source") -> exp.Expr:
     value = sql.column(column.name, relation)
     form = published(value, column)
     return value if form is value else sql.named(form, column.name)
+
+
+def joined_hierarchies(publication: Publication) -> list[Hierarchy]:
+    """Return the hierarchies that the publishing statement and its verification refer to.
+
+    Of a column that is only published as its root, the label is a constant.
+    """
+    generalizing = [
+        hierarchy
+        for number, hierarchy in enumerate(publication.hierarchies)
+        if _is_joined(publication.recoding.levels_of(number), hierarchy)
+    ]
+    return [*generalizing, *publication.trees_compared]
+
+
+def _is_joined(levels: Sequence[int], hierarchy: Hierarchy) -> bool:
+    return any(levels) and any(level < hierarchy.height for level in levels)
+
+
+def levels_joined(publication: Publication) -> dict[str, tuple[int, ...]]:
+    """Return, of the quasi-identifiers whose hierarchies are joined, the levels between the values and the root."""
+    named = ((n, hierarchy) for n, hierarchy in enumerate(publication.hierarchies))
+    return {
+        hierarchy.column.name: tuple(level for level in levels if 0 < level < hierarchy.height)
+        for number, hierarchy in named
+        if _is_joined(levels := publication.recoding.levels_of(number), hierarchy)
+    }

@@ -22,8 +22,7 @@ from kanon_sql.release.publish.duckdb import check_file
 from kanon_sql.release.publish.file_formats import require_frame
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.release.publish.warehouse import spark_frame
-from kanon_sql.release.release_script import release_plan_of
-from kanon_sql.release.script import Plan, logged_script
+from kanon_sql.release.script import Plan, logged_script, release_plan_of
 from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.target import check_target, require_kind
 from kanon_sql.release.verify.classes import ModelResult, k_of

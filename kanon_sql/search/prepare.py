@@ -25,8 +25,13 @@ from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
 from kanon_sql.policy.roles import Roles, assign_roles
-from kanon_sql.search.model_columns import coded_models, resolve_models, sensitive_columns
-from kanon_sql.search.population import open_population, population_frequency
+from kanon_sql.search.model_columns import (
+    coded_models,
+    open_population,
+    population_frequency,
+    resolve_models,
+    sensitive_columns,
+)
 from kanon_sql.search.prepare_in_warehouse import frequency_there, require_there, values_there
 from kanon_sql.search.problem import SAMPLE_RATE, Problem, rows_allowed
 

@@ -18,8 +18,7 @@ from kanon_sql.search.full_domain.samarati import samarati, samarati_first
 from kanon_sql.search.local.local import local
 from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.local.spolg import spolg
-from kanon_sql.search.mondrian.mondrian import mondrian
-from kanon_sql.search.mondrian.partition import begin, recoding_of
+from kanon_sql.search.mondrian.mondrian import begin, mondrian, recoding_of
 from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure
 
 if TYPE_CHECKING:

@@ -328,7 +328,7 @@ def test_definitions_are_carried_over_as_they_are(hospital: Path) -> None:
 
 def test_a_definition_that_would_read_otherwise(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "kanon_sql.release.in_place.changes._as_it_is", lambda text: exp.var(text.replace(">= 0", ">= -1"))
+        "kanon_sql.release.in_place.rewrite._as_it_is", lambda text: exp.var(text.replace(">= 0", ">= -1"))
     )
     refused(hospital, "cannot be carried over unchanged .CHECK")
 

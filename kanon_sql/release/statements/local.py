@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.measured import measured_steps
-from kanon_sql.classes.members import Columns, Members
-from kanon_sql.classes.references import References, with_steps
+from kanon_sql.classes.members import Columns, Members, References, with_steps
 from kanon_sql.engine.equality import as_text, comparable, looked_up, published
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import VALUE, level_name

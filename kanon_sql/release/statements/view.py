@@ -13,8 +13,7 @@ from sqlglot.errors import SqlglotError
 from kanon_sql.errors import NoRightError, UsageError
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.store import SCHEMA
-from kanon_sql.release.publication import GENERALIZED
-from kanon_sql.release.script import joined_hierarchies
+from kanon_sql.release.publication import GENERALIZED, joined_hierarchies
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import release_query
 from kanon_sql.sql import build as sql

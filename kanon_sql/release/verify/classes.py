@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.classes.measured import measured_steps
-from kanon_sql.classes.members import Columns, Members
-from kanon_sql.classes.references import References, with_steps
+from kanon_sql.classes.members import Columns, Members, References, with_steps
 from kanon_sql.engine.equality import written
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.population import PopulationModel
