@@ -3,7 +3,8 @@
     kanon_frequency(key_0, [key_1, ...], n)                        members of a class are rows
     kanon_frequency(key_0, [key_1, ...], n, persons, entity)       members of a class are people
 
-and further columns sensitive_0, ... where the privacy models are about sensitive columns: then there is a row for each tuple and combination of sensitive values.
+and further columns sensitive_0, ... where the privacy models are about sensitive columns: then there is a row for each
+tuple and combination of sensitive values.
 
 Every quasi-identifier has its code in a bit field of its own, so that a lattice node is a mask on the keys: two
 rows are in the same class of the node exactly if their masked keys are equal.
