@@ -18,8 +18,8 @@ from kanon_sql.policy.destination import Destination
 from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.lookup_files import Script, script_of
-from kanon_sql.release.publish.duckdb import check_file
 from kanon_sql.release.publish.file_formats import require_frame
+from kanon_sql.release.publish.files import check_file
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
 from kanon_sql.release.publish.warehouse import spark_frame
 from kanon_sql.release.script import Plan, logged_script, release_plan_of

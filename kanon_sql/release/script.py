@@ -12,9 +12,8 @@ from kanon_sql.hierarchy.script import lookup_statement, rule_of
 from kanon_sql.release.in_place.publish import in_place_statements
 from kanon_sql.release.pseudonyms import TITLE
 from kanon_sql.release.publication import joined_hierarchies, levels_joined
-from kanon_sql.release.publish.duckdb import DATABASE, check_file
 from kanon_sql.release.publish.file_formats import copy_statement, reading_back, spreadsheet_safe
-from kanon_sql.release.publish.new_database import database_statements
+from kanon_sql.release.publish.files import DATABASE, check_file, database_statements
 from kanon_sql.release.published_values import published_values
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query

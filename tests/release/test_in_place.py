@@ -420,7 +420,7 @@ def test_a_release_that_fails_its_check(hospital: Path, monkeypatch: pytest.Monk
     def failing(*_: object, **__: object) -> None:
         raise VerificationError("The release has a class of 1 row.")
 
-    monkeypatch.setattr("kanon_sql.release.publish.duckdb.verify", failing)
+    monkeypatch.setattr("kanon_sql.release.publish.publisher.verify", failing)
     refused(hospital, "class of 1", VerificationError)
 
 

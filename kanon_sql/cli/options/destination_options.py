@@ -12,7 +12,7 @@ from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.policy import write_policy
 from kanon_sql.release.in_place.publish import HowInPlace, check_in_place
-from kanon_sql.release.publish.duckdb import check_file
+from kanon_sql.release.publish.files import check_file
 from kanon_sql.release.target import check_target, require_kind
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.evidence.report.distribution import original_rows_query
 from kanon_sql.evidence.report.same_rows import as_texts, differences, require_like_pseudonyms
-from kanon_sql.release.publish.duckdb import forget_recoding, recode, verified
 from kanon_sql.release.publish.file_formats import written_names
+from kanon_sql.release.publish.publisher import forget_recoding, recode, verified
 from kanon_sql.release.statements.release import generalized_query, readable_lookups, release_query
 from kanon_sql.sql import build as sql
 

@@ -24,8 +24,8 @@ from kanon_sql.engine.private_files import private_directory
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import VerificationError
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
-from kanon_sql.release.publish.duckdb import check_format
 from kanon_sql.release.publish.file_formats import as_written, copy_statement, spreadsheet_safe
+from kanon_sql.release.publish.files import check_format
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

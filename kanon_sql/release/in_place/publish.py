@@ -41,7 +41,8 @@ from kanon_sql.release.in_place.facts import facts_of, facts_of_table
 from kanon_sql.release.in_place.rewrite import in_database, rewrite_of
 from kanon_sql.release.in_place.siblings import copies_of, siblings_of
 from kanon_sql.release.in_place.views import try_views
-from kanon_sql.release.publish.duckdb import check_format, forget_recoding, recode, verified, write_file
+from kanon_sql.release.publish.files import FileSink, check_format
+from kanon_sql.release.publish.publisher import forget_recoding, publish, recode, verified
 from kanon_sql.release.published import InPlace, Published
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from kanon_sql.release.in_place.rewrite import Rewrite
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.published import Watch
-    from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
 
@@ -320,24 +320,31 @@ def require_no_lists(new: Engine, listed: frozenset[str]) -> None:
         )
 
 
+class _DataFileSink(FileSink):
+    """The CSV, Parquet or JSON file that a release was made from."""
+
+    def __init__(self, source: Source, publication: Publication, real: Path, how: HowInPlace) -> None:
+        super().__init__(source, publication, real, check_format(_file_of(source)))
+        self.how, self.bytes_before, self.bytes_after = how, real.stat().st_size, 0
+
+    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing takes long
+        """Note how large the new file is."""
+        self.bytes_after = self.partial.stat().st_size
+
+    def take_name(self, rows: int, ledger: Watch | None) -> None:  # noqa: ARG002 - a file has no ledger
+        """Copy the old file where a backup is wanted, and put the new one in its place."""
+        if self.how.backup is not None:
+            copy_whole(self.path, self.how.backup)
+        take_place(self.partial, self.path)
+
+
 def _replace_data_file(source: Source, publication: Publication, expected: Expected, how: HowInPlace) -> Published:
-    """Put a release in the place of the CSV, Parquet or JSON file that it was made from."""
+    """Put a release in the place of the file that it was made from."""
     file = _file_of(source)
-    real = require_replaceable(file)
-    sizes = [real.stat().st_size]
-
-    def replace(partial: Path, _: Verification) -> None:
-        lift_deadlines()
-        sizes.append(partial.stat().st_size)
-        if how.dry_run:
-            return
-        if how.backup is not None:
-            copy_whole(real, how.backup)
-        take_place(partial, real)
-
-    verification, seconds = write_file(source, publication, real, check_format(file), expected, replace)
-    outcome = InPlace(not how.dry_run, file, sizes[0], sizes[1], backup=how.backup)
-    return Published(str(file), verification, seconds, in_place=outcome)
+    sink = _DataFileSink(source, publication, require_replaceable(file), how)
+    published = publish(sink, expected, dry_run=how.dry_run)
+    outcome = InPlace(not how.dry_run, file, sink.bytes_before, sink.bytes_after, backup=how.backup)
+    return Published(str(file), published.verification, published.seconds, in_place=outcome)
 
 
 def _file_of(source: Source) -> Path:

@@ -1,34 +1,16 @@
-"""Putting a release where it was asked for: table, view, file or data frame; all or nothing.
-
-A release is made under a name of ours, verified there by statements of their own, and only then takes its name. When
-anything fails on the way, whatever was made is gone.
-"""
+"""Releases in DuckDB: a table, a view, a data frame."""
 
 from __future__ import annotations
 
-import os
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.private_files import private_directory, unwritable
-from kanon_sql.engine.sources.addresses import DatabaseAddress
-from kanon_sql.engine.sources.data_files import is_among
-from kanon_sql.engine.timing import lift_deadlines, timed
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.errors import SourceError
 from kanon_sql.hierarchy.store import SCHEMA
-from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms
-from kanon_sql.release.publish.file_formats import (
-    copy_statement,
-    reading_back,
-    require_json,
-    require_types,
-    spreadsheet_safe,
-)
-from kanon_sql.release.published import Published
-from kanon_sql.release.statements import statements_for
-from kanon_sql.release.statements.release import readable_lookups, release_query
+from kanon_sql.release.publish.publisher import Sink, verified
+from kanon_sql.release.statements.release import release_query
 from kanon_sql.release.statements.view import (
     publication_of_view,
     require_viewable,
@@ -37,306 +19,143 @@ from kanon_sql.release.statements.view import (
     without_dots,
 )
 from kanon_sql.release.target import check_target, kind_of
-from kanon_sql.release.verify.pseudonyms import leave_out
-from kanon_sql.release.verify.verify import Expected, verify
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.published import Watch
     from kanon_sql.release.verify.classes import Verification
-
-DATABASE = "duckdb"
-"""The format of files that are databases."""
-_FORMATS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".duckdb": DATABASE,
-    ".ddb": DATABASE,
-    ".db": DATABASE,
-}
+    from kanon_sql.release.verify.verify import Expected
 
 
-def check_file(source: Source, path: Path, *, replace: bool) -> str:
-    """Return the format of a file that a release will be written to, before any work is done for it.
+class TableSink(Sink):
+    """A table; another's reader sees the old one or the whole new one."""
 
-    Raises:
-        UsageError: its suffix is not known, it exists and may not be replaced, or it is what is to be anonymized.
-        SourceError: its directory does not exist, or cannot be written.
-    """
-    format_name = check_format(path)
-    if not path.parent.is_dir():
-        raise SourceError(f"The directory {path.parent} does not exist.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):  # known before the work is done, not after it
-        raise unwritable(path.parent, "no permission")
-    database = source.database or (source.address.file if isinstance(source.address, DatabaseAddress) else None)
-    itself = database is not None and path.exists() and path.samefile(database)
-    among = source.file is not None and is_among(source.file, path)
-    if among and not path.exists():
-        raise UsageError(f"{path} would be a part of what is to be anonymized: write the release elsewhere.")
-    if itself or among:
-        raise UsageError(f"{path} is what is to be anonymized: write the release to another file, or give --in-place.")
-    if path.exists() and not replace:
-        raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
-    return format_name
+    target: exp.Table
 
+    def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
+        """Begin with nothing made.
 
-def check_format(path: Path) -> str:
-    """Return the format of a file that a release is written to.
+        Raises:
+            UsageError: the name is taken and may not be replaced.
+        """
+        super().__init__(source, publication, check_target(source, name, "table", replace=replace), name)
+        self.staging = _beside(self.target, self.engine)
 
-    Raises:
-        UsageError: its suffix is not known.
-    """
-    format_name = _FORMATS.get(path.suffix.lower())
-    if format_name is None:
-        raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(_FORMATS)}.")
-    return format_name
+    @property
+    def output(self) -> exp.Table:
+        """The table under another name."""
+        return self.staging
 
+    def opened(self) -> AbstractContextManager[None]:
+        """Return a transaction."""
+        return self.engine.transaction()
 
-def publish_table(
-    source: Source,
-    publication: Publication,
-    name: str,
-    expected: Expected,
-    *,
-    replace: bool = False,
-    ledger: Watch | None = None,
-) -> Published:
-    """Make a release as a table; another's reader sees the old one or the whole new one."""
-    engine = source.engine
-    target = check_target(source, name, "table", replace=replace)
-    lookups = readable_lookups(publication.hierarchies)
-    staging = _beside(target, engine)
-    seconds: dict[str, float] = {}
-    with engine.transaction():
-        with timed(seconds, "publish"):
-            recode(engine, publication, lookups)
-            engine.run(sql.create_table(staging, release_query(publication, lookups)), "make the release")
-        with timed(seconds, "verify"):
-            verification = verified(engine, publication, lookups, staging, expected)
+    def make(self) -> None:
+        """Make the table."""
+        query = release_query(self.publication, self.lookups)
+        self.engine.run(sql.create_table(self.staging, query), "make the release")
+
+    def take_name(self, rows: int, ledger: Watch | None) -> None:
+        """Rename the table."""
+        _take_name(self.engine, self.staging, self.target, "TABLE")
         if ledger is not None:
-            ledger.check(staging, target, seconds)
-        forget_recoding(engine, publication)
-        lift_deadlines()
-        _take_name(engine, staging, target, "TABLE")
+            ledger.remember("table", self.target, rows)
+
+
+class ViewSink(Sink):
+    """A view, with hierarchies of its own in the schema ``kanon`` that nothing else changes."""
+
+    target: exp.Table
+
+    def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
+        """Begin with nothing made.
+
+        Raises:
+            UsageError: the name is taken and may not be replaced, or the recoding is a local one.
+        """
+        require_viewable(publication)
+        super().__init__(source, publication, check_target(source, name, "view", replace=replace), name)
+        self.staging = _beside(self.target, self.engine)
+
+    @property
+    def output(self) -> exp.Table:
+        """The view under another name."""
+        return self.staging
+
+    def opened(self) -> AbstractContextManager[None]:
+        """Return a transaction."""
+        return self.engine.transaction()
+
+    def make(self) -> None:
+        """Make the view and the tables that it joins."""
+        for statement in view_statements(self.publication, self.name, self.staging, self.lookups):
+            self.engine.run(statement, "make the view and its hierarchies")
+
+    def verify(self, expected: Expected) -> Verification:
+        """Return what is found in the view, by its own tables."""
+        viewed, lookups = publication_of_view(self.publication, self.name), view_lookups(self.publication, self.name)
+        return verified(self.engine, viewed, lookups, self.staging, expected)
+
+    def take_name(self, rows: int, ledger: Watch | None) -> None:
+        """Rename the view."""
+        _take_name(self.engine, self.staging, self.target, "VIEW")
         if ledger is not None:
-            ledger.remember("table", target, verification.rows)
-    return Published(name, verification, seconds, None if ledger is None else ledger.outcome)
+            ledger.remember("view", self.target, rows)
 
 
-def publish_view(
-    source: Source,
-    publication: Publication,
-    name: str,
-    expected: Expected,
-    *,
-    replace: bool = False,
-    ledger: Watch | None = None,
-) -> Published:
-    """Make a release as a view, with hierarchies of its own in the schema ``kanon`` that nothing else changes.
+class FrameSink(Sink):
+    """A data frame.
 
-    Raises:
-        UsageError: the recoding is a local one.
+    Attributes:
+        frame: what ``fetch`` made of a relation of DuckDB.
     """
-    require_viewable(publication)
-    engine = source.engine
-    target = check_target(source, name, "view", replace=replace)
-    staging = _beside(target, engine)
-    lookups = view_lookups(publication, name)
-    viewed = publication_of_view(publication, name)
-    seconds: dict[str, float] = {}
-    with engine.transaction():
-        with timed(seconds, "publish"):
-            own = readable_lookups(publication.hierarchies)
-            for statement in view_statements(publication, name, staging, own):
-                engine.run(statement, "make the view and its hierarchies")
-        with timed(seconds, "verify"):
-            verification = verified(engine, viewed, lookups, staging, expected)
-        if ledger is not None:
-            ledger.check(staging, target, seconds)
-        lift_deadlines()
-        _take_name(engine, staging, target, "VIEW")
-        if ledger is not None:
-            ledger.remember("view", target, verification.rows)
-    return Published(name, verification, seconds, None if ledger is None else ledger.outcome)
 
+    def __init__(
+        self,
+        source: Source,
+        publication: Publication,
+        fetch: Callable[[Any], Any],
+        target: exp.Table | Path | None = None,
+    ) -> None:
+        """Begin with nothing made; a dry run has the target under whose name the ledger checks the release."""
+        super().__init__(source, publication, target, "data frame")
+        self.staging, self.frame = self.engine.temporary_name("kanon_release"), None
+        self._fetch = fetch
 
-def publish_file(
-    source: Source,
-    publication: Publication,
-    path: Path,
-    expected: Expected,
-    *,
-    replace: bool = False,
-    ledger: Watch | None = None,
-    dry_run: bool = False,
-) -> Published:
-    """Write a release to a file; it is verified as it can be read back, then takes its name in one step."""
-    engine = source.engine
-    format_name = check_file(source, path, replace=replace)
+    @property
+    def output(self) -> exp.Table:
+        """A temporary table."""
+        return self.staging
 
-    def take_name(partial: Path, verification: Verification) -> None:
-        if not dry_run:
-            finish_file(engine, partial, path, verification, ledger)
+    def opened(self) -> AbstractContextManager[None]:
+        """Return a context in which all statements see the same rows."""
+        return self.engine.snapshot()
 
-    verification, seconds = write_file(source, publication, path, format_name, expected, take_name, ledger)
-    return Published(str(path), verification, seconds, None if ledger is None else ledger.outcome)
+    def make(self) -> None:
+        """Make the table."""
+        query = release_query(self.publication, self.lookups)
+        self.engine.run(sql.create_table(self.staging, query, temporary=True), "make the release")
 
+    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
+        """Fetch the rows, and drop the table."""
+        self.frame = self.engine.fetched(self.staging, self._fetch)
+        self.undo()
 
-def finish_file(
-    engine: DuckDBEngine, partial: Path, path: Path, verification: Verification, ledger: Watch | None
-) -> None:
-    """Give a verified file its name, and remember it in the ledger; both or none.
+    def take_name(self, rows: int, ledger: Watch | None) -> None:
+        """Do nothing: a data frame has no name."""
 
-    Raises:
-        SourceError: the file cannot be written.
-    """
-    lift_deadlines()
-    recording = ledger is not None and ledger.unwritable is None
-    with engine.transaction() if recording else nullcontext():
-        if ledger is not None:
-            ledger.remember("file", path, verification.rows, written=partial)
-        try:
-            partial.replace(path)
-        except OSError as error:
-            raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
-
-
-def verify_file(
-    engine: Engine, publication: Publication, partial: Path, format_name: str, expected: Expected
-) -> Verification:
-    """Return what is found in a file that was written and has not its name yet.
-
-    Raises:
-        VerificationError: it is not what it should be.
-    """
-    if format_name in {"json", "jsonl"}:
-        require_json(engine, publication, partial)
-    output = reading_back(publication, partial, format_name)
-    return verified(engine, publication, readable_lookups(publication.hierarchies), output, expected)
-
-
-def write_file(
-    source: Source,
-    publication: Publication,
-    path: Path,
-    format_name: str,
-    expected: Expected,
-    finish: Callable[[Path, Verification], None],
-    ledger: Watch | None = None,
-) -> tuple[Verification, dict[str, float]]:
-    """Write a release beside where it is to be, verify it there, and hand it on; it is gone afterwards.
-
-    Args:
-        source: what is anonymized.
-        publication: what is published.
-        path: where it is to be.
-        format_name: of the file.
-        expected: what the search counted.
-        finish: gives the verified file its name.
-        ledger: asked before that.
-
-    Returns:
-        What was found in the file, and the seconds that it took.
-    """
-    engine = source.engine
-    require_types(publication, format_name)
-    lookups = readable_lookups(publication.hierarchies)
-    seconds: dict[str, float] = {}
-    with private_directory(path.parent) as private, engine.snapshot():
-        partial = private.path / path.name
-        try:
-            with timed(seconds, "publish"):
-                recode(engine, publication, lookups)
-                query = release_query(publication, lookups)
-                if publication.spreadsheet_safe:
-                    query = spreadsheet_safe(query, publication)
-                engine.run(copy_statement(query, partial, format_name), "write the release")
-            with timed(seconds, "verify"):
-                verification = verify_file(engine, publication, partial, format_name, expected)
-            if ledger is not None:
-                ledger.check(reading_back(publication, partial, format_name), path, seconds)
-            finish(partial, verification)
-        finally:
-            forget_recoding(engine, publication)
-    return verification, seconds
-
-
-def publish_frame(
-    engine: DuckDBEngine,
-    publication: Publication,
-    expected: Expected,
-    fetch: Callable[[Any], Any],
-    ledger: Watch | None = None,
-    target: exp.Table | Path | None = None,
-) -> tuple[Any, Published]:
-    """Return a release as a data frame, made by ``fetch`` from a relation of DuckDB, and what was verified.
-
-    A dry run has a ledger, which checks the release under the name that it would have: the target.
-    """
-    staging = engine.temporary_name("kanon_release")
-    lookups = readable_lookups(publication.hierarchies)
-    seconds: dict[str, float] = {}
-    with engine.snapshot():
-        try:
-            with timed(seconds, "publish"):
-                recode(engine, publication, lookups)
-                query = release_query(publication, lookups)
-                engine.run(sql.create_table(staging, query, temporary=True), "make the release")
-            with timed(seconds, "verify"):
-                verification = verified(engine, publication, lookups, staging, expected)
-            if ledger is not None:
-                ledger.check(staging, target, seconds)
-            frame = engine.fetched(staging, fetch)
-        finally:
-            with suppress(SourceError):  # as in forget_recoding
-                engine.run(sql.drop(staging), "drop the copy that was fetched")
-            forget_recoding(engine, publication)
-    return frame, Published("data frame", verification, seconds)
-
-
-def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
-    """Make pseudonyms, leave out those that rows tie too closely, and go through the steps of a local recoding."""
-    make_pseudonyms(engine, publication.pseudonyms)
-    for _ in range(0 if publication.pseudonyms is None else publication.pseudonyms.rounds):
-        leave_out(engine, publication, lookups)
-    for number, statement in enumerate(statements_for(publication).recoding_statements(lookups)):
-        engine.run(statement, f"step {number} of the recoding" if number else "combinations of values")
-
-
-def forget_recoding(engine: Engine, publication: Publication) -> None:
-    """Drop what a local recoding worked on, and pseudonyms with the values that they stand for."""
-    for table in statements_for(publication).working_tables():
+    def undo(self) -> None:
+        """Drop the table."""
         with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
-            engine.run(sql.drop(table), "drop the combinations of values")
-    with suppress(SourceError):
-        forget_pseudonyms(engine, publication.pseudonyms)
-
-
-def verified(
-    engine: Engine,
-    publication: Publication,
-    lookups: dict[str, exp.Table],
-    output: exp.Expr,
-    expected: Expected,
-) -> Verification:
-    """Return what is found in an output; arguments are those of ``verify``.
-
-    Raises:
-        VerificationError: it is not what it should be.
-    """
-    found = [column.name for column in engine.columns(output)]
-    return verify(engine, publication, lookups, output, expected=expected, columns_found=found)
+            self.engine.run(sql.drop(self.staging), "drop the copy that was fetched")
 
 
 def _drop_lookups(engine: Engine, view: exp.Table) -> None:

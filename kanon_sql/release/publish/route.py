@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.release.publish.duckdb import DATABASE, publish_file, publish_frame, publish_table, publish_view
-from kanon_sql.release.publish.new_database import publish_database
+from kanon_sql.release.publish.duckdb import FrameSink, TableSink, ViewSink
+from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
+from kanon_sql.release.publish.publisher import publish
 from kanon_sql.release.publish.warehouse import frame_from_warehouse, publish_from_warehouse, publish_in_warehouse
 from kanon_sql.release.target import require_kind
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.publisher import Sink
     from kanon_sql.release.published import Published
     from kanon_sql.release.verify.verify import Expected
 
@@ -53,8 +55,8 @@ def to_relation(
         source.make_writable()
     else:
         ledger.make_writable()
-    publish = publish_table if kind == "table" else publish_view
-    return publish(source, publication, name, expected, replace=replace, ledger=ledger)
+    sink = (TableSink if kind == "table" else ViewSink)(source, publication, name, replace=replace)
+    return publish(sink, expected, ledger)
 
 
 def to_file(
@@ -72,13 +74,18 @@ def to_file(
 
     In a dry run the file is written, verified and checked as always, and then removed.
     """
-    how: dict[str, Any] = {"replace": replace, "ledger": ledger, "dry_run": dry_run}
     if source.warehouse is not None and format_name != DATABASE:
+        how: dict[str, Any] = {"replace": replace, "ledger": ledger, "dry_run": dry_run}
         return publish_from_warehouse(source, publication, path, expected, **how)
     if ledger is not None and not dry_run:
         ledger.open()
-    publish = publish_database if format_name == DATABASE else publish_file
-    return publish(source, publication, path, expected, **how)
+    check_file(source, path, replace=replace)
+    sink: Sink = (
+        DatabaseSink(source, publication, path)
+        if format_name == DATABASE
+        else FileSink(source, publication, path, format_name)
+    )
+    return publish(sink, expected, ledger, dry_run=dry_run)
 
 
 def to_frame(
@@ -93,4 +100,6 @@ def to_frame(
     source.require_rows()
     if source.warehouse is not None:
         return frame_from_warehouse(source, publication, expected, fetch, ledger, target)
-    return publish_frame(source.engine, publication, expected, fetch, ledger, target)
+    sink = FrameSink(source, publication, fetch, target)
+    published = publish(sink, expected, ledger)
+    return sink.frame, published

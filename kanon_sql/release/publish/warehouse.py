@@ -26,8 +26,9 @@ from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.models.base import RowModel
-from kanon_sql.release.publish.duckdb import check_file, finish_file, forget_recoding, verified, verify_file
 from kanon_sql.release.publish.file_formats import copy_statement, require_types, spreadsheet_safe
+from kanon_sql.release.publish.files import check_file, finish_file, verify_file
+from kanon_sql.release.publish.publisher import forget_recoding, verified
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.published import Published
 from kanon_sql.release.statements.release import readable_lookups
@@ -131,7 +132,7 @@ def publish_from_warehouse(
                 if ledger is not None:
                     ledger.check(taken, path, seconds)
                 if not dry_run:
-                    finish_file(bench, partial, path, verification, ledger)
+                    finish_file(bench, partial, path, verification.rows, ledger)
         finally:
             warehouse.forget()
             forget_recoding(bench, publication)
@@ -146,7 +147,7 @@ def frame_from_warehouse(
     ledger: Watch | None = None,
     target: exp.Table | Path | None = None,
 ) -> tuple[Any, Published]:
-    """Return a release as a data frame, and what was verified (see ``duckdb.publish_frame``)."""
+    """Return a release as a data frame, and what was verified (see ``duckdb.FrameSink``)."""
     bench, warehouse = _sides(source)
     _require_takeable(bench, publication)
     carried = _carried(publication)

@@ -28,7 +28,7 @@ from kanon_sql.engine.warehouse.sending import SENT, shape_of, written_rows
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.hierarchy.build import VALUE, level_name
 from kanon_sql.release.publication import GENERALIZED, joined_hierarchies
-from kanon_sql.release.publish.duckdb import recode
+from kanon_sql.release.publish.publisher import recode
 from kanon_sql.release.statements.local import CombinationColumns
 from kanon_sql.release.statements.mondrian import labelled_combinations_query
 from kanon_sql.release.statements.release import (

@@ -1,0 +1,151 @@
+"""Putting a release where it was asked for, all or nothing.
+
+1. Make it under a name of kanon's own.
+2. Verify it there, by statements of their own.
+3. Ask the ledger whether it may be published beside earlier releases.
+4. Give it its name, and remember it in the ledger: both or none.
+
+Where anything fails on the way, whatever was made is undone. What differs between destinations is a ``Sink``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING
+
+from kanon_sql.engine.timing import lift_deadlines, timed
+from kanon_sql.errors import SourceError
+from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms
+from kanon_sql.release.published import Published
+from kanon_sql.release.statements import statements_for
+from kanon_sql.release.statements.release import readable_lookups
+from kanon_sql.release.verify.pseudonyms import leave_out
+from kanon_sql.release.verify.verify import verify
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from sqlglot import exp
+
+    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.release.published import Watch
+    from kanon_sql.release.verify.classes import Verification
+    from kanon_sql.release.verify.verify import Expected
+
+
+class Sink(ABC):
+    """A destination of a release that DuckDB makes.
+
+    Attributes:
+        engine: makes the release.
+        publication: what is published.
+        target: the relation or the file that the release will be; None where it will be neither.
+        name: of the destination, as it is called in what is returned.
+        lookups: for each quasi-identifier, the relation that holds its hierarchy.
+    """
+
+    def __init__(self, source: Source, publication: Publication, target: exp.Table | Path | None, name: str) -> None:
+        """Begin with nothing made."""
+        self.engine: DuckDBEngine = source.engine
+        self.publication, self.target, self.name = publication, target, name
+        self.lookups = readable_lookups(publication.hierarchies)
+
+    @property
+    @abstractmethod
+    def output(self) -> exp.Expr:
+        """The release as statements read it before it has its name."""
+
+    def opened(self) -> AbstractContextManager[object]:
+        """Return a context in which the release is made and named; what is left of it where it fails is undone."""
+        return nullcontext()
+
+    @abstractmethod
+    def make(self) -> None:
+        """Make the release, with the lookups and after the steps of its recoding."""
+
+    def verify(self, expected: Expected) -> Verification:
+        """Return what is found in the release.
+
+        Raises:
+            VerificationError: it is not what it should be.
+        """
+        return verified(self.engine, self.publication, self.lookups, self.output, expected)
+
+    def complete(self, seconds: dict[str, float]) -> None:  # noqa: B027 - most have nothing left
+        """Do what is left to do before the release has its name, in a dry run too."""
+
+    @abstractmethod
+    def take_name(self, rows: int, ledger: Watch | None) -> None:
+        """Give the verified release of so many rows its name, and remember it in the ledger."""
+
+    def undo(self) -> None:  # noqa: B027 - most are undone by their context
+        """Remove what ``opened`` does not remove by itself."""
+
+
+def publish(sink: Sink, expected: Expected, ledger: Watch | None = None, *, dry_run: bool = False) -> Published:
+    """Put a release where it was asked for, and return what was verified; in a dry run it is nowhere afterwards.
+
+    Raises:
+        VerificationError: the output is not what it should be; nothing is left of it.
+    """
+    seconds: dict[str, float] = {}
+    with sink.opened():
+        try:
+            with timed(seconds, "publish"):
+                recode(sink.engine, sink.publication, sink.lookups)
+                sink.make()
+            with timed(seconds, "verify"):
+                verification = sink.verify(expected)
+            if ledger is not None:
+                ledger.check(sink.output, sink.target, seconds)
+            sink.complete(seconds)
+        except BaseException:
+            sink.undo()
+            raise
+        finally:
+            forget_recoding(sink.engine, sink.publication)
+        if not dry_run:
+            lift_deadlines()
+            sink.take_name(verification.rows, ledger)
+    return Published(sink.name, verification, seconds, None if ledger is None else ledger.outcome)
+
+
+def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
+    """Make pseudonyms, leave out those that rows tie too closely, and go through the steps of a local recoding."""
+    make_pseudonyms(engine, publication.pseudonyms)
+    for _ in range(0 if publication.pseudonyms is None else publication.pseudonyms.rounds):
+        leave_out(engine, publication, lookups)
+    for number, statement in enumerate(statements_for(publication).recoding_statements(lookups)):
+        engine.run(statement, f"step {number} of the recoding" if number else "combinations of values")
+
+
+def forget_recoding(engine: Engine, publication: Publication) -> None:
+    """Drop what a local recoding worked on, and pseudonyms with the values that they stand for."""
+    for table in statements_for(publication).working_tables():
+        with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+            engine.run(sql.drop(table), "drop the combinations of values")
+    with suppress(SourceError):
+        forget_pseudonyms(engine, publication.pseudonyms)
+
+
+def verified(
+    engine: Engine,
+    publication: Publication,
+    lookups: dict[str, exp.Table],
+    output: exp.Expr,
+    expected: Expected,
+) -> Verification:
+    """Return what is found in an output; arguments are those of ``verify``.
+
+    Raises:
+        VerificationError: it is not what it should be.
+    """
+    found = [column.name for column in engine.columns(output)]
+    return verify(engine, publication, lookups, output, expected=expected, columns_found=found)
