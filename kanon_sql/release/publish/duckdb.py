@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from sqlglot import exp
 
@@ -13,7 +13,6 @@ from kanon_sql.release.publish.publisher import Sink, verified
 from kanon_sql.release.statements.release import release_query
 from kanon_sql.release.statements.view import (
     publication_of_view,
-    require_viewable,
     view_lookups,
     view_statements,
     without_dots,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 class TableSink(Sink):
     """A table; another's reader sees the old one or the whole new one."""
 
+    kind: ClassVar[Literal["table", "view"]] = "table"
     target: exp.Table
 
     def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
@@ -46,12 +46,12 @@ class TableSink(Sink):
         Raises:
             UsageError: the name is taken and may not be replaced.
         """
-        super().__init__(source, publication, check_target(source, name, "table", replace=replace), name)
+        super().__init__(source, publication, check_target(source, name, self.kind, replace=replace), name)
         self.staging = _beside(self.target, self.engine)
 
     @property
     def output(self) -> exp.Table:
-        """The table under another name."""
+        """The relation under another name."""
         return self.staging
 
     def opened(self) -> AbstractContextManager[None]:
@@ -64,35 +64,23 @@ class TableSink(Sink):
         self.engine.run(sql.create_table(self.staging, query), "make the release")
 
     def take_name(self, rows: int, ledger: Watch | None) -> None:
-        """Rename the table."""
-        _take_name(self.engine, self.staging, self.target, "TABLE")
+        """Drop what is replaced, and rename the relation."""
+        engine, target, kind = self.engine, self.target, self.kind.upper()
+        if existing := kind_of(engine, target):
+            engine.run(sql.drop(target, existing), "drop what is replaced")
+        if existing == "VIEW" and kind == "TABLE":
+            _drop_lookups(engine, target)
+        new_name = exp.AlterRename(this=sql.relation(target.name))
+        rename = exp.Alter(this=self.staging.copy(), kind=kind, actions=[new_name])
+        engine.run(rename, "the verified release takes its name")
         if ledger is not None:
-            ledger.remember("table", self.target, rows)
+            ledger.remember(self.kind, target, rows)
 
 
-class ViewSink(Sink):
+class ViewSink(TableSink):
     """A view, with hierarchies of its own in the schema ``kanon`` that nothing else changes."""
 
-    target: exp.Table
-
-    def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
-        """Begin with nothing made.
-
-        Raises:
-            UsageError: the name is taken and may not be replaced, or the recoding is a local one.
-        """
-        require_viewable(publication)
-        super().__init__(source, publication, check_target(source, name, "view", replace=replace), name)
-        self.staging = _beside(self.target, self.engine)
-
-    @property
-    def output(self) -> exp.Table:
-        """The view under another name."""
-        return self.staging
-
-    def opened(self) -> AbstractContextManager[None]:
-        """Return a transaction."""
-        return self.engine.transaction()
+    kind = "view"
 
     def make(self) -> None:
         """Make the view and the tables that it joins."""
@@ -103,12 +91,6 @@ class ViewSink(Sink):
         """Return what is found in the view, by its own tables."""
         viewed, lookups = publication_of_view(self.publication, self.name), view_lookups(self.publication, self.name)
         return verified(self.engine, viewed, lookups, self.staging, expected)
-
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
-        """Rename the view."""
-        _take_name(self.engine, self.staging, self.target, "VIEW")
-        if ledger is not None:
-            ledger.remember("view", self.target, rows)
 
 
 class FrameSink(Sink):
@@ -171,12 +153,3 @@ def _beside(target: exp.Table, engine: Engine) -> exp.Table:
     """Return a name in the schema of the target that is not in use."""
     taken = {row[0] for row in engine.rows(sql.statement("catalog/relation_names"), "names in use")}
     return sql.relation(unused_name(f"kanon_unverified_{target.name}", taken), target.db or None)
-
-
-def _take_name(engine: Engine, staging: exp.Table, target: exp.Table, kind: str) -> None:
-    if existing := kind_of(engine, target):
-        engine.run(sql.drop(target, existing), "drop what is replaced")
-    if existing == "VIEW" and kind == "TABLE":
-        _drop_lookups(engine, target)
-    rename = exp.Alter(this=staging.copy(), kind=kind, actions=[exp.AlterRename(this=sql.relation(target.name))])
-    engine.run(rename, "the verified release takes its name")

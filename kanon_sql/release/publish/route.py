@@ -8,6 +8,7 @@ from kanon_sql.release.publish.duckdb import FrameSink, TableSink, ViewSink
 from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
 from kanon_sql.release.publish.publisher import publish
 from kanon_sql.release.publish.warehouse import frame_from_warehouse, publish_from_warehouse, publish_in_warehouse
+from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.target import require_kind
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def to_relation(
     if source.warehouse is not None:
         return publish_in_warehouse(source, publication, name, expected, kind=kind, replace=replace, ledger=ledger)
     require_kind(source, kind)
+    if kind != "table":
+        require_viewable(publication)
     if ledger is None:
         source.make_writable()
     else:
