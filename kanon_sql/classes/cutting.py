@@ -8,7 +8,7 @@ cut       where: "strict" (at the median; equal values stay together), "relaxed"
           value go to either side) or "node" (columns with a tree: each child of a label is a side)
 labels    how texts of a part are written: "tree" (the lowest label over all of them), "set" or "range"
 numbers   how numbers and dates of a part are written: "range", "mean" or "median"
-pairs     of mondrian-plus: how often pairs of parts are gone through at the end, to cut them anew together
+pairs     of mondrian-plus: how often pairs of parts are gone through at the end, to cut them again together
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class _Steps:
         return aggregates
 
     def _of_values(self, weighed: Weighed, models: Mapping[int, SensitiveModel]) -> dict[str, exp.Expr]:
-        """Return the measures of models of values, and their bounds where somebody asks, by the names of columns."""
+        """Return the measures of models of values, and their bounds where they are wanted, by the names of columns."""
         aggregates: dict[str, exp.Expr] = {}
         for number, model in models.items():
             aggregates[self.columns.measures[number]] = model.measure(weighed)

@@ -85,8 +85,8 @@ class Columns:
     Attributes:
         n: rows of the class.
         measures: of each model.
-        tuples: members of the class; None where nobody asks.
-        bounds: of each model, the rows of a class that could be published at most; None where nobody asks.
+        tuples: members of the class; None where they are not wanted.
+        bounds: of each model, the rows of a class that could be published at most; None where they are not wanted.
         kept: whether the answer is kept in a table, for which a sum is wider than it needs to be.
     """
 

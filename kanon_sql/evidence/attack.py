@@ -260,7 +260,7 @@ def attack_release(
     if entity is not None and entity not in needed:
         needed = (*needed, entity)
     people = make_people(engine, original.relation, needed, places)
-    # 2. Whom he finds.
+    # 2. The rows of the release that each person could have.
     progress(Progress("Looking people up"))
     candidates = find_candidates(engine, people, places, release.relation, columns)
     found_people = None

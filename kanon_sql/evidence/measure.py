@@ -162,7 +162,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         threshold: the risk above which rows are counted, as for ``risk``.
         subsets: columns of the largest subsets of quasi-identifiers to look at, as for ``risk``.
         sampling_fraction: the share of the population that the original has; without an original, the table.
-        population: everybody whom the rows of the published table could be about, as for ``risk``.
+        population: all people that the rows of the published table could be about, as for ``risk``.
         population_table: the name of the population, where ``population`` is a database.
         resources: what may be taken of the machine; a connection has settings of its own.
         progress: called as the work goes on.
@@ -210,7 +210,7 @@ def measure_alone(
         source: the table.
         policy: names its quasi-identifiers.
         asked: what is asked about its risk.
-        population: everybody whom its rows could be about, in the same engine.
+        population: all people that its rows could be about, in the same engine.
     """
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     repeated = repeated_in(source, policy)
@@ -264,7 +264,7 @@ def measure_against(
         policy: names the quasi-identifiers and their hierarchies.
         progress: called as the work goes on.
         asked: what is asked about the risk.
-        population: everybody whom the rows of the release could be about.
+        population: all people that the rows of the release could be about.
     """
     # What is known of the original, is known of its release: its rows are rows of the same people.
     before = repeated_in(original, policy)

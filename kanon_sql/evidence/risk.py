@@ -55,7 +55,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
         subsets: columns of the largest subsets of quasi-identifiers to look at; by default 3, if there are few enough.
         sampling_fraction: the share of the population that the table has; with it, how many are unique in the
             population is estimated.
-        population: a table of everybody whom the rows could be about, with values written like those of the table: a
+        population: a table of all people that the rows could be about, with values written like those of the table: a
             table in the same database, a path, or a data frame.
         population_table: the name of the population, where ``population`` is a database.
         resources: what may be taken of the machine; a connection has settings of its own.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _VOLUME = "volume"
 _DENSITY = "density"
-_PAIRS = 5_000_000  # of tuples and patterns of masks that are compared when nobody has asked for it
+_PAIRS = 5_000_000  # of tuples and patterns of masks that are compared by default
 _TUPLES = 200_000  # of the frequency set, likewise: at a million the divergence takes as long as the search
 _AT_ONCE = 5_000_000  # of these pairs in one statement
 

@@ -98,7 +98,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
         k: the smallest class that may be published; 5 if neither this nor ``models`` says so.
         models: what every published class must satisfy, such as ``[DistinctLDiversity(3)]``, beside ``k``.
-        entity: the column that names the person whom a row is about; k counts people by it, and it is never published.
+        entity: the column that names the person that a row is about; k counts people by it, and it is never published.
         count: what k counts: "people", for which a table with several rows of one person needs an entity; or "rows",
             also where several are of one person.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
@@ -117,7 +117,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
         labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".
         numbers: how it writes numbers and dates: "range" (default), "mean" or "median".
-        pairs: how often "mondrian-plus" goes through pairs of parts at the end, to cut them anew together.
+        pairs: how often "mondrian-plus" goes through pairs of parts at the end, to cut them again together.
         search_on: where the search runs when the table is in PostgreSQL or Spark: on the "workbench", which fetches its
             distinct tuples, or on the "warehouse" itself.
         seed: of the order of rows, and of random choices; drawn when not given.

@@ -53,7 +53,7 @@ def published_values(prepared: Prepared, publication: Publication, columns: Sequ
 
 
 def _require_all_published(publication: Publication, columns: Sequence[int]) -> None:
-    """Raise where people are left out whom the script finds by values that nobody else may have.
+    """Raise where the script finds people that are left out by values that no other row may have.
 
     Raises:
         UsageError: pseudonyms tie their rows, and values would be written out.

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 class Release:
     """The best recoding that was found for a table, ready to be published.
 
-    Nothing is published yet: ``to_table``, ``to_view``, ``to_file`` and the data frames each make the release anew,
+    Nothing is published yet: ``to_table``, ``to_view``, ``to_file`` and the data frames each make the release again,
     verify it on its own rows and only then hand it over. A release holds its source open until ``close``, or the end
     of a ``with`` block.
 

@@ -1,6 +1,6 @@
 """Which sensitive column each privacy model is about, and how it is coded.
 
-And the population that k-map and delta-presence compare with: a table of all people, of whom the source has a part.
+And the population that k-map and delta-presence compare with: a table of all people, some of which are in the source.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class ConstraintFacts:
 
 @dataclass(frozen=True)
 class IndexFacts:
-    """An index that somebody made."""
+    """An index that a statement made, not a constraint."""
 
     name: str
     unique: bool
@@ -103,7 +103,7 @@ class TableFacts:
         comment: of the table.
         columns: in their order.
         constraints: its own.
-        indexes: those that somebody made.
+        indexes: those that statements made.
         others: all other tables.
         views: those that read the table, directly or by way of other views, each after those that it reads.
         macros: names of those that name the table.

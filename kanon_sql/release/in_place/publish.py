@@ -16,7 +16,7 @@ held from before the new database is made to the end.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.duckdb.connect import catalog_of
 from kanon_sql.engine.sources.open_source import open_database
-from kanon_sql.engine.timing import lift_deadlines, timed
+from kanon_sql.engine.timing import timed
 from kanon_sql.engine.whole_files import (
     copy_whole,
     remove_spill_of,
@@ -42,14 +42,14 @@ from kanon_sql.release.in_place.rewrite import in_database, rewrite_of
 from kanon_sql.release.in_place.siblings import copies_of, siblings_of
 from kanon_sql.release.in_place.views import try_views
 from kanon_sql.release.publish.files import FileSink, check_format
-from kanon_sql.release.publish.publisher import forget_recoding, publish, recode, verified
+from kanon_sql.release.publish.publisher import Sink, publish
 from kanon_sql.release.published import InPlace, Published
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.sources.open_source import Source
@@ -113,65 +113,75 @@ def publish_in_place(
     """
     if source.database is None:
         return _replace_data_file(source, publication, expected, how)
-    engine, file = source.engine, source.database
-    real = require_replaceable(file)
-    lookups = readable_lookups(publication.hierarchies)
-    seconds: dict[str, float] = {}
-    # 1. What stands around the table.
-    facts = facts_of(source)
-    siblings = siblings_of(source, publication, facts)
-    copies = copies_of(source, publication, facts, siblings)
-    # 2. The log.
-    if not how.dry_run:
-        engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
-    with workspace(real) as directory:
-        new_file = directory / real.name  # views may name the database by the name of its file
-        name = engine.attach_new(new_file, like_this=True)
-        try:
-            # 3. The new database.
-            with timed(seconds, "publish"):
-                rewrite = _rewrite(source, publication, facts, name)
-                recode(engine, publication, lookups)
-                _run(engine, rewrite, current_database(engine))
-            # 4. What is in it.
-            with timed(seconds, "verify"):
-                verification = verified(engine, publication, lookups, rewrite.target, expected)
-            if ledger is not None:
-                ledger.check(rewrite.target, None, seconds)
-            forget_recoding(engine, publication)
-            with timed(seconds, "write"):
-                engine.detach(name)
-        except BaseException:
-            engine.abandon(name)
-            with suppress(SourceError):
-                forget_recoding(engine, publication)
-            raise
-        _require_same_definitions(facts, rewrite, new_file)
-        try_views(engine, lambda: open_database(new_file, writable=False), facts.views, facts.name)
-        before, after = real.stat().st_size, new_file.stat().st_size
-        lift_deadlines()
-        if not how.dry_run:
-            with timed(seconds, "write"):
-                # 5., 6. The backup, and the new file.
-                change_places(new_file, real, how.backup)
-                source.gone = True
-                remove_spill_of(real)
-                engine.leave_file()
-    changes = rewrite.changes
-    outcome = InPlace(
-        done=not how.dry_run,
-        file=file,
-        bytes_before=before,
-        bytes_after=after,
-        kept=changes.kept,
-        removed=changes.removed,
-        hierarchies=rewrite.hierarchies,
-        views=changes.views,
-        siblings=siblings,
-        copies=copies,
-        backup=how.backup,
-    )
-    return Published(f"{file}: {facts.name}", verification, seconds, in_place=outcome)
+    sink = _DatabaseInPlaceSink(source, publication, source.database, how)
+    published = publish(sink, expected, ledger, dry_run=how.dry_run)
+    return Published(published.destination, published.verification, published.seconds, in_place=sink.outcome)
+
+
+class _DatabaseInPlaceSink(Sink):
+    """A new database with everything of the old one but the raw table, which takes the name of its file."""
+
+    def __init__(self, source: Source, publication: Publication, file: Path, how: HowInPlace) -> None:
+        # 1. What stands around the table.
+        self.facts = facts_of(source)
+        super().__init__(source, publication, None, f"{file}: {self.facts.name}")
+        self.source, self.file, self.how, self.real = source, file, how, require_replaceable(file)
+        self.siblings = siblings_of(source, publication, self.facts)
+        self.copies = copies_of(source, publication, self.facts, self.siblings)
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def output(self) -> exp.Table:
+        return self.rewrite.target
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        # 2. The log.
+        if not self.how.dry_run:
+            self.engine.run(exp.Command(this="CHECKPOINT"), "merge the log into the file")
+        with workspace(self.real) as directory:
+            self.new_file = directory / self.real.name  # views may name the database by the name of its file
+            self.attached = self.engine.attach_new(self.new_file, like_this=True)
+            yield
+
+    def make(self) -> None:
+        # 3. The new database.
+        self.rewrite = _rewrite(self.source, self.publication, self.facts, self.attached)
+        _run(self.engine, self.rewrite, current_database(self.engine))
+
+    def complete(self, seconds: dict[str, float]) -> None:
+        # 4. What is in it.
+        with timed(seconds, "write"):
+            self.engine.detach(self.attached)
+        _require_same_definitions(self.facts, self.rewrite, self.new_file)
+        views, name = self.facts.views, self.facts.name
+        try_views(self.engine, lambda: open_database(self.new_file, writable=False), views, name)
+        changes = self.rewrite.changes
+        self.outcome = InPlace(
+            done=not self.how.dry_run,
+            file=self.file,
+            bytes_before=self.real.stat().st_size,
+            bytes_after=self.new_file.stat().st_size,
+            kept=changes.kept,
+            removed=changes.removed,
+            hierarchies=self.rewrite.hierarchies,
+            views=changes.views,
+            siblings=self.siblings,
+            copies=self.copies,
+            backup=self.how.backup,
+        )
+        self.seconds = seconds
+
+    def undo(self) -> None:
+        self.engine.abandon(self.attached)
+
+    def take_name(self, rows: int, ledger: Watch | None) -> None:  # noqa: ARG002 - the ledger is in the file
+        # 5., 6. The backup, and the new file.
+        with timed(self.seconds, "write"):
+            change_places(self.new_file, self.real, self.how.backup)
+            self.source.gone = True
+            remove_spill_of(self.real)
+            self.engine.leave_file()
 
 
 def change_places(new_file: Path, real: Path, backup: Path | None) -> None:
@@ -266,7 +276,7 @@ def copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
 
 
 def make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
-    """Make triggers anew.
+    """Make triggers again.
 
     Raises:
         UsageError: one names a column that is gone.
@@ -310,7 +320,7 @@ def require_no_lists(new: Engine, listed: frozenset[str]) -> None:
     """Raise if a list of values that was to go is still in the new database.
 
     Raises:
-        UsageError: a view that cannot be made anew has it in its columns.
+        UsageError: a view that cannot be made again has it in its columns.
     """
     found = new.rows(sql.statement("in_place/enum_columns"), "lists of values in the new database")
     if left := sorted({name for _, name, kind, _ in found if any(each in kind for each in listed)}):

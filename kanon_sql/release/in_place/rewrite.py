@@ -1,6 +1,6 @@
 """The statements of an anonymization in place: a new database with everything of the old one but the raw table.
 
-1. schema      all definitions; then the table is dropped and defined anew, in the same transaction, so that nothing
+1. schema      all definitions; then the table is dropped and defined again, in the same transaction, so that nothing
 of the old definition is ever written
 2. rows        of all other tables, those first that others refer to
 3. release     the rows of the release
@@ -53,7 +53,7 @@ class Rewrite:
         rows: of the other tables.
         release: puts the rows of the release into the table.
         after: indexes and comments.
-        views: make the views over the table anew; one that failed before fails here too, and stays as it is.
+        views: make the views over the table again; one that failed before fails here too, and stays as it is.
         triggers: those of other tables, after all rows are in.
         hierarchies: names of tables with hierarchies that are left out, since they list values of the table.
     """
@@ -123,7 +123,7 @@ def in_database(name: str, schema: str | None = None) -> exp.Use:
 
 
 def triggers_again(triggers: Iterable[Trigger], new: str) -> tuple[exp.Expr, ...]:
-    """Return the statements that make triggers anew, which DuckDB does not copy."""
+    """Return the statements that make triggers again, which DuckDB does not copy."""
     found: list[exp.Expr] = []
     for trigger in triggers:
         text = trigger.definition.removeprefix("CREATE ").rstrip(";")

@@ -53,7 +53,7 @@ class ViewFacts:
         return (folded(schema), folded(name)) in {(db or folded(schema), table) for db, table in self.reads}
 
     def again(self, database: str) -> list[exp.Expr]:
-        """Return the statements that make it anew in another database, which is the current one by then.
+        """Return the statements that make it again in another database, which is the current one by then.
 
         DuckDB keeps the types of its columns with it, as they were when it was made: lists of values among them.
         """

@@ -1,7 +1,7 @@
 """Fingerprints, by which something is known again without being kept: of rows in any order, of views, of files.
 
 The fingerprint of rows is a hash of the sum of hashes of the different rows, so that their order does not matter and no
-row has to be kept. It tells a release that was changed by accident or by hand; it is no proof against somebody who
+row has to be kept. It tells a release that was changed by accident or by hand; it is no proof against a person who
 looks for another table with the same sum. Of a release it is that of its classes: labels, and how many rows have them.
 MD5 is the same in every version of DuckDB; it is computed for different rows only, because it takes long. The quick one
 is the engine's own hash, which another version may compute in another way: then rows seem changed, which costs a check

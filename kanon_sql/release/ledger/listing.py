@@ -72,7 +72,7 @@ def ledger(source: str | os.PathLike[str]) -> list[Remembered]:
 
 
 def forget(source: str | os.PathLike[str], which: str | int) -> list[Entry]:
-    """Let a database forget a release that nobody was given; return what was forgotten.
+    """Remove a release that was given to no one from the ledger; return what was forgotten.
 
     Args:
         source: as for ``ledger``.

@@ -194,7 +194,7 @@ def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
 
 
 def _require_short(engine: Engine, publication: Publication, types: re.Pattern[str], most: int, who: str) -> None:
-    """Raise if columns of some types have numbers of more digits than somebody keeps.
+    """Raise if columns of some types have numbers of more digits than the format keeps.
 
     Raises:
         UsageError: one has.

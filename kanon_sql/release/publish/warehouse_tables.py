@@ -57,7 +57,7 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
     Spark runs it twice: it draws a sample to divide the sort among tasks.
 
     The classes that do not satisfy the models were counted on the workbench, from the tuples that were fetched; what is
-    published is counted anew when it is verified.
+    published is counted again when it is verified.
 
     Raises:
         SourceError: the warehouse refuses it.
@@ -148,7 +148,7 @@ def carry(bench: Workbench, warehouse: Warehouse, publication: Publication, *, l
 
 
 def on_warehouse(publication: Publication, found: Sequence[Column]) -> Publication:
-    """Return what is published with its columns as they were found in a warehouse: types are named anew there."""
+    """Return what is published with its columns as they were found in a warehouse: types have other names there."""
     by_name = {column.name: column for column in found}
     return replace(publication, columns=tuple(by_name.get(column.name, column) for column in publication.columns))
 
@@ -195,7 +195,7 @@ def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Pub
 def _carry_labels(bench: Workbench, warehouse: Warehouse, publication: Publication) -> Publication:
     """Carry over the labels of the box that each combination of quasi-identifiers has come to.
 
-    They were all led to their boxes for the search. A warehouse would do it again: by a recursive query, of which each
+    Their boxes were found for the search. A warehouse would do it again: by a recursive query, of which each
     round is a job in Spark, and whose rows PostgreSQL takes for so few that it compares each row with each combination.
     """
     recoding = cast("Multidimensional", publication.recoding)

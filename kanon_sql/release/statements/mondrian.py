@@ -5,8 +5,8 @@
     generalized   every row of the source with the labels of its combination
     too_small     in a view, the classes that do not satisfy the privacy models any more
 
-Rows that are alike stay together, so that combinations are led, not rows; with relaxed cuts rows that are alike may
-part, and each row is led by itself.
+Rows that are alike stay together, so that combinations walk, not rows; with relaxed cuts rows that are alike may be in
+several boxes, and each row walks by itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BOXES, _CUT = "boxes", "cut"
 
 
 class MondrianStatements(Statements):
-    """Rows are led to their boxes; every box is published."""
+    """Rows walk along the cuts to their boxes; every box is published."""
 
     @property
     def _recoding(self) -> Multidimensional:

@@ -120,7 +120,7 @@ def too_small_query(publication: Publication, lookups: Mapping[str, exp.Table]) 
 def _with_known_values(rows: exp.Select, publication: Publication) -> exp.Select:
     """Return a query of rows without those whose sensitive value has no place in the tree that values are compared in.
 
-    Such values come after a view was made. How far they are from others nobody said: no class can be judged with them,
+    Such values come after a view was made. How far they are from others is unknown: no class can be judged with them,
     and one that has no others would not be judged at all.
     """
     for tree in publication.trees_compared:

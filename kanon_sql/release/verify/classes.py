@@ -1,4 +1,4 @@
-"""The check of the classes of a table: counted anew, each model measured in the worst of them.
+"""The check of the classes of a table: counted again, each model measured in the worst of them.
 
 It knows nothing of how the table was made: it is what ``check`` runs on any table, and what a release is verified by.
 """
@@ -66,7 +66,7 @@ class ModelResult:
 
 
 def k_of(models: Sequence[ModelResult], smallest: int | None) -> int | float | None:
-    """Return the measure of k-anonymity; where nobody asked for it, the rows of the smallest class."""
+    """Return the measure of k-anonymity; where it is not required, the rows of the smallest class."""
     return next((model.measured for model in models if model.model == "k-anonymity"), smallest)
 
 

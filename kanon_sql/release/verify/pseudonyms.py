@@ -14,8 +14,9 @@ not stand in two columns, where it would tie the rows of the one to those of the
 tied by one pseudonym, in which every other column has one value, or none twice. Which of the two, and where it is NULL,
 is seen and therefore part of the signature. Two groups of one signature are the same in all that ties tell.
 
-*People.* Where a column names the person (the entity), k different pseudonyms are k different people only if nobody has
-two of them and no pseudonym is of nobody. Both are asked of the source; that several people share one does no harm.
+*People.* Where a column names the person (the entity), k different pseudonyms are k different people only if no person
+has two of them and every pseudonym is of a person. Both are counted in the source; that several people share one does
+no harm.
 
 *Models beyond k* are conditions on the rows of a class. Tied rows tell more of a sensitive column than each class does:
 if everybody of a signature has A in one row and B in another, who is found has both, however mixed each class is. No
@@ -57,7 +58,7 @@ class TieChecks:
     Attributes:
         signatures: for each column, how many pseudonyms share a signature.
         foreign: for each column, values that are no pseudonyms.
-        people: for each column, people with several pseudonyms, and pseudonyms of nobody; none without an entity.
+        people: for each column, people with several pseudonyms, and pseudonyms of no person; none without an entity.
         nets: for each two columns, rows that they tie to different rows, and pseudonyms that stand in both.
         named: for each column, the models of sensitive columns in the rows that have a pseudonym.
     """
@@ -269,7 +270,7 @@ def _foreign_query(pseudonyms: Pseudonyms, column: str, output: exp.Expr) -> exp
 
 
 def _people_query(publication: Publication, column: str, entity: str) -> exp.Select:
-    """Return the query of the people that have several pseudonyms, and of the pseudonyms on rows of nobody."""
+    """Return the query of the people that have several pseudonyms, and of the pseudonyms on rows of no person."""
     pseudonym, person = sql.column(column), sql.column(entity)
     pairs = exp.select(sql.named(pseudonym, "pseudonym"), sql.named(person, "person")).distinct()
     pairs = pairs.from_(publication.source.copy()).where(pseudonym.copy().is_(exp.null()).not_())

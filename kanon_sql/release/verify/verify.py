@@ -1,12 +1,12 @@
 """A release is checked on its own rows, by statements of their own.
 
-1. The classes: counted anew from what is published, as it is written; every model must hold in the worst of them.
+1. The classes: counted again from what is published, as it is written; every model must hold in the worst of them.
 2. The labels: a generalized column holds labels of its level and nothing else, so that no raw value slipped through.
 3. The people, where a model counts them: the release does not name them, so that each published class is looked up in
    the source, generalized as it was for the release; it must be there with the same number of rows, and enough people.
 4. The pseudonyms, where there are: what rows say together that they tie to one another (see ``verify.pseudonyms``).
 5. The columns: those that are published and no others. The rows and the classes: as many as the search counted.
-6. The table, where the connection is somebody else's: as many rows as the search counted, in classes of those sizes.
+6. The table, where the connection is the caller's: as many rows as the search counted, in classes of those sizes.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _require_counts(verification: Verification, expected: Expected) -> None:
 
 
 def _counted_in_people(publication: Publication) -> tuple[RowModel, ...]:
-    """Return the models whose members are people, whom the release does not name."""
+    """Return the models whose members are people, which the release does not name."""
     return tuple(model for model in publication.models if isinstance(model, RowModel) and model.entity is not None)
 
 

@@ -1,4 +1,4 @@
-"""Joint release: who is left with whom, and with which values, for someone who has two releases of one table.
+"""Joint release: which rows are alike in both of two releases of one table, and which values they have.
 
 Rows that are in the same class of the one release and in the same class of the other are alike in both; so are rows of
 one class that the other release left out. Such a group is what both releases leave of a person's classes: the
@@ -59,7 +59,7 @@ class JointClasses:
 
     @property
     def below_k(self) -> int:
-        """People in groups of fewer than k; rows where no column names people, or they name nobody."""
+        """People in groups of fewer than k; rows where no column names people, or they name no person."""
         return self.people_below_k or self.rows_below_k
 
 

@@ -32,7 +32,7 @@ class LinkedPeople:
         entity: the column that names the person.
         smallest_class: people of the class with the fewest, at least; None for a release without rows.
         smallest_class_at_most: ... at most.
-        smallest: the fewest people among whose rows somebody is, at least; None if nobody finds a row.
+        smallest: the fewest people among whose rows a person is, at least; None if no person finds a row.
         smallest_at_most: ... at most.
         rows_below_k: rows of the original that find rows of fewer than k people, and some.
         rows_open: rows of which that is possible, and not certain.

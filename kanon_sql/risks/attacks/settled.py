@@ -2,7 +2,7 @@
 
 Every row of a release is a row of its original. So a class with as many rows as fit it has them all, and they are in no
 other one; a class that is filled by those who fit no other one has no room for others. This is repeated by SQL until
-nothing changes (``settled_pairs``), and settles releases of local recoding as far as nobody was left out. What is still
+nothing changes (``settled_pairs``), and settles releases of local recoding as far as no row was left out. What is still
 open is settled exactly where that takes few steps (see ``assignments``).
 """
 
@@ -34,7 +34,7 @@ class Settled:
     Attributes:
         pairs: each tuple with each class that is left to it.
         exact: whether each of them is possible, by who else must be where.
-        certain: whether nobody has several.
+        certain: whether no tuple has several.
     """
 
     pairs: exp.Table

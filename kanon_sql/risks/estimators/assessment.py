@@ -77,7 +77,7 @@ class Risk:
         smallest_class: members of the smallest; None for a table without rows.
         threshold: above which members were counted.
         prosecutor: risks of who is known to be in the table.
-        marketer: the share of members that somebody finds who guesses at all; None for a table without rows.
+        marketer: the share of members that are found by guessing; None for a table without rows.
         journalist: risks of who is only known to be in a population; None where none was given.
         thresholds: whether the table meets each of those that people are asked for.
         histogram: its classes by size.
@@ -143,7 +143,7 @@ def assess(
         columns: its quasi-identifiers.
         asked: what is asked.
         entity: the column that names the person, where people are counted.
-        population: everybody whom its rows could be about.
+        population: all people that its rows could be about.
         population_size: members of the population that it is a sample of; None goes by the sampling fraction.
 
     Raises:

@@ -16,8 +16,8 @@ over the same denominator with ``c_k >= 0``, and these sum to 1), so that there 
 it is done below 0, too. The best alpha is where the derivative along these crosses 0.
 
 The population then has ``N gamma(theta + 1)/gamma(theta + alpha) * gamma(N + theta + alpha - 1)/gamma(N + theta)``
-uniques in expectation: the first person is alone if nobody joins her, and all are alike in that. (Papers, and ARX, use
-the limit for large N, ``N^alpha gamma(theta + 1)/gamma(theta + alpha)``, which can exceed N.)
+uniques in expectation: the first person is alone if no person joins her, and all are alike in that. (Papers, and ARX,
+use the limit for large N, ``N^alpha gamma(theta + 1)/gamma(theta + alpha)``, which can exceed N.)
 """
 
 from __future__ import annotations

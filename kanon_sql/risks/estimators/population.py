@@ -25,7 +25,7 @@ _TABLE, _POPULATION = "in_table", "in_population"
 
 @dataclass(frozen=True)
 class Population:
-    """A table of everybody whom the rows of another table could be about.
+    """A table of all people that the rows of another table could be about.
 
     Attributes:
         relation: the table, in the engine of the other.
@@ -189,7 +189,7 @@ def people_alone() -> exp.Expr:
 
 
 def nobody_named() -> exp.Expr:
-    """Return the classes whose rows name nobody as an aggregate over classes with their ``only_person``."""
+    """Return the classes whose rows name no person, as an aggregate over classes with their ``only_person``."""
     return sql.where(sql.count_rows(), exp.Is(this=sql.column(ONLY), expression=exp.null()))
 
 

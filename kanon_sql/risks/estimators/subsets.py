@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.risks.estimators.tuples import Tuples
 
-_LARGEST = 3  # columns of a subset, unless somebody asks for more
+_LARGEST = 3  # columns of a subset, by default
 _AT_MOST = 500  # subsets that are looked at unasked; each is a statement
 
 
@@ -94,7 +94,7 @@ def subset_risks(tuples: Tuples, largest: int) -> Subsets:
 def subset_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
     """Return the query for the classes by some quasi-identifiers: how many, the smallest, who is alone, all members.
 
-    Where people are counted, ``all_members`` are those whom nobody names: a person is in several classes, and how many
+    Where people are counted, ``all_members`` are those without a name: a person is in several classes, and how many
     are named is the same for every subset.
     """
     members = sql.column(MEMBERS)

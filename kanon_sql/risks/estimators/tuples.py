@@ -49,8 +49,8 @@ class Tuples:
         Args:
             places: which of the quasi-identifiers make a class; by default all of them.
             with_values: whether the values that make the class are selected too.
-            with_person: whether somebody of the class is selected too, where people are counted: of a class of one
-                the person who it is; NULL if its rows name nobody.
+            with_person: whether a person of the class is selected too, where people are counted: of a class of one
+                the person who it is; NULL if its rows name no person.
         """
         values = [sql.column(value_name(place)) for place in (range(len(self.columns)) if places is None else places)]
         selected = [value.copy() for value in values] if with_values else []
@@ -144,7 +144,7 @@ class Bin:
     Attributes:
         least, most: sizes from and to; the last bin has no end.
         classes: classes of these sizes.
-        members: rows in them; where people are counted, records, somebody in two classes being two.
+        members: rows in them; where people are counted, records: a person in two classes is two.
     """
 
     least: int
@@ -177,7 +177,7 @@ class SizeCounts:
 
     @property
     def members(self) -> int:
-        """Rows in all classes; where people are counted, records: somebody in two classes is two."""
+        """Rows in all classes; where people are counted, records: a person in two classes is two."""
         return sum(size * classes for size, classes in self.classes_of.items())
 
     @property

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def mondrian(parts: Parts, progress: SearchProgress | None = None) -> None:
-    """Cut until no part can be cut; then, where it is asked for, cut pairs of parts anew."""
+    """Cut until no part can be cut; then, where it is asked for, cut pairs of parts again."""
     _cut(parts, progress)
     if parts.costs is None:
         return
@@ -179,7 +179,7 @@ def _are_disjoint(cutting: Cutting, places: Sequence[Places]) -> bool:
 
     Ranges and sets go no further than the sides of strict cuts; sets no further than those at nodes, whose outside has
     a gap. The label of a tree covers more than the part has, rows that are alike may part in a relaxed cut, and pairs
-    that were cut anew are no boxes.
+    that were cut again are no boxes.
     """
     if cutting.cut == "relaxed" or cutting.pairs:
         return False

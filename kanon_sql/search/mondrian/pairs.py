@@ -1,4 +1,4 @@
-"""A last pass over pairs of parts: what two of them have together is cut anew, where that saves something.
+"""A last pass over pairs of parts: what two of them have together is cut again, where that saves something.
 
 Greedy cuts part what later turns out to belong together. Each pass
 
@@ -9,7 +9,7 @@ Greedy cuts part what later turns out to belong together. Each pass
 5. makes them. A side with rows enough for two is cut further.
 
 Two boxes that are cut alike send their rows into the same two boxes: the walk of a release goes on as before. Blocks
-are laid anew in every pass, half a block further, so that their borders keep nobody apart. What is given away by that
+are laid again in every pass, half a block further, so that their borders keep nobody apart. What is given away by that
 is little: with all pairs of Adult in one block, five passes save 18 % at k = 5 instead of 15 %.
 """
 
@@ -160,7 +160,7 @@ def _pair_tuples_query(parts: Parts) -> exp.Select:
 
 
 def _better_query(parts: Parts) -> exp.Query:
-    """Return the pairs to cut anew, with their cut, what it saves, and numbers for its sides."""
+    """Return the pairs to cut again, with their cut, what it saves, and numbers for its sides."""
     pairs, chosen, allowed = parts["kanon_pairs"], parts["kanon_chosen"], parts["kanon_round"]
     of_pair = exp.EQ(this=sql.column(PART, chosen.name), expression=sql.column("pair", pairs.name))
     still = exp.EQ(this=sql.column(PART, allowed.name), expression=sql.column(PART, chosen.name))
@@ -211,7 +211,7 @@ def _members(pairs: exp.Table, name: str, *columns: str | exp.Expr) -> exp.Query
 
 
 def _recut_query(parts: Parts) -> exp.Select:
-    """Return the finished tuples, those of pairs that were cut anew in their new parts."""
+    """Return the finished tuples, those of pairs that were cut again in their new parts."""
     finished = parts["kanon_finished"].name
     cuts = _members(parts["kanon_better"], "member", *_CUT, "inside", "outside")
     inside = exp.Between(

@@ -92,12 +92,12 @@ class Parts:
         return sql.query(file, values={**left, **values}, tables=self.tables)
 
     def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
-        """Make one of the tables anew."""
+        """Replace one of the tables."""
         self._run(f"drop {name}", lambda: sql.drop(self[name]))
         self._run(title, lambda: sql.create_table(self[name].copy(), query(), temporary=True), **parameters)
 
     def replace(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
-        """Make one of the tables anew, from itself."""
+        """Replace one of the tables by a query of itself."""
         self._run(title, lambda: sql.create_table(self["kanon_next"].copy(), query(), temporary=True))
         self._run(f"drop {name}", lambda: sql.drop(self[name]))
         renamed = exp.AlterRename(this=self[name].copy())
