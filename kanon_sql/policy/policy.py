@@ -53,13 +53,13 @@ from kanon_sql.hierarchy.inline import rule_text
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.requirements import REQUIREMENTS, from_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.toml_values import checked, column_names, limit, number, one_of, require_place, threshold
-from kanon_sql.risks.estimators.thresholds import read_share
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:

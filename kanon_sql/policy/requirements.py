@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from kanon_sql.errors import UsageError
+from kanon_sql.measures.shares import read_share
 from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
 from kanon_sql.models.beta_likeness import BasicBetaLikeness, EnhancedBetaLikeness
 from kanon_sql.models.delta_disclosure import DeltaDisclosure
@@ -23,7 +24,6 @@ from kanon_sql.models.k_map import KMap
 from kanon_sql.models.recursive_cl_diversity import RecursiveCLDiversity
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.risks.estimators.thresholds import read_share
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
 from kanon_sql.engine.sources.open_source import open_beside, open_original
 from kanon_sql.evidence.attack import Attacked, attack_release, open_other
+from kanon_sql.measures.shares import read_share
 from kanon_sql.release.script import logged_script
-from kanon_sql.risks.estimators.thresholds import read_share
 
 if TYPE_CHECKING:
     from kanon_sql.risks.attacks.verdicts import Verdict

@@ -41,9 +41,10 @@ from kanon_sql.engine.sources.open_source import open_beside, open_original, ope
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
 from kanon_sql.evidence.risk import opened_population, require_entity
+from kanon_sql.measures.shares import read_share
 from kanon_sql.release.script import logged_script
 from kanon_sql.risks.estimators.assessment import RiskSettings
-from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, PRESETS, read_share, threshold_of
+from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, PRESETS, threshold_of
 
 
 def measure_command(

@@ -33,9 +33,9 @@ from kanon_sql.cli.options.options import (
     assignments,
     overridden,
 )
+from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Algorithm, Policy, SearchOn, read_policy
-from kanon_sql.risks.estimators.thresholds import read_share
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
