@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.main import get_command
 
-from kanon_sql.cli.main import app
+from kanon_sql.cli.main import root
+from kanon_sql.cli.output.help import panels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +31,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def reference() -> str:
     """Return all commands as Markdown."""
-    command = get_command(app)
-    root = typer.Context(command, info_name="kanon", **command.context_settings)
-    return "\n".join(_section(context) for context in _commands(root))
+    command = root()
+    context = typer.Context(command, info_name="kanon", **command.context_settings)
+    return "\n".join(_section(inner) for inner in _commands(context))
 
 
 def _commands(context: typer.Context) -> Iterator[typer.Context]:
@@ -52,7 +52,7 @@ def _section(context: typer.Context) -> str:
     command: Any = context.command
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     parts = [f"## {context.command_path}", _text(command.help), f"```text\n{usage}\n```"]
-    for panel, parameters in _panels(command, context).items():
+    for panel, parameters in panels(command, context).items():
         parts.append("\n".join([f"**{panel}**\n", *(_item(parameter, context) for parameter in parameters)]))
     return "\n\n".join([*parts, ""])
 
@@ -64,16 +64,6 @@ def _text(help_text: str) -> str:
         text = _MARKUP.sub("", paragraph).strip()
         paragraphs.append(f"```text\n{text}\n```" if "[bold]kanon" in paragraph else _as_written(text))
     return "\n\n".join(paragraphs)
-
-
-def _panels(command: Any, context: typer.Context) -> dict[str, list[Any]]:  # noqa: ANN401 - typer's own command class
-    """Return the parameters that are shown, under the headings that the help has for them."""
-    panels: dict[str, list[Any]] = {}
-    for parameter in command.get_params(context):
-        usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-        if not parameter.hidden:
-            panels.setdefault(parameter.rich_help_panel or usual, []).append(parameter)
-    return panels
 
 
 def _item(parameter: Any, context: typer.Context) -> str:  # noqa: ANN401 - typer's own parameter class

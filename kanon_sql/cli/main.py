@@ -4,136 +4,105 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
+from typer.main import get_command
 
-from kanon_sql import __version__
-from kanon_sql.cli.commands.anonymize import anonymize_command
-from kanon_sql.cli.commands.attack import attack_command
-from kanon_sql.cli.commands.check import check_command
-from kanon_sql.cli.commands.clean import clean_command
-from kanon_sql.cli.commands.compare import compare_command
-from kanon_sql.cli.commands.demo import demo_command
-from kanon_sql.cli.commands.dp import (
-    budget_command,
-    count_command,
-    histogram_command,
-    mean_command,
-    most_frequent_command,
-    quantile_command,
-    sum_command,
-)
-from kanon_sql.cli.commands.dp_release import release_command
-from kanon_sql.cli.commands.hierarchy import check_command as fit_command
-from kanon_sql.cli.commands.hierarchy import list_command, show_command
-from kanon_sql.cli.commands.hierarchy_export import export_command
-from kanon_sql.cli.commands.hierarchy_store import build_command, load_command
-from kanon_sql.cli.commands.hierarchy_suggest import suggest_command
-from kanon_sql.cli.commands.lattice import lattice_command
-from kanon_sql.cli.commands.ledger import ledger_command
-from kanon_sql.cli.commands.measure import measure_command
-from kanon_sql.cli.commands.profile import init_command, profile_command
-from kanon_sql.cli.commands.report import report_command
-from kanon_sql.cli.options.dp_options import with_question
-from kanon_sql.cli.options.examples import epilog
-from kanon_sql.cli.options.model_options import with_models
-from kanon_sql.cli.options.policy_options import with_policy
-from kanon_sql.cli.options.resources import with_resources
+from kanon_sql.cli.commands import COMMANDS, EXAMPLES, GROUPS
 from kanon_sql.cli.output import diagnostics
+from kanon_sql.cli.output.help import help_of
 from kanon_sql.cli.output.output import visible
+from kanon_sql.cli.process import VERSION_LINE
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError, on_command_line
 
-
-class _Command(TyperCommand):
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - a context of typer's own click
-        return _flags_without_type(super().get_params(ctx))
-
-
-class _Group(TyperGroup):
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - as above
-        return _flags_without_type(super().get_params(ctx))
-
-
-def _flags_without_type(parameters: list[Any]) -> list[Any]:
-    """Leave the type of a flag out of the help: it takes no value."""
-    for parameter in parameters:
-        if getattr(parameter, "is_bool_flag", False) and parameter.metavar is None:
-            parameter.metavar = ""
-    return parameters
-
-
-app = typer.Typer(
-    name="kanon",
-    cls=_Group,
-    help="Anonymize tables where they live: a release that loses least, as SQL that anyone can read.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 requirement not met, 2 usage, 3 database or file, 4 no solution, 130 interrupted, "
-    "143 terminated.",
-)
-hierarchy_app = typer.Typer(
-    cls=_Group,
-    help="Generalization hierarchies: list, show, check, suggest, load, build and export them.",
-    no_args_is_help=True,
-)
-dp_app = typer.Typer(
-    cls=_Group,
-    help="Differential privacy: noisy answers and releases that say nearly the same whoever is in the table.",
-    no_args_is_help=True,
-)
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo_command,
-    "profile": profile_command,
-    "init": init_command,
-    "anonymize": with_policy(anonymize_command),
-    "check": with_models(check_command),
-    "measure": measure_command,
-    "attack": attack_command,
-    "report": with_policy(report_command),
-    "ledger": ledger_command,
-    "clean": clean_command,
-    "lattice": with_models(lattice_command),
-    "compare": with_models(compare_command),
-}
-_HIERARCHY_COMMANDS: dict[str, Callable[..., None]] = {
-    "list": list_command,
-    "show": show_command,
-    "check": fit_command,
-    "suggest": suggest_command,
-    "load": load_command,
-    "build": build_command,
-    "export": export_command,
-}
-_DP_COMMANDS: dict[str, Callable[..., None]] = {
-    "budget": budget_command,
-    "count": with_question(count_command),
-    "sum": with_question(sum_command),
-    "mean": with_question(mean_command),
-    "quantile": with_question(quantile_command),
-    "histogram": with_question(histogram_command),
-    "most-frequent": with_question(most_frequent_command),
-    "release": release_command,
-}
-for name, command in _COMMANDS.items():
-    app.command(name, cls=_Command, epilog=epilog(name))(with_resources(command))
-for name, command in _HIERARCHY_COMMANDS.items():
-    hierarchy_app.command(name, cls=_Command, epilog=epilog(f"hierarchy {name}"))(with_resources(command))
-for name, command in _DP_COMMANDS.items():
-    dp_app.command(name, cls=_Command, epilog=epilog(f"dp {name}"))(with_resources(command))
-app.add_typer(hierarchy_app, name="hierarchy")
-app.add_typer(dp_app, name="dp")
-
+_ROOT = "kanon"
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 _SQL_OF_RELEASE = {"anonymize", "demo"}
 
 
-@app.callback()
+class _Command(TyperCommand):
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - of typer's own click
+        formatter.write(help_of(self, ctx))
+
+
+class _Group(TyperGroup):
+    """A group whose commands are imported when they are used; until then, each is a name and a summary."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of typer
+        super().__init__(**settings)
+        self._before = "" if self.name == _ROOT else f"{self.name} "
+        for path, (_, summary) in COMMANDS.items():
+            name = path.removeprefix(self._before)
+            if path.startswith(self._before) and " " not in name:
+                self.add_command(TyperCommand(name, help=summary))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - as above
+        path = self._before + cmd_name
+        return _command(path) if path in COMMANDS else super().get_command(ctx, cmd_name)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
+        if not args and not ctx.resilient_parsing:  # the help is asked for
+            sys.stdout.write(help_of(self, ctx))
+            raise typer.Exit(2)
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401 - as above
+        from typer._click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=command.help) for name, command in self.commands.items()]
+        options = super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return [item for item in found if item.value.startswith(incomplete)] + options
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
+        formatter.write(help_of(self, ctx))
+
+
+@cache
+def root() -> Any:  # noqa: ANN401 - typer's own class of groups
+    """Return the group of all commands."""
+    app = typer.Typer(
+        name=_ROOT,
+        cls=_Group,
+        help="Anonymize tables where they live: a release that loses least, as SQL that anyone can read.",
+        pretty_exceptions_enable=False,
+        context_settings=_SETTINGS,
+        epilog="Exit codes: 0 done, 1 requirement not met, 2 usage, 3 database or file, 4 no solution, 130 "
+        "interrupted, 143 terminated.",
+    )
+    app.callback()(_global)
+    group: Any = get_command(app)
+    for name, summary in GROUPS.items():
+        group.add_command(_Group(name=name, help=summary))
+    return group
+
+
+@cache
+def _command(path: str) -> Any:  # noqa: ANN401 - typer's own class of commands
+    """Return a command, imported, with all of its options."""
+    from kanon_sql.cli.options.added_options import with_resources
+
+    module, _, function = COMMANDS[path][0].partition(":")
+    shown = "\n".join(["Examples, after kanon demo:", *(f"  {line}" for line in EXAMPLES[path])])
+    app = typer.Typer(add_completion=False, context_settings=_SETTINGS)
+    made = app.command(path.rpartition(" ")[2], cls=_Command, epilog=shown)
+    made(with_resources(getattr(import_module(f"kanon_sql.cli.commands.{module}"), function)))
+    return get_command(app)
+
+
+def load(arguments: Sequence[str]) -> None:
+    """Import the command that arguments begin with, if they do."""
+    for path in (arguments[0], " ".join(arguments[:2])) if arguments else ():
+        if path in COMMANDS:
+            _command(path)
+
+
 def _global(
     version: Annotated[
         bool,
@@ -147,7 +116,7 @@ def _global(
 
 def _version(*, on: bool) -> None:
     if on:
-        sys.stdout.write(f"kanon-sql {__version__}\n")
+        sys.stdout.write(VERSION_LINE)
         raise typer.Exit
 
 
@@ -162,7 +131,7 @@ def run(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     try:
-        result = app(args=_with_sql_value(arguments), prog_name="kanon", standalone_mode=False)
+        result = root().main(args=_with_sql_value(arguments), prog_name=_ROOT, standalone_mode=False)
     except KanonError as error:
         diagnostics.error(str(error))
         return error.exit_code
@@ -180,14 +149,6 @@ def _run(arguments: list[str]) -> int:
     if code == SearchInterruptedError.exit_code:
         diagnostics.error("Interrupted; nothing was written.")
     return code
-
-
-def ended(code: int, failure: OSError | None) -> int:
-    """Return the exit code of a process, given that of its command and why its results could not be printed."""
-    if failure is None or code != 0:
-        return code
-    diagnostics.error(f"The results could not be printed (stdout: {failure.strerror}); what was published is there.")
-    return SourceError.exit_code
 
 
 def _unforeseen(error: Exception) -> str:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import errno
+import gc
+import io
 import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kanon_sql import __version__
+from kanon_sql.errors import SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
+
+    from _typeshed import ReadableBuffer
 
 _INTERRUPTED = 130
 _BY_SIGNAL = 128  # a shell adds the number of the signal that ended a process
 _NOTHING = "nothing was written"
+VERSION_LINE = f"kanon-sql {__version__}\n"
 
 
 class Ending(SystemExit):
@@ -40,25 +51,53 @@ def main() -> NoReturn:
         # The imports take a quarter of a second; an exception inside one may come out as any other, and there is
         # nothing to clean up yet.
         signal.signal(number, _end_at_once)
-    from kanon_sql.cli import main as command_line
-    from kanon_sql.cli.output.diagnostics import error
-    from kanon_sql.cli.output.streams import Streams
-
+    gc.disable()  # modules make many objects and drop none
+    run = _loaded(sys.argv[1:])
+    gc.enable()
     streams = Streams()
     try:
         if hears_ctrl_c:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in ending:
             signal.signal(number, _end)
-        code = command_line.run(sys.argv[1:])
+        code = run()
         for number in heard:  # what is left to do takes no time and cannot be undone
             signal.signal(number, signal.SIG_IGN)
     except KeyboardInterrupt:  # again, while the first one was dealt with
         code = _INTERRUPTED
     except Ending as asked_to_end:
         code = int(str(asked_to_end.code))
-        error(f"Ended by {asked_to_end.name}; {_done(asked_to_end)}.")
-    sys.exit(command_line.ended(code, streams.close()))
+        _error(f"Ended by {asked_to_end.name}; {_done(asked_to_end)}.")
+    sys.exit(_exit_code(code, streams.close()))
+
+
+def _loaded(arguments: list[str]) -> Callable[[], int]:
+    """Import what a command line needs; return what runs it."""
+    if arguments == ["--version"]:
+        return _print_version
+    from kanon_sql.cli.main import load, run
+
+    load(arguments)
+    return partial(run, arguments)
+
+
+def _print_version() -> int:
+    sys.stdout.write(VERSION_LINE)
+    return 0
+
+
+def _exit_code(code: int, failure: OSError | None) -> int:
+    """Return the exit code of a process, given that of its command and why its results could not be printed."""
+    if failure is None or code != 0:
+        return code
+    _error(f"The results could not be printed (stdout: {failure.strerror}); what was published is there.")
+    return SourceError.exit_code
+
+
+def _error(text: str) -> None:
+    from kanon_sql.cli.output.diagnostics import error
+
+    error(text)
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
@@ -80,3 +119,91 @@ def _done(ending: Ending) -> str:
     """Return what was done before it: where something was, it was noted on the way up."""
     notes = getattr(ending, "__notes__", [])
     return str(notes[-1]) if notes else _NOTHING
+
+
+class TolerantStream(io.RawIOBase):
+    """A raw stream that takes everything: what cannot be written is dropped.
+
+    Attributes:
+        failure: why something was dropped; None if nothing was, or if the reader of a pipe has gone, as ``head``
+            does when it has seen enough.
+    """
+
+    def __init__(self, raw: Any, failure: OSError | None = None) -> None:  # noqa: ANN401 - a raw or a buffered stream
+        """Write to a stream of bytes; with a ``failure``, drop everything."""
+        self._raw = raw
+        self._dropping = failure is not None
+        self.failure = failure
+
+    def writable(self) -> bool:
+        """Return True: everything is taken."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the file descriptor below."""
+        return int(self._raw.fileno())
+
+    def isatty(self) -> bool:
+        """Tell whether a person reads it."""
+        return not self._dropping and bool(self._raw.isatty())
+
+    def write(self, data: ReadableBuffer) -> int | None:
+        """Write or drop; return how many bytes are done with."""
+        if not self._dropping:
+            try:
+                written = self._raw.write(data)
+                return None if written is None else int(written)
+            except BrokenPipeError:
+                self._dropping = True
+            except OSError as error:
+                self._dropping, self.failure = True, error
+        return memoryview(data).nbytes
+
+
+class Streams:
+    """The streams of this process, that never fail.
+
+    Used by the process that is ``kanon`` alone; who calls ``run`` keeps the streams that there are.
+    """
+
+    def __init__(self) -> None:
+        """Take the place of ``sys.stdout`` and ``sys.stderr``."""
+        _take_closed_descriptors()
+        self._stdout = _made_tolerant("stdout", 1)
+        self._stderr = _made_tolerant("stderr", 2)
+
+    def close(self) -> OSError | None:
+        """Write out what is waiting; return why results were dropped, if they were."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        return self._stdout.failure
+
+
+def _take_closed_descriptors() -> None:
+    """Open what is closed of 0, 1 and 2, so that no database gets a number that something writes messages to."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the smallest number that is free: this one
+
+
+def _made_tolerant(name: str, descriptor: int) -> TolerantStream:
+    """Return the raw stream below a stream of ``sys`` that drops what cannot be written."""
+    stream = getattr(sys, name)
+    if stream is None:  # it was closed before Python began
+        closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
+        raw = TolerantStream(io.FileIO(descriptor, "wb", closefd=False), closed)
+        encoding = "utf-8"
+    else:
+        raw = TolerantStream(getattr(stream.buffer, "raw", stream.buffer))
+        encoding = stream.encoding
+    text = io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=encoding,
+        errors="replace",  # a name that the terminal cannot show is no reason to stop
+        line_buffering=name == "stderr" or raw.isatty(),
+    )
+    setattr(sys, name, text)
+    return raw

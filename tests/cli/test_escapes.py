@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
-import typer.main
 
-from kanon_sql.cli.main import app
+from kanon_sql.cli.main import root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,8 +63,7 @@ def commands(group: click.Group, before: str = "") -> Iterator[str]:
 
 
 def test_every_command_is_here() -> None:
-    group = typer.main.get_command(app)
-    assert set(commands(group)) - NOTHING_NAMED == set(COMMANDS)
+    assert set(commands(root())) - NOTHING_NAMED == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -321,17 +321,16 @@ def test_a_program_that_the_shell_does_not_find_is_called_by_its_path(
 
 def test_commands_and_options_in_messages_exist() -> None:
     """Every `kanon ...` and every `--option` in a string of the package is one that the command line has."""
-    from typer.main import get_command
-
-    from kanon_sql.cli.main import app
+    from kanon_sql.cli.main import root
 
     verbs, options = set(), {"--help"}
-    waiting = [("", get_command(app))]
+    waiting = [("", root())]
     while waiting:
         path, found = waiting.pop()
         for parameter in found.params:
             options |= {*parameter.opts, *parameter.secondary_opts}
-        for name, under in getattr(found, "commands", {}).items():
+        for name in getattr(found, "commands", ()):
+            under = found.get_command(None, name)
             verbs.add(f"{path} {name}".strip())
             waiting.append((f"{path} {name}".strip(), under))
     unknown = []

@@ -14,10 +14,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import yaml
 from conftest import REPOSITORY
-from typer.main import get_command
 
 import kanon_sql
-from kanon_sql.cli.main import app
+from kanon_sql.cli.main import root
 
 pytest.importorskip("mkdocs", reason="needs kanon-sql[docs], which builds the site")
 
@@ -161,10 +160,10 @@ def test_every_command_has_its_section_with_every_option() -> None:
     def all_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
         if not hasattr(command, "commands"):
             yield name, command
-        for inner, below in getattr(command, "commands", {}).items():
-            yield from all_commands(below, f"{name} {inner}")
+        for inner in getattr(command, "commands", ()):
+            yield from all_commands(command.get_command(None, inner), f"{name} {inner}")
 
-    shown = {name: command for name, command in all_commands(get_command(app), "kanon") if not command.hidden}
+    shown = {name: command for name, command in all_commands(root(), "kanon") if not command.hidden}
     assert set(sections) == set(shown)
     for name, command in shown.items():
         for parameter in command.params:

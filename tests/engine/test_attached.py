@@ -18,7 +18,7 @@ from conftest import files_in
 from sqlglot import exp
 
 import kanon_sql as kanon
-from kanon_sql.cli.options.completion import _columns
+from kanon_sql.cli.options.options import _columns
 from kanon_sql.engine.duckdb import extensions
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.duckdb.failures import translated

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kanon_sql.cli.options.command_line_policy import note_repeated_columns
 from kanon_sql.cli.options.conflicts import check_key_file, check_options, given_options
 from kanon_sql.cli.options.destination_options import (
+    AskedByOption,
     BackupOption,
     DryRunOption,
-    InPlaceAsked,
     InPlaceOption,
+    InPlaceRequest,
     IntoOption,
     KindOption,
     OutOption,
+    ReportRequest,
     SpreadsheetSafeOption,
     asked_destination,
     check_destination,
@@ -32,14 +35,12 @@ from kanon_sql.cli.options.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.options.policy_options import AskedPolicy
-from kanon_sql.cli.options.prepared import note_repeated_columns
-from kanon_sql.cli.options.report_option import AskedByOption, ReportAsked
+from kanon_sql.cli.options.policy_options import RequestedPolicy, with_policy
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.output.diagnostics import note as say
-from kanon_sql.cli.output.output import print_json, print_prose, print_sql, visible
+from kanon_sql.cli.output.help import DESTINATION, OUTPUT
+from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
 from kanon_sql.cli.output.release_tables import print_release
-from kanon_sql.cli.output.suggestions import command, free_name
 from kanon_sql.engine.duckdb.connect import waited
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import open_source
@@ -75,6 +76,7 @@ LookupsOption = Annotated[
         "--lookups",
         metavar="DIR",
         help="With --sql: write the values that the script looks up to files there, instead of into the script.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 
@@ -95,6 +97,7 @@ _APART = {
 """Pairs of parameters that do not go together, and why."""
 
 
+@with_policy
 def anonymize_command(
     context: typer.Context,
     source: SourceArgument,
@@ -114,13 +117,20 @@ def anonymize_command(
     report_file: Annotated[
         Path | None,
         typer.Option(
-            "--report", metavar="FILE", help="Write the evidence to a .html, .md or .json file: see kanon report."
+            "--report",
+            metavar="FILE",
+            help="Write the evidence to a .html, .md or .json file: see kanon report.",
+            rich_help_panel=DESTINATION,
         ),
     ] = None,
     asked_by: AskedByOption = None,
     ignore_ledger: Annotated[
         bool,
-        typer.Option("--ignore-ledger", help="Publish even if this and earlier releases say too much together."),
+        typer.Option(
+            "--ignore-ledger",
+            help="Publish even if this and earlier releases say too much together.",
+            rich_help_panel=DESTINATION,
+        ),
     ] = False,
     sql: SqlOfRelease = None,
     dialect: DialectOption = "duckdb",
@@ -129,12 +139,12 @@ def anonymize_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
     *,
-    asked: AskedPolicy,
+    asked: RequestedPolicy,
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
     base, in_file = asked.read()
-    how = InPlaceAsked(in_place, backup, dry_run)
+    how = InPlaceRequest(in_place, backup, dry_run)
     destination = asked_destination(
         in_file, into, kind, out, how, replace_existing=replace_existing, spreadsheet_safe=spreadsheet_safe
     )
@@ -147,7 +157,7 @@ def anonymize_command(
         )
     if save_policy is not None:
         check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
-    reported = ReportAsked(report_file, asked_by, replace=replace_existing)
+    reported = ReportRequest(report_file, asked_by, replace=replace_existing)
     reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
     changes_source = destination.in_place or (destination.into is not None and not dry_run)
     begun, limit = time.monotonic(), asked.time_limit(base)
@@ -185,7 +195,7 @@ def anonymize_command(
                 save_policy_as(policy, destination, save_policy)
             talk.end()
             _warn_of_ledger(published, talk)
-            _print_published(summary_of(release, published), output_format)
+            _print_published(printed_summary(release, published), output_format)
             if output_format == "table" and published.in_place is None and not dry_run:
                 _say_what_next(context, source, opened, talk)
 
@@ -199,7 +209,7 @@ def _warn_of_ledger(published: Published, talk: Talk) -> None:
         talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
 
 
-def summary_of(release: Release, published: Published) -> dict[str, Any]:
+def printed_summary(release: Release, published: Published) -> dict[str, Any]:
     """Return what came out as plain values, with the names of the columns that were not published."""
     roles = release.prepared.roles
     return {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kanon_sql.cli.options.command_line_policy import assignments, base_policy, note_repeated_columns, overridden
 from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import (
     ORIGINAL,
@@ -25,10 +26,7 @@ from kanon_sql.cli.options.options import (
     SqlOption,
     TableArgument,
     VerboseOption,
-    assignments,
-    overridden,
 )
-from kanon_sql.cli.options.prepared import note_repeated_columns, policy_in
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
 from kanon_sql.engine.sources.open_source import open_beside, open_original
@@ -89,7 +87,7 @@ def attack_command(
 ) -> None:
     """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
     check_options(context)
-    base = policy_in(policy_file)
+    base = base_policy(policy_file)
     opened = open_original(source, original, original_table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kanon_sql.cli.options.command_line_policy import assignments, base_policy, note_repeated_columns, overridden
 from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.model_options import AskedModels
 from kanon_sql.cli.options.options import (
     CountOption,
     DialectOption,
@@ -27,10 +27,8 @@ from kanon_sql.cli.options.options import (
     SqlOption,
     TableArgument,
     VerboseOption,
-    assignments,
-    overridden,
 )
-from kanon_sql.cli.options.prepared import note_repeated_columns, policy_in
+from kanon_sql.cli.options.policy_options import RequestedModels, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
@@ -40,7 +38,7 @@ from kanon_sql.cli.output.output import (
     print_prose,
     print_sql,
     print_table,
-    threshold,
+    threshold_text,
     visible,
 )
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
@@ -52,6 +50,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.verify.classes import ModelResult
 
 
+@with_models
 def check_command(
     context: typer.Context,
     source: SourceArgument,
@@ -73,14 +72,14 @@ def check_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
     *,
-    models: AskedModels,
+    models: RequestedModels,
     population: str | None,
 ) -> None:
     """Tell whether a table satisfies a policy as it is; exit code 1 if not."""
     check_options(context)
     if original is None and (hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
-    base = policy_in(policy_file)
+    base = base_policy(policy_file)
     opened = (
         open_source(source, table, as_text=True)
         if original is None
@@ -125,7 +124,7 @@ def _print_result(result: CheckResult) -> None:
         pairs.append(("smallest class", _smallest(result)))
     for model in result.models:
         verdict = "holds" if model.holds else "DOES NOT HOLD" if model.verified else "IS NOT VERIFIED"
-        asked = f"{model.letter} = {threshold(model.required)} {verdict}"
+        asked = f"{model.letter} = {threshold_text(model.required)} {verdict}"
         pairs.append((about(model.model, model.sensitive), f"{asked}: {_measured(model, result)}"))
     if result.classes_failing:
         pairs.append(("failing" if len(result.models) > 1 else "too small", _failing(result)))
@@ -146,7 +145,7 @@ def _print_result(result: CheckResult) -> None:
     if result.worst:
         print_table(
             ["worst classes by", "measured", "rows"],
-            [(about(one.model, one.sensitive), threshold(one.measured), one.rows) for one in result.worst],
+            [(about(one.model, one.sensitive), threshold_text(one.measured), one.rows) for one in result.worst],
         )
 
 
@@ -188,7 +187,7 @@ def _measured(model: ModelResult, result: CheckResult) -> str:
     if model.model == "k-anonymity":
         counts_people = result.smallest_class_people is not None
         return f"smallest class has {_people(result) if counts_people else f'{model.measured:,}'}"
-    return f"worst class has {threshold(model.measured)}"
+    return f"worst class has {threshold_text(model.measured)}"
 
 
 def _failing(result: CheckResult) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from kanon_sql.cli.options.command_line_policy import base_policy, prepared_table
 from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.model_options import AskedModels
 from kanon_sql.cli.options.options import (
     ChooseOption,
     CountOption,
@@ -31,8 +31,9 @@ from kanon_sql.cli.options.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.options.prepared import policy_in, prepared_table
+from kanon_sql.cli.options.policy_options import RequestedModels, with_models
 from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.help import PRIVACY, SEARCH
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
+@with_models
 def compare_command(
     context: typer.Context,
     source: SourceArgument,
@@ -61,15 +63,22 @@ def compare_command(
             "--max-suppressed",
             metavar="LIMIT,...",
             help="The limits to compare: shares of the rows, 0 to 1, or '25 rows', or 'k rows'.",
+            rich_help_panel=PRIVACY,
         ),
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(NAMES)}."),
+        typer.Option(
+            "--algorithm",
+            metavar="NAME,...",
+            help=f"Which to compare (default: all): {', '.join(NAMES)}.",
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     measure: MeasureOption = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Of each search alone.")
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="Of each search alone.", rich_help_panel=SEARCH),
     ] = None,
     choose: ChooseOption = None,
     cut: CutOption = None,
@@ -89,7 +98,7 @@ def compare_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
     *,
-    models: AskedModels,
+    models: RequestedModels,
     population: str | None,
 ) -> None:
     """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped."""
@@ -101,7 +110,7 @@ def compare_command(
         from kanon_sql.evidence.report.comparison_plot import check_plot
 
         check_plot(plot_file)
-    base = policy_in(policy_file)
+    base = base_policy(policy_file)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)

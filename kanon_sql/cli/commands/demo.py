@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sqlglot import exp
 
-from kanon_sql.cli.commands.anonymize import SqlOfRelease, script_text, summary_of
+from kanon_sql.cli.commands.anonymize import SqlOfRelease, printed_summary, script_text
 from kanon_sql.cli.demo_database import (
     ENTITY,
     QUASI_IDENTIFIERS,
@@ -25,9 +25,9 @@ from kanon_sql.cli.demo_database import (
 from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
-from kanon_sql.cli.output.output import counted, print_json, print_prose, print_sql, print_table, print_text
+from kanon_sql.cli.output.help import DESTINATION
+from kanon_sql.cli.output.output import as_called, counted, print_json, print_prose, print_sql, print_table, print_text
 from kanon_sql.cli.output.release_tables import print_release
-from kanon_sql.cli.output.suggestions import as_called
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import Source
@@ -52,7 +52,12 @@ def demo_command(
     ),
     k: Annotated[int, typer.Option("-k", min=1, help="The smallest class that may be published.")] = 5,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Make a sample database anew even if it has tables of your own by now.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Make a sample database anew even if it has tables of your own by now.",
+            rich_help_panel=DESTINATION,
+        ),
     ] = False,
     sql: SqlOfRelease = None,
     dialect: DialectOption = "duckdb",
@@ -80,7 +85,7 @@ def demo_command(
             published = release.to_table(release_name(k))
             mark_as_ours(engine, release_name(k))
             after = _first_rows(engine, release_name(k))
-            summary = summary_of(release, published)
+            summary = printed_summary(release, published)
         talk.end()
     with interrupted_after(f"{out} is there, with the release"):
         if output_format == "json":

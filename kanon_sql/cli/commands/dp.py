@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kanon_sql.cli.options import completion
 from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.dp_options import Asking, BudgetOption, DeltaOption, SourceArgument
+from kanon_sql.cli.options.dp_options import Asking, BudgetOption, DeltaOption, SourceArgument, with_question
 from kanon_sql.cli.options.options import (
     DialectOption,
     FormatOption,
@@ -16,8 +15,10 @@ from kanon_sql.cli.options.options import (
     SqlOption,
     TableArgument,
     VerboseOption,
+    complete_columns,
 )
 from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.help import ROLES
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.account import Budget
 from kanon_sql.dp.asking import budget_sql, limits_of, open_asked, read_in, set_in
@@ -34,7 +35,7 @@ from kanon_sql.policy.policy import Count
 ColumnOption = Annotated[
     str,
     typer.Option(
-        "--column", metavar="COLUMN", help="What it is about.", show_default=False, autocompletion=completion.columns
+        "--column", metavar="COLUMN", help="What it is about.", show_default=False, autocompletion=complete_columns
     ),
 ]
 BoundsOption = Annotated[
@@ -64,6 +65,7 @@ LevelOption = Annotated[
 ]
 
 
+@with_question
 def count_command(
     context: typer.Context, source: SourceArgument, table: TableArgument = None, *, asking: Asking
 ) -> None:
@@ -71,6 +73,7 @@ def count_command(
     asking.run(context, source, table, CountQuestion)
 
 
+@with_question
 def sum_command(
     context: typer.Context,
     source: SourceArgument,
@@ -81,9 +84,10 @@ def sum_command(
     asking: Asking,
 ) -> None:
     """Say the sum of a column."""
-    asking.run(context, source, table, lambda **common: Sum(column=column, bounds=bounds_of(bounds), **common))
+    asking.run(context, source, table, lambda **common: Sum(column=column, bounds=_bounds(bounds), **common))
 
 
+@with_question
 def mean_command(
     context: typer.Context,
     source: SourceArgument,
@@ -94,9 +98,10 @@ def mean_command(
     asking: Asking,
 ) -> None:
     """Say the mean of a column."""
-    asking.run(context, source, table, lambda **common: Mean(column=column, bounds=bounds_of(bounds), **common))
+    asking.run(context, source, table, lambda **common: Mean(column=column, bounds=_bounds(bounds), **common))
 
 
+@with_question
 def quantile_command(
     context: typer.Context,
     source: SourceArgument,
@@ -120,10 +125,11 @@ def quantile_command(
         context,
         source,
         table,
-        lambda **common: Quantile(column=column, bounds=bounds_of(bounds), share=share, step=step, **common),
+        lambda **common: Quantile(column=column, bounds=_bounds(bounds), share=share, step=step, **common),
     )
 
 
+@with_question
 def histogram_command(
     context: typer.Context,
     source: SourceArgument,
@@ -137,10 +143,11 @@ def histogram_command(
     asking: Asking,
 ) -> None:
     """Say how many rows each key has: given keys, bins, labels of a hierarchy, or (with a delta) frequent keys."""
-    ways: dict[str, Any] = {"keys": listed(keys), "bins": listed(bins), "hierarchy": hierarchy, "level": level}
+    ways: dict[str, Any] = {"keys": _listed(keys), "bins": _listed(bins), "hierarchy": hierarchy, "level": level}
     asking.run(context, source, table, lambda **common: Histogram(column=column, **ways, **common))
 
 
+@with_question
 def most_frequent_command(
     context: typer.Context,
     source: SourceArgument,
@@ -154,7 +161,7 @@ def most_frequent_command(
     asking: Asking,
 ) -> None:
     """Say which of the given keys most rows have."""
-    ways: dict[str, Any] = {"keys": listed(keys), "bins": listed(bins), "hierarchy": hierarchy, "level": level}
+    ways: dict[str, Any] = {"keys": _listed(keys), "bins": _listed(bins), "hierarchy": hierarchy, "level": level}
     asking.run(context, source, table, lambda **common: MostFrequent(column=column, **ways, **common))
 
 
@@ -181,6 +188,7 @@ def budget_command(
             "--count",
             help="What is protected: people (default), for which a table with several rows of one person needs "
             "--entity; or rows, also where several are of one person.",
+            rich_help_panel=ROLES,
         ),
     ] = None,
     budget: BudgetOption = None,
@@ -208,7 +216,7 @@ def budget_command(
         _print_budget(found)
 
 
-def bounds_of(text: str) -> tuple[str, str]:
+def _bounds(text: str) -> tuple[str, str]:
     """Return two bounds that a person wrote with a comma between.
 
     Raises:
@@ -220,7 +228,7 @@ def bounds_of(text: str) -> tuple[str, str]:
     return low, high
 
 
-def listed(text: str | None) -> list[str] | None:
+def _listed(text: str | None) -> list[str] | None:
     """Return a list that a person wrote with commas between; a value with a comma stands in double quotes."""
     import csv
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kanon_sql.cli.options.command_line_policy import assignments
 from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.destination_options import IntoOption, OutOption, check_destination
 from kanon_sql.cli.options.dp_options import SourceArgument
@@ -21,7 +22,6 @@ from kanon_sql.cli.options.options import (
     SqlOption,
     TableArgument,
     VerboseOption,
-    assignments,
 )
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.output.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kanon_sql.cli.options.command_line_policy import assignments, overridden
+from kanon_sql.cli.options.conflicts import refuse_contradictions
 from kanon_sql.cli.options.options import (
     DialectOption,
     FormatOption,
@@ -18,13 +20,9 @@ from kanon_sql.cli.options.options import (
     SourceArgument,
     SqlOption,
     VerboseOption,
-    assignments,
-    overridden,
-    refuse_contradictions,
 )
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.cli.output.suggestions import command, print_command
+from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.engine.sources.open_warehouse import is_warehouse, shown
@@ -184,7 +182,7 @@ def show_command(
     _show(shape, rows, output_format)
 
 
-def check_command(
+def fit_command(
     source: SourceArgument,
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
     quasi_identifiers: QiOption = None,

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from kanon_sql.cli.commands.hierarchy import print_shapes
+from kanon_sql.cli.options.command_line_policy import assignments
+from kanon_sql.cli.options.conflicts import refuse_contradictions
 from kanon_sql.cli.options.options import (
     DialectOption,
     FormatOption,
@@ -15,8 +17,6 @@ from kanon_sql.cli.options.options import (
     ReplaceOption,
     SqlOption,
     VerboseOption,
-    assignments,
-    refuse_contradictions,
 )
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_sql

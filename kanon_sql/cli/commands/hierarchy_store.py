@@ -11,6 +11,8 @@ import typer
 from sqlglot import exp
 
 from kanon_sql.cli.commands.hierarchy import print_shapes
+from kanon_sql.cli.options.command_line_policy import assignments
+from kanon_sql.cli.options.conflicts import refuse_contradictions
 from kanon_sql.cli.options.options import (
     DialectOption,
     FormatOption,
@@ -18,8 +20,6 @@ from kanon_sql.cli.options.options import (
     ReplaceOption,
     SqlOption,
     VerboseOption,
-    assignments,
-    refuse_contradictions,
 )
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_sql
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 TableAndAssignments = Annotated[
     list[str],
     typer.Argument(
-        metavar="TABLE COLUMN=...",
+        metavar="[TABLE] COLUMN=VALUE",
         help="The table, if the database has several; then for each column its file or rule.",
         show_default=False,
     ),
@@ -65,7 +65,7 @@ def load_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Read hierarchy files into the database (schema kanon), where anonymize finds them by the name of their column."""
+    """Read hierarchy files into the database (schema kanon), where anonymize finds them by column name."""
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     with (
         _opened(source, arguments, writable=not sql) as (opened, rules),

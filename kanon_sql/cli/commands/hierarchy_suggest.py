@@ -6,19 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    QiOption,
-    QuietOption,
-    SqlOption,
-    VerboseOption,
-    overridden,
-    refuse_contradictions,
-)
+from kanon_sql.cli.options.command_line_policy import overridden
+from kanon_sql.cli.options.conflicts import refuse_contradictions
+from kanon_sql.cli.options.options import DialectOption, FormatOption, QiOption, QuietOption, SqlOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table
-from kanon_sql.cli.output.suggestions import command, print_command
+from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.hierarchy.suggest import columns_to_suggest, suggestion_statements, suggestions_for
 from kanon_sql.policy.policy import Policy

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kanon_sql.cli.options.command_line_policy import base_policy, prepared_table
 from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.model_options import AskedModels
 from kanon_sql.cli.options.options import (
     CountOption,
     DialectOption,
@@ -28,7 +28,7 @@ from kanon_sql.cli.options.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.options.prepared import policy_in, prepared_table
+from kanon_sql.cli.options.policy_options import RequestedModels, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import counted, figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.open_source import open_source
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.prepared_table import SatisfyingNode
 
 
+@with_models
 def lattice_command(
     context: typer.Context,
     source: SourceArgument,
@@ -61,12 +62,12 @@ def lattice_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
     *,
-    models: AskedModels,
+    models: RequestedModels,
     population: str | None,
 ) -> None:
     """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does."""
     check_options(context)
-    base = policy_in(policy_file)
+    base = base_policy(policy_file)
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)

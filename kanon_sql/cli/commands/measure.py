@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kanon_sql.cli.options.command_line_policy import base_policy, generalizing_policy, note_repeated_columns
 from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import (
     CountOption,
@@ -24,7 +25,6 @@ from kanon_sql.cli.options.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.options.prepared import generalizing_policy, note_repeated_columns, policy_in
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     counted,
@@ -115,7 +115,7 @@ def measure_command(
     check_options(context)
     if original is None and (hierarchy or hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
-    base = policy_in(policy_file)
+    base = base_policy(policy_file)
     asked = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     opened = (
         open_source(source, table, as_text=True)

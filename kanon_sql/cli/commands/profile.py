@@ -21,7 +21,10 @@ from kanon_sql.cli.options.options import (
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     Share,
+    command,
     counted,
+    free_name,
+    print_command,
     print_json,
     print_pairs,
     print_prose,
@@ -29,7 +32,6 @@ from kanon_sql.cli.output.output import (
     print_table,
     visible,
 )
-from kanon_sql.cli.output.suggestions import command, free_name, print_command
 from kanon_sql.engine.columns import split_names
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.whole_files import require_free
@@ -87,7 +89,7 @@ def profile_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Tell what the columns of a table are: figures, the role each could have and why, and whom they single out.
+    """Tell what the columns of a table are: figures, a role for each and why, and which single people out.
 
     Nothing is changed, and no value of the table is shown.
     """

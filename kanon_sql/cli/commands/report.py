@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.destination_options import AskedByOption, require_own_file
 from kanon_sql.cli.options.options import (
     DialectOption,
     FormatOption,
@@ -18,8 +19,7 @@ from kanon_sql.cli.options.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.options.policy_options import AskedPolicy
-from kanon_sql.cli.options.report_option import AskedByOption, require_own_file
+from kanon_sql.cli.options.policy_options import RequestedPolicy, with_policy
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
@@ -29,9 +29,9 @@ from kanon_sql.cli.output.output import (
     print_prose,
     print_sql,
     print_text,
+    threshold_text,
     visible,
 )
-from kanon_sql.cli.output.output import threshold as written
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.release.script import logged_script
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kanon_sql.evidence.report.figures import Report
 
 
+@with_policy
 def report_command(
     context: typer.Context,
     source: SourceArgument,
@@ -65,9 +66,9 @@ def report_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
     *,
-    asked: AskedPolicy,
+    asked: RequestedPolicy,
 ) -> None:
-    """Write the evidence for a release as one file without a raw value in it: what was asked, measured and attacked."""
+    """Write the evidence for a release as one file without a raw value: what was asked, measured and attacked."""
     from kanon_sql.evidence.report.figures import check_report
     from kanon_sql.evidence.report.reporter import report_on
 
@@ -103,7 +104,7 @@ def _print_reported(report: Report, out: Path | None) -> None:
     for found in report.requirements:
         verdict = "holds" if found.holds else "DOES NOT HOLD"
         measured = measured_in_words(found.measured, found.model, people=found.entity is not None)
-        asked = f"{found.letter} = {written(found.required)}"
+        asked = f"{found.letter} = {threshold_text(found.required)}"
         pairs.append((about(found.model, found.sensitive), f"{asked} {verdict} in the output: {measured}"))
     if report.measures is not None:
         pairs.append(("loss", figure(report.measures["loss"])))

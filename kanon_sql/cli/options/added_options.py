@@ -1,10 +1,16 @@
-"""Options that a decorator adds to a command, so that they are written down once for all commands that take them."""
+"""Options that a decorator adds to a command, so that they are declared once for all commands that take them."""
 
 from __future__ import annotations
 
 import inspect
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kanon_sql.cli.output.help import MACHINE
+from kanon_sql.engine.duckdb.resources import Resources, using
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,3 +54,40 @@ def with_options(
     extended.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
     extended.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return extended
+
+
+_OPTIONS = {
+    "memory_limit": Annotated[
+        str | None,
+        typer.Option(
+            "--memory-limit",
+            metavar="SIZE",
+            help="Memory of the database, such as 300MB or 2GiB (default: 80 % of what there is).",
+            rich_help_panel=MACHINE,
+        ),
+    ],
+    "threads": Annotated[
+        int | None,
+        typer.Option("--threads", metavar="N", help="Threads (default: one for each core).", rich_help_panel=MACHINE),
+    ],
+    "temp_dir": Annotated[
+        Path | None,
+        typer.Option(
+            "--temp-dir",
+            metavar="DIR",
+            help="Where what does not fit in memory goes, in a private directory (default: beside a DuckDB file, else "
+            "the system's).",
+            rich_help_panel=MACHINE,
+        ),
+    ],
+}
+
+
+def with_resources(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options for resources too; they hold for all that it opens."""
+
+    def call(asked: dict[str, Any], given: dict[str, Any]) -> None:
+        with using(Resources(**asked)):
+            command(**given)
+
+    return with_options(command, _OPTIONS, call)

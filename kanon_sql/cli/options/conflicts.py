@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.cli.options.options import refuse_contradictions
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.errors import UsageError
 from kanon_sql.release.statements.view import NO_VIEW_OF_PSEUDONYMS
@@ -65,3 +64,17 @@ def check_key_file(policy: Policy, destination: Destination, save_policy: Path |
     require_apart(policy.key_file, [save_policy], "the policy")
     if policy.columns.pseudonymize and destination.into is not None and destination.kind == "view":
         raise UsageError(NO_VIEW_OF_PSEUDONYMS)
+
+
+def refuse_contradictions(*, output_format: str, sql: bool, dialect: str | None, quiet: bool, verbose: bool) -> None:
+    """Raise where one option makes another one meaningless.
+
+    Raises:
+        UsageError: two of them were given.
+    """
+    if quiet and verbose:
+        raise UsageError("-q says nothing and -v says more: leave one of them out.")
+    if sql and output_format == "json":
+        raise UsageError("--sql prints SQL, which is no JSON: leave --format json out, or --sql.")
+    if not sql and dialect not in {None, "duckdb"}:
+        raise UsageError("--dialect is for the SQL that --sql prints: add --sql, or leave --dialect out.")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.cli.output.help import DESTINATION
+from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.policy import write_policy
 from kanon_sql.release.in_place.publish import HowInPlace, check_in_place
@@ -16,41 +17,60 @@ from kanon_sql.release.publish.files import check_file
 from kanon_sql.release.target import check_target, require_kind
 
 if TYPE_CHECKING:
+    from kanon_sql.cli.output.diagnostics import Talk
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.evidence.report.figures import Report
     from kanon_sql.policy.policy import Policy
+    from kanon_sql.release.published import Published
+    from kanon_sql.release.release import Release
 
 IntoOption = Annotated[
     str | None,
     typer.Option("--into", metavar="NAME", help="Put the release into the database under this name."),
 ]
-KindOption = Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")]
+KindOption = Annotated[
+    Kind | None, typer.Option("--as", help="What --into makes (default: table).", rich_help_panel=DESTINATION)
+]
 OutOption = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv, .json or .duckdb file."),
 ]
 InPlaceOption = Annotated[
     bool,
-    typer.Option("--in-place", help="Put the release in the place of the table, and leave no raw value in its file."),
+    typer.Option(
+        "--in-place",
+        help="Put the release in the place of the table, and leave no raw value in its file.",
+        rich_help_panel=DESTINATION,
+    ),
 ]
 BackupOption = Annotated[
     Path | None,
-    typer.Option("--backup", metavar="FILE", help="With --in-place: copy the file first, raw values and all."),
+    typer.Option(
+        "--backup",
+        metavar="FILE",
+        help="With --in-place: copy the file first, raw values and all.",
+        rich_help_panel=DESTINATION,
+    ),
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="Make and check everything, show all figures, and write nothing."),
+    typer.Option(
+        "--dry-run", help="Make and check everything, show all figures, and write nothing.", rich_help_panel=DESTINATION
+    ),
 ]
 
 SpreadsheetSafeOption = Annotated[
     bool,
     typer.Option(
-        "--spreadsheet-safe", help="With --out FILE.csv: an apostrophe before each text that a spreadsheet would run."
+        "--spreadsheet-safe",
+        help="With --out FILE.csv: an apostrophe before each text that a spreadsheet would run.",
+        rich_help_panel=DESTINATION,
     ),
 ]
 
 
 @dataclass(frozen=True)
-class InPlaceAsked:
+class InPlaceRequest:
     """What the command line says about an anonymization in place."""
 
     asked: bool
@@ -63,7 +83,7 @@ def asked_destination(
     into: str | None,
     kind: Kind | None,
     out: Path | None,
-    in_place: InPlaceAsked,
+    in_place: InPlaceRequest,
     *,
     replace_existing: bool,
     spreadsheet_safe: bool = False,
@@ -139,3 +159,90 @@ def check_destination(source: Source, destination: Destination) -> None:
     elif destination.into is not None:
         require_kind(source, destination.kind)
         check_target(source, destination.into, destination.kind, replace=destination.replace)
+
+
+AskedByOption = Annotated[
+    str | None,
+    typer.Option(
+        "--asked-by",
+        metavar="TEXT",
+        help="Who asked for the release; printed in the report.",
+        rich_help_panel=DESTINATION,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """What the command line says about a report.
+
+    Attributes:
+        file: where it is written; None if none was asked for.
+        asked_by: who asked for the release.
+        replace: whether a file may be replaced.
+    """
+
+    file: Path | None
+    asked_by: str | None
+    replace: bool
+
+    def check(self, others: list[str | Path | None]) -> None:
+        """Refuse a report before any work is done for it.
+
+        Raises:
+            UsageError: its file is one of the others, or it cannot be written.
+        """
+        if self.file is None:
+            if self.asked_by is not None:
+                raise UsageError("--asked-by is printed in a report: give --report FILE too, or leave it out.")
+            return
+        from kanon_sql.evidence.report.figures import check_report
+
+        require_own_file(self.file, others)
+        check_report(self.file, replace=self.replace)
+
+    def before(self, release: Release, destination: Destination, talk: Talk) -> Report | None:
+        """Return what must be measured before a release is published: all, where it takes the place of its table."""
+        if self.file is None or not destination.in_place:
+            return None
+        from kanon_sql.evidence.report.gather import report_of
+
+        return report_of(release, asked_by=self.asked_by, progress=talk)
+
+    def after(
+        self,
+        release: Release,
+        source: str,
+        destination: Destination,
+        published: Published,
+        draft: Report | None,
+        talk: Talk,
+    ) -> None:
+        """Write the report of a release that was published.
+
+        Raises:
+            KanonError: it cannot be made or written; the release is there.
+        """
+        if self.file is None:
+            return
+        from kanon_sql.evidence.report.reporter import report_in_place, report_published
+
+        try:
+            if draft is not None and published.in_place is not None:
+                found = report_in_place(draft, release, destination, published.in_place.file)
+            else:
+                found = report_published(release, source, destination, asked_by=self.asked_by, progress=talk)
+            found.write(self.file, replace=self.replace)
+        except KanonError as error:
+            raise type(error)(f"The release is there; the report is not: {error}") from None
+
+
+def require_own_file(out: Path, others: list[str | Path | None]) -> None:
+    """Refuse a file for a report that is one of those that it is made from.
+
+    Raises:
+        UsageError: it is.
+    """
+    for other in others:
+        if other is not None and Path(other).resolve() == out.resolve():
+            raise UsageError(f"{out} cannot be the report too: give it another name.")

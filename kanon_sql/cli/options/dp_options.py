@@ -14,6 +14,7 @@ from kanon_sql.cli.options.added_options import with_options
 from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import DialectName, FormatOption, QuietOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk
+from kanon_sql.cli.output.help import OUTPUT
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.answer import Answer, Figure, shown
 from kanon_sql.dp.asking import answered, ask_sql, open_asked
@@ -23,7 +24,7 @@ from kanon_sql.errors import UsageError
 if TYPE_CHECKING:
     from kanon_sql.dp.questions.base import Question
 
-_PRICE, _WHO, _SHOWN = "What it costs", "Which rows, and who is protected", "How it is shown"
+_COST, _ROWS = "Cost", "Rows and people"
 _OTHER, _NOTHING = "(any other)", "(no value)"
 
 SourceArgument = Annotated[
@@ -41,13 +42,13 @@ EpsilonOption = Annotated[
         "--epsilon",
         metavar="E",
         help="What the answer may cost: by one person, no answer becomes likelier by more than a factor of e^E.",
-        rich_help_panel=_PRICE,
+        rich_help_panel=_COST,
     ),
 ]
 DeltaOption = Annotated[
     str | None,
     typer.Option(
-        "--delta", metavar="D", help="With this probability the bound may fail, such as 1e-6.", rich_help_panel=_PRICE
+        "--delta", metavar="D", help="With this probability the bound may fail, such as 1e-6.", rich_help_panel=_COST
     ),
 ]
 BudgetOption = Annotated[
@@ -56,7 +57,7 @@ BudgetOption = Annotated[
         "--budget",
         metavar="FILE",
         help="The DuckDB file that keeps the budget, where the database of the table cannot: of data files and Spark.",
-        rich_help_panel=_PRICE,
+        rich_help_panel=_COST,
     ),
 ]
 _OPTIONS: dict[str, Any] = {
@@ -64,7 +65,7 @@ _OPTIONS: dict[str, Any] = {
     "delta": DeltaOption,
     "noise": Annotated[
         Literal["laplace", "gaussian"],
-        typer.Option("--noise", help="Which noise; gaussian takes a --delta.", rich_help_panel=_PRICE),
+        typer.Option("--noise", help="Which noise; gaussian takes a --delta.", rich_help_panel=_COST),
     ],
     "budget": BudgetOption,
     "where": Annotated[
@@ -73,7 +74,7 @@ _OPTIONS: dict[str, Any] = {
             "--where",
             metavar="CONDITION",
             help="Which rows, in SQL: comparisons of columns, joined by AND, OR and NOT.",
-            rich_help_panel=_WHO,
+            rich_help_panel=_ROWS,
         ),
     ],
     "group": Annotated[
@@ -82,7 +83,7 @@ _OPTIONS: dict[str, Any] = {
             "--group",
             metavar="COLUMN=VALUE",
             help="The rows of one group: answers about different groups of a column cost what the dearest does.",
-            rich_help_panel=_WHO,
+            rich_help_panel=_ROWS,
         ),
     ],
     "entity": Annotated[
@@ -91,20 +92,20 @@ _OPTIONS: dict[str, Any] = {
             "--entity",
             metavar="COLUMN",
             help="Names the person, who may have several rows (default: as the budget says, or each row is one).",
-            rich_help_panel=_WHO,
+            rich_help_panel=_ROWS,
         ),
     ],
     "max_rows": Annotated[
         int,
-        typer.Option("--max-rows", metavar="N", help="How many rows of a person count.", rich_help_panel=_WHO),
+        typer.Option("--max-rows", metavar="N", help="How many rows of a person count.", rich_help_panel=_ROWS),
     ],
-    "sql": Annotated[bool, typer.Option("--sql", help="Print the SQL; ask and spend nothing.", rich_help_panel=_SHOWN)],
+    "sql": Annotated[bool, typer.Option("--sql", help="Print the SQL; ask and spend nothing.", rich_help_panel=OUTPUT)],
     "dialect": Annotated[
         DialectName | None,
         typer.Option(
             "--dialect",
             help="The dialect of the SQL that is printed (default: that of where the table is).",
-            rich_help_panel=_SHOWN,
+            rich_help_panel=OUTPUT,
         ),
     ],
     "output_format": FormatOption,

@@ -9,15 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from kanon_sql.cli.output import colour
-from kanon_sql.cli.output.output import visible
-from kanon_sql.cli.output.suggestions import as_called
+from kanon_sql.cli.output.output import as_called, visible
 from kanon_sql.engine.duckdb.passwords import without_address_passwords
 from kanon_sql.errors import SearchInterruptedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kanon_sql.cli.output.bar import Bar
+    from kanon_sql.cli.output.progress_bar import ProgressBar
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.engine.progress import Progress
 
@@ -84,7 +83,7 @@ class Talk:
     def __init__(self, *, quiet: bool, verbose: bool) -> None:
         """Say as much as was asked for."""
         self._quiet, self._verbose = quiet, verbose
-        self._bar: Bar | None = None
+        self._bar: ProgressBar | None = None
         self._engine: Engine | None = None
         self._last: Progress | None = None
         self._lock = threading.Lock()
@@ -142,11 +141,11 @@ class Talk:
             self._timer.join()  # a thread that Python ends in the middle of an import leaves what it holds behind
 
     def _show(self) -> None:
-        from kanon_sql.cli.output.bar import Bar
+        from kanon_sql.cli.output.progress_bar import ProgressBar
 
         with self._lock:
             if not self._ended:
-                self._bar = Bar(lambda: self._last, self._share_done)
+                self._bar = ProgressBar(lambda: self._last, self._share_done)
                 self._bar.start()
 
     def _share_done(self) -> float | None:

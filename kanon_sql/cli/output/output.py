@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import shutil
 import sys
 import textwrap
 import unicodedata
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.cli.output import colour
-from kanon_sql.errors import SourceError
+from kanon_sql.errors import SourceError, command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.table import Table
     from rich.text import Text
+
+    from kanon_sql.engine.sources.open_source import Source
 
 _WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
 _NARROWEST = 20
@@ -178,7 +182,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
-def threshold(value: float) -> str:
+def threshold_text(value: float) -> str:
     """Return a threshold or a measure of a privacy model: a whole number as it is, others with four digits."""
     if math.isinf(value):
         return "no bound"
@@ -253,3 +257,42 @@ def _cell(value: object) -> str:
             return _drawn(value).plain
         case _:
             return visible(str(value))
+
+
+# Commands that are printed to be typed next: each on a line of its own, unwrapped, quoted for a shell. What follows
+# a command on its line would be typed too, and a wrapped line would be two commands.
+
+
+def command(verb: str, source: str, opened: Source, *options: str) -> str:
+    """Return a command on a source that is open.
+
+    Args:
+        verb: ``report``, ``hierarchy check``, ...
+        source: what the person pointed at.
+        opened: the source; its table is named, for there may be more than one by the time that the command is typed.
+        options: what follows.
+    """
+    from kanon_sql.engine.sources.addresses import shown_source
+
+    named = [shown_source(source), *([opened.name] if opened.in_database else [])]
+    return as_called() + command_line(verb, named, *options).removeprefix("kanon")
+
+
+def as_called() -> str:
+    """Return what a person types to call this program: its path where a shell would not find it by its name."""
+    called = sys.argv[0]
+    return shlex.quote(called) if Path(called).name == "kanon" and shutil.which("kanon") is None else "kanon"
+
+
+def print_command(text: str) -> None:
+    """Print a command to be copied."""
+    print_text(f"  {visible(text)}")
+
+
+def free_name(path: Path) -> Path:
+    """Return the path of a file that a command can write: it, or one with a number where it is taken."""
+    number, found = 1, path
+    while found.exists():
+        number += 1
+        found = path.with_stem(f"{path.stem}_{number}")
+    return found

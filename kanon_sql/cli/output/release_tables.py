@@ -12,7 +12,7 @@ from kanon_sql.cli.output.output import (
     print_pairs,
     print_prose,
     print_table,
-    threshold,
+    threshold_text,
     visible,
 )
 
@@ -84,11 +84,11 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
             worst = (
                 f"smallest class has {_members(model, summary)}"
                 if of_rows
-                else f"worst class has {threshold(model['measured'])}"
+                else f"worst class has {threshold_text(model['measured'])}"
             )
             found = worst
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
-        asked = f"{model['letter']} = {threshold(model['required'])}"
+        asked = f"{model['letter']} = {threshold_text(model['required'])}"
         pairs.append((about(model["model"], model["sensitive"]), f"{asked} {verdict} in the output: {found}"))
     if summary["count"] == "rows":
         pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))

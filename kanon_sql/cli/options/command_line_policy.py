@@ -1,0 +1,248 @@
+"""The policy of a command: what the policy file says, and over it what the command line says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from kanon_sql.engine.columns import find_column, split_names
+from kanon_sql.engine.progress import Progress
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.policy import COUNTS_ROWS, Policy, read_policy
+from kanon_sql.policy.requirements import REQUIREMENTS, parse_requirement, replacing, require_one_each, with_distances
+from kanon_sql.release.prepared_table import PreparedTable
+from kanon_sql.search.prepare import prepare_source
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kanon_sql.cli.output.diagnostics import Talk
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.policy.roles import NamedColumns
+
+_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
+
+
+def base_policy(policy_file: Path | None) -> Policy:
+    """Return the policy of a file; without one, that of someone who asked for nothing yet."""
+    return read_policy(policy_file)[0] if policy_file is not None else Policy()
+
+
+def generalizing_policy(
+    opened: Source,
+    base: Policy,
+    *,
+    quasi_identifiers: list[str] | None,
+    hierarchy: list[str] | None,
+    hierarchies: Path | None,
+    sensitive: list[str] | None = None,
+    entity: str | None = None,
+    k: int | None = None,
+    models: Mapping[str, list[str] | str | None] | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Policy:
+    """Return a policy file with what the command line says of quasi-identifiers; other columns do not matter.
+
+    Args:
+        opened: the source.
+        base: what the file says.
+        quasi_identifiers: texts of ``--qi``.
+        hierarchy: texts of ``--hierarchy``.
+        hierarchies: the directory of ``--hierarchies``.
+        sensitive: texts of ``--sensitive``.
+        entity: the column that names the person.
+        k: the smallest class.
+        models: what else is asked of classes.
+        settings: other settings of the policy; None was not said.
+    """
+    return overridden(
+        base,
+        opened.columns,
+        roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
+        rest="drop",
+        entity=entity,
+        k=k,
+        models=models,
+        hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
+        settings={"hierarchy_directory": hierarchies and hierarchies.absolute(), **(settings or {})},
+    )
+
+
+def prepared_table(
+    opened: Source,
+    base: Policy,
+    talk: Talk,
+    *,
+    quasi_identifiers: list[str] | None,
+    sensitive: list[str] | None,
+    entity: str | None,
+    models: Mapping[str, list[str] | str | None],
+    hierarchy: list[str] | None,
+    hierarchies: Path | None,
+    k: int | None = None,
+    settings: dict[str, Any],
+) -> PreparedTable:
+    """Return an open source prepared under ``generalizing_policy``; ``talk`` is told of each step."""
+    policy = generalizing_policy(
+        opened,
+        base,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        entity=entity,
+        models=models,
+        hierarchy=hierarchy,
+        hierarchies=hierarchies,
+        k=k,
+        settings=settings,
+    )
+    prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
+    if policy.count == "rows":
+        talk.note(COUNTS_ROWS)
+    note_repeated_columns(prepared.repeated, talk)
+    return PreparedTable(prepared, policy)
+
+
+def note_repeated_columns(repeated: Sequence[RepeatedColumn], talk: Talk) -> None:
+    """Say which columns may name people who have several rows."""
+    for one in repeated:
+        if not one.names_people:
+            talk.note(one.note())
+
+
+def assignments(texts: list[str] | None, option: str, columns: Sequence[Column]) -> dict[str, str]:
+    """Return ``COLUMN=VALUE`` arguments as a dictionary.
+
+    Both sides may hold ``=`` themselves: the name ends where a column of the table ends, else at the first one.
+
+    Raises:
+        UsageError: an argument has no ``=``, or a column comes twice, in whatever case.
+    """
+    found: dict[str, str] = {}
+    named: set[str] = set()
+    for text in texts or []:
+        ends = [place for place, character in enumerate(text) if character == "="]
+        end = next((place for place in reversed(ends) if find_column(text[:place], columns)), next(iter(ends), 0))
+        column, value = text[:end], text[end + 1 :]
+        if not column or not value:
+            raise UsageError(f"{option} is written COLUMN=FILE or COLUMN=RULE, not {text!r}.")
+        if (key := _key(column, columns)) in named:
+            raise UsageError(f"{option} names column {column!r} twice.")
+        named.add(key)
+        found[column] = value
+    return found
+
+
+def overridden(
+    policy: Policy,
+    columns: Sequence[Column],
+    *,
+    roles: dict[str, list[str] | None],
+    rest: Literal["keep", "drop"] | None = None,
+    entity: str | None = None,
+    k: int | None = None,
+    models: Mapping[str, list[str] | str | None] | None = None,
+    hierarchies: dict[str, str] | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Policy:
+    """Return a policy with what was said on the command line: roles add to those of the file, all else goes before it.
+
+    A column that the command line gives a role loses the one that the file gives it, and no column loses its role in
+    any other way: one that the file calls identifying is published only if it is named as something else.
+
+    Args:
+        policy: what the file says.
+        columns: those of the table.
+        roles: for each role, the texts of its option: names, or lists of names with commas between.
+        rest: what happens to columns without a role.
+        entity: the column that names the person; the one of the file stays identifying.
+        k: the smallest class.
+        models: what else is asked of classes, by the names in ``kanon_sql.policy.requirements``.
+        hierarchies: for columns, a rule or a file as it is seen from the working directory.
+        settings: other settings of the policy; None was not said.
+    """
+    named = {role: split_names(texts, columns) for role, texts in roles.items() if texts}
+    said = _with_roles(policy.columns, columns, named, entity)
+    if rest is not None:
+        said = replace(said, rest=rest)
+    given = {name: value for name, value in (settings or {}).items() if value is not None}
+    if entity is not None:  # the command line goes before the file, which may count rows
+        given.setdefault("count", "people")
+    if not said.pseudonymize:  # the command line took the column that the file pseudonymizes another role
+        given.setdefault("key_file", None)
+    return replace(
+        policy,
+        columns=said,
+        models=_with_models([_with_requirements(model, k, said.entity) for model in policy.models], models or {}),
+        hierarchies=_with_rules(policy, columns, said, hierarchies or {}),
+        **given,
+    )
+
+
+def _with_roles(
+    file: NamedColumns, columns: Sequence[Column], named: dict[str, tuple[str, ...]], entity: str | None
+) -> NamedColumns:
+    """Return the roles of a file with those that the command line names; what it names loses its role in the file."""
+    moved = {_key(name, columns) for names in named.values() for name in names}
+    of_file = {role: getattr(file, role) for role in _ROLES}
+    if entity is not None:
+        moved.add(_key(entity, columns))
+        if file.entity is not None:  # nobody said that this column may be published now
+            of_file["identifying"] = (*file.identifying, file.entity)
+    united: dict[str, Any] = {}
+    for role, names in of_file.items():
+        own = {_key(name, columns): name for name in named.get(role, ())}
+        # In the order of the file, also where the command line names a column of the same role again.
+        kept = {_key(name, columns): name for name in names if _key(name, columns) not in moved - own.keys()}
+        united[role] = tuple((kept | own).values())
+    proposed = tuple(name for name in file.proposed if _key(name, columns) not in moved)
+    return replace(file, **united, entity=file.entity if entity is None else entity, proposed=proposed)
+
+
+def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -> PrivacyModel:
+    """Return a model with the k and the person of the command line, where they were given."""
+    if k is not None and isinstance(model, KAnonymity):
+        model = replace(model, k=k)
+    return model if entity is None else model.counting(entity)
+
+
+def _with_models(
+    of_file: Sequence[PrivacyModel], asked: Mapping[str, list[str] | str | None]
+) -> tuple[PrivacyModel, ...]:
+    """Return the models of a file with those of the command line, each instead of one of its kind."""
+    texts = {name: [text] if isinstance(text, str) else text or [] for name, text in asked.items()}
+    new = [parse_requirement(name, text) for name in REQUIREMENTS for text in texts.get(name, [])]
+    require_one_each(new, "The command line")
+    return with_distances(replacing(of_file, new), texts.get("distance", []))
+
+
+def _with_rules(
+    policy: Policy, columns: Sequence[Column], said: NamedColumns, hierarchies: dict[str, str]
+) -> dict[str, str]:
+    """Return the rules of a file with those of the command line, without those of columns that it took another role."""
+    generalized = {_key(name, columns) for name in said.quasi_identifiers}
+    moved = {_key(name, columns) for name in policy.columns.quasi_identifiers} - generalized
+    replaced = {_key(name, columns) for name in hierarchies}
+    kept = {name: rule for name, rule in policy.hierarchies.items() if _key(name, columns) not in moved | replaced}
+    return {**kept, **{column: _from_anywhere(rule) for column, rule in hierarchies.items()}}
+
+
+def _key(name: str, columns: Sequence[Column]) -> str:
+    """Return what is the same for all names of one column."""
+    column = find_column(name, columns)
+    return folded(name) if column is None else column.name
+
+
+def _from_anywhere(rule: str) -> str:
+    """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
+    parsed = parse_rule(rule)
+    ready = rule.startswith(READY)  # a saved policy must not name a file inside this installation
+    return parsed.absolute() if isinstance(parsed, FileRule | PrefixRule) and not ready else rule
