@@ -69,6 +69,11 @@ _VALUE = rf"NAME|FILE|COLUMN=FILE|(?:{_WORDS})(?=\W|$)|[A-Z](?:,[A-Z])+(?!\w)|\d
 _OPTION = re.compile(rf"(?<![\w-])(?:--(?P<name>[a-z][a-z-]*)|-(?P<short>k)\b)(?:[ ](?P<value>{_VALUE}))?")
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: 1 row, 2 rows, 0 classes."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def command_line(verb: str, named: Sequence[str], *options: str) -> str:
     """Return a command, quoted for a shell. In a message it stands on a line of its own, after two spaces.
 

@@ -13,7 +13,6 @@ from kanon_sql.hierarchy.lookup import build_hierarchy, load_hierarchy, load_pre
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
-from kanon_sql.hierarchy.suggest import chosen_rules
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -81,7 +80,11 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
         if column.name not in given and folded(column.name) in stored
     }
     left = [column for column in columns if column.name not in given and column.name not in kept]
-    rules = given | chosen_rules(source, left)
+    rules = dict(given)
+    if left:
+        from kanon_sql.hierarchy.suggest import chosen_rules
+
+        rules |= chosen_rules(source, left)
     built = {
         column: rule
         for column in columns

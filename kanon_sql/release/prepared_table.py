@@ -10,7 +10,6 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.release.anonymize import release_of
-from kanon_sql.release.compare import Comparison, compare
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.incognito import good_nodes, minimal_nodes
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.roles import Rest
+    from kanon_sql.release.compare import Comparison
     from kanon_sql.release.release import Release
 
 
@@ -118,6 +118,8 @@ class PreparedTable:
         Raises:
             UsageError: a setting is wrong.
         """
+        from kanon_sql.release.compare import compare
+
         return compare(self, **settings)
 
     def close(self) -> None:

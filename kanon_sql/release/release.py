@@ -15,13 +15,11 @@ from kanon_sql.engine.timing import within
 from kanon_sql.errors import UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
-from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.lookup_files import Script, script_of
 from kanon_sql.release.publish.file_formats import require_frame
 from kanon_sql.release.publish.files import check_file
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
-from kanon_sql.release.publish.warehouse import spark_frame
 from kanon_sql.release.script import Plan, logged_script, release_plan_of
 from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.target import check_target, require_kind
@@ -264,6 +262,8 @@ class Release:
             VerificationError: the output is not what it should be; the file is as it was.
             JointReleaseError: it says too much beside an earlier release of the table; the file is as it was.
         """
+        from kanon_sql.release.in_place.publish import HowInPlace, check_in_place, publish_in_place
+
         source = self.prepared.source
         how = HowInPlace(None if backup is None else Path(backup), dry_run=dry_run, replace=replace)
         check_in_place(source, how)
@@ -300,6 +300,8 @@ class Release:
             UsageError: the source is not in Spark.
             VerificationError: the output is not what it should be.
         """
+        from kanon_sql.release.publish.warehouse import spark_frame
+
         self.prepared.source.require_rows()
         with self._in_time():
             frame, published = spark_frame(self.prepared.source, self.publication, self.expected)

@@ -106,7 +106,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "duckdb", "kanon_sql.cli.output.streams"])
+@pytest.mark.parametrize("module", ["typer", "duckdb", "kanon_sql.cli.commands.demo"])
 def test_ctrl_c_while_libraries_are_imported(in_tmp: Path, module: str) -> None:
     ended = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module)], capture_output=True, text=True, check=False

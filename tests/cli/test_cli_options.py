@@ -13,9 +13,9 @@ import pytest
 from conftest import files_in, tables_of
 
 from kanon_sql.cli.commands import anonymize
-from kanon_sql.cli.output.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.engine import whole_files
-from kanon_sql.errors import SourceError
+from kanon_sql.errors import SourceError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

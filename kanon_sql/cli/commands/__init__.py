@@ -1,6 +1,6 @@
 """All commands of ``kanon``: where each is, its summary and its examples.
 
-Nothing is imported here: ``kanon --help`` needs the names and the summaries alone, and a command is imported when it is
+Nothing is imported here: the help needs the names and the summaries alone, and a command is imported when it is
 used. A summary is the first paragraph of the docstring of its command; a test compares them.
 """
 

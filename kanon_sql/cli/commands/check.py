@@ -8,6 +8,7 @@ import typer
 
 from kanon_sql.cli.options.command_line_policy import assignments, base_policy, note_repeated_columns, overridden
 from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.model_options import RequestedModels, with_models
 from kanon_sql.cli.options.options import (
     CountOption,
     DialectOption,
@@ -28,11 +29,9 @@ from kanon_sql.cli.options.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.options.policy_options import RequestedModels, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
-    counted,
     print_json,
     print_pairs,
     print_prose,
@@ -42,7 +41,7 @@ from kanon_sql.cli.output.output import (
     visible,
 )
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.check import CheckResult, check_source, check_sql
 from kanon_sql.release.script import logged_script
 

@@ -9,6 +9,7 @@ import typer
 
 from kanon_sql.cli.options.command_line_policy import base_policy, prepared_table
 from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.model_options import RequestedModels, with_models
 from kanon_sql.cli.options.options import (
     ChooseOption,
     CountOption,
@@ -31,7 +32,6 @@ from kanon_sql.cli.options.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.options.policy_options import RequestedModels, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.help import PRIVACY, SEARCH
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible

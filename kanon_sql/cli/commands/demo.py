@@ -26,11 +26,12 @@ from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.help import DESTINATION
-from kanon_sql.cli.output.output import as_called, counted, print_json, print_prose, print_sql, print_table, print_text
+from kanon_sql.cli.output.output import as_called, print_json, print_prose, print_sql, print_table, print_text
 from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import Source
+from kanon_sql.errors import counted
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.sql import build as sql_of

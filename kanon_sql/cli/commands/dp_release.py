@@ -24,14 +24,14 @@ from kanon_sql.cli.options.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
-from kanon_sql.cli.output.output import counted, print_json, print_pairs, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.release_asked import AskedRelease
 from kanon_sql.dp.released import ASSUMPTIONS, require_destination
 from kanon_sql.dp.releaser import dp_release_script, make_dp_release
 from kanon_sql.engine.columns import split_names
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns

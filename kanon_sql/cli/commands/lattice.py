@@ -9,6 +9,7 @@ import typer
 
 from kanon_sql.cli.options.command_line_policy import base_policy, prepared_table
 from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options.model_options import RequestedModels, with_models
 from kanon_sql.cli.options.options import (
     CountOption,
     DialectOption,
@@ -28,10 +29,10 @@ from kanon_sql.cli.options.options import (
     TableArgument,
     VerboseOption,
 )
-from kanon_sql.cli.options.policy_options import RequestedModels, with_models
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import counted, figure, print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output.output import figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.errors import counted
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:

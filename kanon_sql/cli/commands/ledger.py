@@ -9,8 +9,9 @@ import typer
 from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, SqlOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import counted, print_json, print_prose, print_sql, print_table, visible
+from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.open_warehouse import shown
+from kanon_sql.errors import counted
 from kanon_sql.release.ledger.entry import Entry
 from kanon_sql.release.ledger.listing import forget_in, open_ledger, remembered_in
 from kanon_sql.release.ledger.store import entries_of, forget_statements, forgotten

@@ -26,19 +26,10 @@ from kanon_sql.cli.options.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import (
-    counted,
-    figure,
-    print_json,
-    print_pairs,
-    print_prose,
-    print_sql,
-    print_table,
-    visible,
-)
+from kanon_sql.cli.output.output import figure, print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.cli.output.risks import print_risks
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
 from kanon_sql.evidence.risk import opened_population, require_entity
 from kanon_sql.measures.shares import read_share

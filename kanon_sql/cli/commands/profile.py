@@ -22,7 +22,6 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     Share,
     command,
-    counted,
     free_name,
     print_command,
     print_json,
@@ -35,6 +34,7 @@ from kanon_sql.cli.output.output import (
 from kanon_sql.engine.columns import split_names
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.whole_files import require_free
+from kanon_sql.errors import counted
 from kanon_sql.hierarchy.vocabulary import Role
 from kanon_sql.policy.policy import DEFAULT_K
 from kanon_sql.policy.profile.init_policy import POLICY_FILE, write_init

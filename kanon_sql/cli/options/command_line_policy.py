@@ -14,8 +14,6 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import COUNTS_ROWS, Policy, read_policy
 from kanon_sql.policy.requirements import REQUIREMENTS, parse_requirement, replacing, require_one_each, with_distances
-from kanon_sql.release.prepared_table import PreparedTable
-from kanon_sql.search.prepare import prepare_source
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.policy.roles import NamedColumns
+    from kanon_sql.release.prepared_table import PreparedTable
 
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
 
@@ -92,6 +91,9 @@ def prepared_table(
     settings: dict[str, Any],
 ) -> PreparedTable:
     """Return an open source prepared under ``generalizing_policy``; ``talk`` is told of each step."""
+    from kanon_sql.release.prepared_table import PreparedTable
+    from kanon_sql.search.prepare import prepare_source
+
     policy = generalizing_policy(
         opened,
         base,

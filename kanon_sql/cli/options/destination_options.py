@@ -12,7 +12,6 @@ from kanon_sql.cli.output.help import DESTINATION
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.policy import write_policy
-from kanon_sql.release.in_place.publish import HowInPlace, check_in_place
 from kanon_sql.release.publish.files import check_file
 from kanon_sql.release.target import check_target, require_kind
 
@@ -153,6 +152,8 @@ def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None
 def check_destination(source: Source, destination: Destination) -> None:
     """Refuse a destination before any work is done for it."""
     if destination.in_place:
+        from kanon_sql.release.in_place.publish import HowInPlace, check_in_place
+
         check_in_place(source, HowInPlace(destination.backup, destination.dry_run, destination.replace))
     elif destination.out is not None:
         check_file(source, destination.out, replace=destination.replace)

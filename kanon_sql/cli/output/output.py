@@ -177,11 +177,6 @@ def visible(text: str) -> str:
     )
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: 1 row, 2 rows, 0 classes."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
-
-
 def threshold_text(value: float) -> str:
     """Return a threshold or a measure of a privacy model: a whole number as it is, others with four digits."""
     if math.isinf(value):

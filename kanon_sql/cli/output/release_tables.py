@@ -7,7 +7,6 @@ from typing import Any
 from kanon_sql.cli.output.output import (
     Share,
     about,
-    counted,
     figure,
     print_pairs,
     print_prose,
@@ -15,6 +14,7 @@ from kanon_sql.cli.output.output import (
     threshold_text,
     visible,
 )
+from kanon_sql.errors import counted
 
 _STEPS_SHOWN = 12
 

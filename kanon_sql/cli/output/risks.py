@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.cli.output.output import Share, counted, figure, print_pairs, print_prose, print_table
+from kanon_sql.cli.output.output import Share, figure, print_pairs, print_prose, print_table
+from kanon_sql.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

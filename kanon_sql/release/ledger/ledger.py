@@ -17,19 +17,16 @@ from sqlglot import exp
 
 from kanon_sql.engine.timing import timed
 from kanon_sql.engine.warehouse.workbench import Workbench
-from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line
+from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
 from kanon_sql.release.ledger.entry import Entry, KeptHierarchy, remembered_policy
-from kanon_sql.release.ledger.joint import Joiner
 from kanon_sql.release.ledger.store import alone, entries_of, remember, take_back
 from kanon_sql.release.published import LedgerOutcome
 from kanon_sql.release.target import kind_of
-from kanon_sql.risks.attacks.joint import least_values
-from kanon_sql.risks.attacks.verdicts import counted
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.ledger.entry import ReleaseKind
+    from kanon_sql.release.ledger.joint import Joiner
     from kanon_sql.release.publication import Publication
     from kanon_sql.risks.attacks.joint import Joint, Known
     from kanon_sql.search.prepare import Prepared
@@ -256,6 +254,8 @@ class Ledger:
 
     def _promise_something(self, entry: Entry) -> bool:
         """Tell whether this release and an earlier one both promise that people stay among others."""
+        from kanon_sql.risks.attacks.joint import least_values
+
         least = [least_values(models) for models in (self._models, _models_of(entry))]
         return min(entry.k, self.policy.k) > 1 or all(least)
 
@@ -287,6 +287,8 @@ class Ledger:
             )
 
     def _check(self, output: exp.Expr, earlier: list[Entry], replaced: tuple[str | None, str] | None) -> None:
+        from kanon_sql.release.ledger.joint import Joiner
+
         relation = self._as_table(output)
         joiner = Joiner(self.prepared, self.publication, relation, self.policy.k)
         alike: dict[tuple[object, ...], list[Entry]] = {}

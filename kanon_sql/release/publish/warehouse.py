@@ -19,7 +19,6 @@ from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.private_files import private_directory
-from kanon_sql.engine.spark.warehouse import SparkWarehouse
 from kanon_sql.engine.timing import lift_deadlines, timed
 from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.engine.warehouse.workbench import Workbench
@@ -175,6 +174,8 @@ def spark_frame(source: Source, publication: Publication, expected: Expected) ->
         UsageError: the source is not in Spark.
         VerificationError: the output is not what it should be.
     """
+    from kanon_sql.engine.spark.warehouse import SparkWarehouse
+
     if not isinstance(source.engine, Workbench) or not isinstance(source.engine.warehouse, SparkWarehouse):
         raise UsageError(f"{source.name} is not in Spark: take to_pandas(), to_polars() or to_arrow().")
     bench, warehouse = source.engine, source.engine.warehouse

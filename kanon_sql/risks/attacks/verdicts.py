@@ -15,6 +15,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from kanon_sql.errors import counted as counted  # noqa: PLC0414 - evidence/report takes it from here
 from kanon_sql.risks.attacks.guesses import Background, Homogeneity
 from kanon_sql.risks.attacks.joint import Joint
 from kanon_sql.risks.attacks.linkage import Linkage, LinkedPeople
@@ -124,11 +125,6 @@ def tally(outcomes: Sequence[Outcome]) -> str:
     if tested and (untested := number.get("not tested")):
         parts.append(f"{untested} {'was' if untested == 1 else 'were'} not tested")
     return "; ".join(parts)
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: 1 row, 2 rows."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def share(rows: int, of: int) -> str:
