@@ -1,1 +1,5 @@
 """The command line: one file per group of commands."""
+
+from kanon_sql import __version__
+
+VERSION_LINE = f"kanon-sql {__version__}\n"

@@ -79,12 +79,12 @@ def make_demo(engine: DuckDBEngine, rows: int) -> None:
 
 
 def mark_as_ours(engine: DuckDBEngine, table: str) -> None:
-    """Note at a table that ``kanon demo`` made it and may make it anew."""
+    """Note at a table that ``kanon demo`` made it and may replace it."""
     engine.run(exp.Comment(this=sql.relation(table), kind="TABLE", expression=sql.literal(_MARK)), "mark it as ours")
 
 
 def make_demo_file(path: Path, rows: int) -> None:
-    """Make a database with the sample table; one that was made here before is made anew.
+    """Make a database with the sample table; one that was made here before is replaced.
 
     Raises:
         UsageError: see ``demo_file``; or more rows than are offered, or less than none.

@@ -17,11 +17,11 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
+from kanon_sql.cli import VERSION_LINE
 from kanon_sql.cli.commands import COMMANDS, EXAMPLES, GROUPS
 from kanon_sql.cli.output import diagnostics
 from kanon_sql.cli.output.help import help_of
 from kanon_sql.cli.output.output import visible
-from kanon_sql.cli.process import VERSION_LINE
 from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError, on_command_line
 
 _ROOT = "kanon"
@@ -186,7 +186,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _unforeseen(error: Exception) -> str:
-    """Return what to say about an error that nobody thought of: not its text, which may quote data."""
+    """Return what to say about an unforeseen error: not its text, which may quote data."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror}. -v shows where this happened."

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kanon_sql import __version__
+from kanon_sql.cli import VERSION_LINE
 from kanon_sql.errors import SourceError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 _BY_SIGNAL = 128  # a shell adds the number of the signal that ended a process
 _NOTHING = "nothing was written"
-VERSION_LINE = f"kanon-sql {__version__}\n"
 
 
 class Ending(SystemExit):

@@ -65,7 +65,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Tell whether hierarchies fit the columns of a table; exit code 1 if one does not.",
     ),
     "hierarchy suggest": (
-        "hierarchy_suggest:suggest_command",
+        "hierarchy:suggest_command",
         "Suggest hierarchies for columns, by their names, values and types, and tell what is missing.",
     ),
     "hierarchy load": (
@@ -77,7 +77,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Build hierarchies from the values of columns by rules, into the database (schema kanon) or a file.",
     ),
     "hierarchy export": (
-        "hierarchy_export:export_command",
+        "hierarchy_store:export_command",
         "Write a hierarchy as a CSV file of ARX: no header, ; between labels, the value first, the root last.",
     ),
     "dp budget": (

@@ -38,7 +38,6 @@ from kanon_sql.cli.options.options import (
 from kanon_sql.cli.options.policy_options import RequestedPolicy, with_policy
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.output.diagnostics import note as say
-from kanon_sql.cli.output.help import DESTINATION, OUTPUT
 from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
 from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.engine.duckdb.connect import waited
@@ -76,7 +75,6 @@ LookupsOption = Annotated[
         "--lookups",
         metavar="DIR",
         help="With --sql: write the values that the script looks up to files there, instead of into the script.",
-        rich_help_panel=OUTPUT,
     ),
 ]
 
@@ -117,20 +115,13 @@ def anonymize_command(
     report_file: Annotated[
         Path | None,
         typer.Option(
-            "--report",
-            metavar="FILE",
-            help="Write the evidence to a .html, .md or .json file: see kanon report.",
-            rich_help_panel=DESTINATION,
+            "--report", metavar="FILE", help="Write the evidence to a .html, .md or .json file: see kanon report."
         ),
     ] = None,
     asked_by: AskedByOption = None,
     ignore_ledger: Annotated[
         bool,
-        typer.Option(
-            "--ignore-ledger",
-            help="Publish even if this and earlier releases say too much together.",
-            rich_help_panel=DESTINATION,
-        ),
+        typer.Option("--ignore-ledger", help="Publish even if this and earlier releases say too much together."),
     ] = False,
     sql: SqlOfRelease = None,
     dialect: DialectOption = "duckdb",

@@ -33,7 +33,6 @@ from kanon_sql.cli.options.options import (
     VerboseOption,
 )
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.help import PRIVACY, SEARCH
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
@@ -63,22 +62,16 @@ def compare_command(
             "--max-suppressed",
             metavar="LIMIT,...",
             help="The limits to compare: shares of the rows, 0 to 1, or '25 rows', or 'k rows'.",
-            rich_help_panel=PRIVACY,
         ),
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(
-            "--algorithm",
-            metavar="NAME,...",
-            help=f"Which to compare (default: all): {', '.join(NAMES)}.",
-            rich_help_panel=SEARCH,
-        ),
+        typer.Option("--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(NAMES)}."),
     ] = None,
     measure: MeasureOption = None,
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="Of each search alone.", rich_help_panel=SEARCH),
+        typer.Option("--time-limit", metavar="SECONDS", help="Of each search alone."),
     ] = None,
     choose: ChooseOption = None,
     cut: CutOption = None,

@@ -25,7 +25,6 @@ from kanon_sql.cli.demo_database import (
 from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
-from kanon_sql.cli.output.help import DESTINATION
 from kanon_sql.cli.output.output import as_called, print_json, print_prose, print_sql, print_table, print_text
 from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -54,11 +53,7 @@ def demo_command(
     k: Annotated[int, typer.Option("-k", min=1, help="The smallest class that may be published.")] = 5,
     replace: Annotated[
         bool,
-        typer.Option(
-            "--replace",
-            help="Make a sample database anew even if it has tables of your own by now.",
-            rich_help_panel=DESTINATION,
-        ),
+        typer.Option("--replace", help="Replace a sample database even if it has tables of your own by now."),
     ] = False,
     sql: SqlOfRelease = None,
     dialect: DialectOption = "duckdb",
@@ -79,7 +74,7 @@ def demo_command(
             talk.follow(engine)
             make_demo(engine, rows)
             before = _first_rows(engine, TABLE)
-            # Not a source in a database file, which has a ledger: nobody is given this release, and what is tried next
+            # Not a source in a database file, which has a ledger: this release goes to no one, and what is tried next
             # is not to be refused for it.
             release = make_release(Source(engine, sql_of.relation(TABLE), TABLE), policy, talk)
             talk(Progress("Publishing"))
@@ -120,7 +115,7 @@ def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
     anonymize = f"{kanon} anonymize {database} {TABLE} --entity {ENTITY} --id name --sensitive diagnosis --rest keep"
     print_text("")
     print_prose(
-        f"The release is the table {release_name(k)} in {out}; it was checked by counting its classes anew. "
+        f"The release is the table {release_name(k)} in {out}; it was checked by counting its classes again. "
         "What to type next:"
     )
     _say(f"{kanon} check {database} {release_name(k)} --qi {qi} -k {k}", "count its classes yourself")

@@ -18,7 +18,6 @@ from kanon_sql.cli.options.options import (
     complete_columns,
 )
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.help import ROLES
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.account import Budget
 from kanon_sql.dp.asking import budget_sql, limits_of, open_asked, read_in, set_in
@@ -179,7 +178,7 @@ def budget_command(
         typer.Option(
             "--entity",
             metavar="COLUMN",
-            help="Names the people whom all answers are to protect; without it, each row is a person.",
+            help="Names the people that all answers protect; without it, each row is a person.",
         ),
     ] = None,
     count: Annotated[
@@ -188,7 +187,6 @@ def budget_command(
             "--count",
             help="What is protected: people (default), for which a table with several rows of one person needs "
             "--entity; or rows, also where several are of one person.",
-            rich_help_panel=ROLES,
         ),
     ] = None,
     budget: BudgetOption = None,
@@ -256,6 +254,6 @@ def _print_budget(budget: Budget) -> None:
         [
             ("epsilon", f"{plain(epsilon)} spent of {plain(budget.epsilon)}"),
             ("delta", f"{small(delta)} spent of {small(budget.delta)}"),
-            ("for", "each row" if budget.entity is None else f"the people whom {visible(budget.entity)} names"),
+            ("for", "each row" if budget.entity is None else f"the people that {visible(budget.entity)} names"),
         ]
     )

@@ -1,4 +1,4 @@
-"""``kanon dp release``: a table of which nobody can tell, but for epsilon and delta, whether a person was in it."""
+"""``kanon dp release``: a differentially private table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kanon hierarchy``: list, show, check, load, build."""
+"""``kanon hierarchy list``, ``show``, ``check`` and ``suggest``."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ from kanon_sql.hierarchy.report import (
 from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.hierarchy.spec import FileRule, file_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.hierarchy.suggest import columns_to_suggest, suggestion_statements, suggestions_for
 from kanon_sql.policy.policy import Policy
 from kanon_sql.release.script import one_line
 from kanon_sql.sql import build as sql_of
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.hierarchy.ready import ReadyMade
+    from kanon_sql.hierarchy.suggest import Suggestion
 
 _FIRST_ROWS = 20
 
@@ -230,9 +232,9 @@ def fit_command(
     else:
         _print_fits(fits)
         if any(found.values_missing for found in fits):
-            told = [("--qi", quasi_identifiers), ("--hierarchy", hierarchy)]
-            told.append(("--hierarchies", None if hierarchies is None else [str(hierarchies)]))
-            options = [word for option, values in told for value in values or () for word in (option, value)]
+            given = [("--qi", quasi_identifiers), ("--hierarchy", hierarchy)]
+            given.append(("--hierarchies", None if hierarchies is None else [str(hierarchies)]))
+            options = [word for option, values in given for value in values or () for word in (option, value)]
             print_prose("This prints the query that lists the values that are missing:")
             print_command(command("hierarchy check", source, opened, *options, "--sql"))
     if any(found.problem for found in fits):
@@ -322,7 +324,7 @@ def _show_ready(ready: ReadyMade, limit: int, output_format: str) -> None:
 
 
 def _size(shape: Shape) -> str:
-    """Return how many values and labels a hierarchy has; of a rule nobody knows."""
+    """Return how many values and labels a hierarchy has; of a rule they are not known."""
     if shape.leaves is None:
         return f"intervals for any values, labels per level {_per_level(shape)}" if shape.labels else "a rule"
     what = "prefixes" if shape.by_prefix else "values"
@@ -355,7 +357,7 @@ def _print_fits(fits: list[Fit]) -> None:
 
 
 def _or_dash(number: int | None) -> int | str:
-    """Return what a table shows for a number that nobody could find out."""
+    """Return what a table shows for a number that is not known."""
     return "-" if number is None else number
 
 
@@ -395,3 +397,68 @@ def _print_notes(name: str, notes: Sequence[str]) -> None:
 def _per_level(shape: Shape) -> str:
     """Return the number of labels of each level, from the values up."""
     return " > ".join(f"{labels:,}" for labels in shape.labels)
+
+
+def suggest_command(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
+    quasi_identifiers: QiOption = None,
+    sql: SqlOption = False,
+    dialect: DialectOption = "duckdb",
+    output_format: FormatOption = "table",
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Suggest hierarchies for columns, by their names, values and types, and tell what is missing.
+
+    Looks at the columns named with --qi; without it, at all but those whose names say that they identify a person.
+    """
+    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    opened = open_source(source, table)
+    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
+        talk.follow(opened.engine)
+        policy = overridden(
+            Policy(), opened.columns, roles={"quasi_identifiers": quasi_identifiers}, hierarchies={}, settings={}
+        )
+        columns = columns_to_suggest(opened, policy.columns.quasi_identifiers)
+        left_out = [column.name for column in opened.columns if column not in columns]
+        if left_out and not quasi_identifiers:
+            talk.note(f"left out, because their names say that they identify a person: {', '.join(left_out)}")
+        if sql:
+            print_sql(script(suggestion_statements(opened, columns), dialect))
+            return
+        found = suggestions_for(opened, columns)
+    if output_format == "json":
+        print_json({name: [suggestion.summary() for suggestion in listed] for name, listed in found.items()})
+    else:
+        _print_suggestions(found, source, opened)
+
+
+def _print_suggestions(found: dict[str, tuple[Suggestion, ...]], source: str, opened: Source) -> None:
+    if not found:
+        print_prose("No column of the table could have a hierarchy. Name one with --qi.")
+        return
+    print_table(
+        ["column", "suggestion", "covers", "values missing", "rows missing", "why"],
+        [
+            (
+                name,
+                suggestion.rule,
+                suggestion.covers,
+                suggestion.values_missing,
+                suggestion.rows_missing,
+                suggestion.reason,
+            )
+            for name, listed in found.items()
+            for suggestion in listed
+        ],
+        prose="why",
+        spare=("rows missing", "values missing"),
+    )
+    print_prose("The first of each column fits best: use it with --hierarchy COLUMN=SUGGESTION.")
+    lacking = [(name, listed[0]) for name, listed in found.items() if not listed[0].covers]
+    if lacking:
+        name, suggestion = lacking[0]
+        print_prose("This prints the query that lists the values which it lacks, here for the first that lacks some:")
+        assignment = f"{name}={suggestion.rule}"
+        print_command(command("hierarchy check", source, opened, "--hierarchy", assignment, "--sql"))

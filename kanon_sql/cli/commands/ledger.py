@@ -31,7 +31,7 @@ def ledger_command(
         typer.Option(
             "--forget",
             metavar="NUMBER|NAME",
-            help="Forget a release that nobody was given: by its number, or all that had this name or path.",
+            help="Forget a release that was given to no one: by its number, or all that had this name or path.",
         ),
     ] = None,
     sql: SqlOption = False,

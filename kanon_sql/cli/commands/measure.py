@@ -89,7 +89,7 @@ def measure_command(
         typer.Option(
             "--population",
             metavar="TABLE|FILE",
-            help="A table of everybody whom the rows could be about, with values written like those of the table.",
+            help="A table of all people that the rows could be about, with values written like those of the table.",
         ),
     ] = None,
     population_table: Annotated[

@@ -221,7 +221,7 @@ def _print_what_is_next(found: Profile, source: str, opened: Source, out: Path, 
     """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier."""
     file = visible(str(out))
     if not found.rows:
-        print_prose(f"{file} is written, but there is nothing to anonymize yet. Once there are rows, write it anew:")
+        print_prose(f"{file} is written, but there is nothing to anonymize yet. Once there are rows, write it again:")
         print_command(command("init", source, opened, *_written_to(out), *said, "--replace"))
         return
     if waiting := found.awaiting_decision:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.cli.output.help import MACHINE
 from kanon_sql.engine.duckdb.resources import Resources, using
 
 if TYPE_CHECKING:
@@ -28,11 +27,11 @@ def with_options(
 
     Args:
         command: the command.
-        options: by parameter, its annotation for typer; each is None where nobody gives it, or its default.
+        options: by parameter, its annotation for typer; each is None if it is not given, or its default.
         call: called with the values of these options, and with the other parameters of the command.
         gathered: parameters of the command that ``call`` fills, and that no person gives.
         after: the parameter of the command that they follow in its help; None: the last one.
-        defaults: by parameter, what it is where nobody gives it.
+        defaults: by parameter, its value if it is not given.
     """
 
     @wraps(command)
@@ -63,12 +62,11 @@ _OPTIONS = {
             "--memory-limit",
             metavar="SIZE",
             help="Memory of the database, such as 300MB or 2GiB (default: 80 % of what there is).",
-            rich_help_panel=MACHINE,
         ),
     ],
     "threads": Annotated[
         int | None,
-        typer.Option("--threads", metavar="N", help="Threads (default: one for each core).", rich_help_panel=MACHINE),
+        typer.Option("--threads", metavar="N", help="Threads (default: one for each core)."),
     ],
     "temp_dir": Annotated[
         Path | None,
@@ -77,7 +75,6 @@ _OPTIONS = {
             metavar="DIR",
             help="Where what does not fit in memory goes, in a private directory (default: beside a DuckDB file, else "
             "the system's).",
-            rich_help_panel=MACHINE,
         ),
     ],
 }

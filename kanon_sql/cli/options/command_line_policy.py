@@ -90,7 +90,7 @@ def prepared_table(
     k: int | None = None,
     settings: dict[str, Any],
 ) -> PreparedTable:
-    """Return an open source prepared under ``generalizing_policy``; ``talk`` is told of each step."""
+    """Return an open source prepared under ``generalizing_policy``; ``talk`` shows each step."""
     from kanon_sql.release.prepared_table import PreparedTable
     from kanon_sql.search.prepare import prepare_source
 
@@ -197,7 +197,7 @@ def _with_roles(
     of_file = {role: getattr(file, role) for role in _ROLES}
     if entity is not None:
         moved.add(_key(entity, columns))
-        if file.entity is not None:  # nobody said that this column may be published now
+        if file.entity is not None:  # this column may not be published for that
             of_file["identifying"] = (*file.identifying, file.entity)
     united: dict[str, Any] = {}
     for role, names in of_file.items():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.cli.output.help import DESTINATION
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.policy import write_policy
@@ -27,43 +26,28 @@ IntoOption = Annotated[
     str | None,
     typer.Option("--into", metavar="NAME", help="Put the release into the database under this name."),
 ]
-KindOption = Annotated[
-    Kind | None, typer.Option("--as", help="What --into makes (default: table).", rich_help_panel=DESTINATION)
-]
+KindOption = Annotated[Kind | None, typer.Option("--as", help="What --into makes (default: table).")]
 OutOption = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="Write the release to a .parquet, .csv, .json or .duckdb file."),
 ]
 InPlaceOption = Annotated[
     bool,
-    typer.Option(
-        "--in-place",
-        help="Put the release in the place of the table, and leave no raw value in its file.",
-        rich_help_panel=DESTINATION,
-    ),
+    typer.Option("--in-place", help="Put the release in the place of the table, and leave no raw value in its file."),
 ]
 BackupOption = Annotated[
     Path | None,
-    typer.Option(
-        "--backup",
-        metavar="FILE",
-        help="With --in-place: copy the file first, raw values and all.",
-        rich_help_panel=DESTINATION,
-    ),
+    typer.Option("--backup", metavar="FILE", help="With --in-place: copy the file first, raw values and all."),
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option(
-        "--dry-run", help="Make and check everything, show all figures, and write nothing.", rich_help_panel=DESTINATION
-    ),
+    typer.Option("--dry-run", help="Make and check everything, show all figures, and write nothing."),
 ]
 
 SpreadsheetSafeOption = Annotated[
     bool,
     typer.Option(
-        "--spreadsheet-safe",
-        help="With --out FILE.csv: an apostrophe before each text that a spreadsheet would run.",
-        rich_help_panel=DESTINATION,
+        "--spreadsheet-safe", help="With --out FILE.csv: an apostrophe before each text that a spreadsheet would run."
     ),
 ]
 
@@ -164,12 +148,7 @@ def check_destination(source: Source, destination: Destination) -> None:
 
 AskedByOption = Annotated[
     str | None,
-    typer.Option(
-        "--asked-by",
-        metavar="TEXT",
-        help="Who asked for the release; printed in the report.",
-        rich_help_panel=DESTINATION,
-    ),
+    typer.Option("--asked-by", metavar="TEXT", help="Who asked for the release; printed in the report."),
 ]
 
 

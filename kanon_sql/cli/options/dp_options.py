@@ -14,7 +14,6 @@ from kanon_sql.cli.options.added_options import with_options
 from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import DialectName, FormatOption, QuietOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.help import OUTPUT
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.answer import Answer, Figure, shown
 from kanon_sql.dp.asking import answered, ask_sql, open_asked
@@ -99,14 +98,10 @@ _OPTIONS: dict[str, Any] = {
         int,
         typer.Option("--max-rows", metavar="N", help="How many rows of a person count.", rich_help_panel=_ROWS),
     ],
-    "sql": Annotated[bool, typer.Option("--sql", help="Print the SQL; ask and spend nothing.", rich_help_panel=OUTPUT)],
+    "sql": Annotated[bool, typer.Option("--sql", help="Print the SQL; ask and spend nothing.")],
     "dialect": Annotated[
         DialectName | None,
-        typer.Option(
-            "--dialect",
-            help="The dialect of the SQL that is printed (default: that of where the table is).",
-            rich_help_panel=OUTPUT,
-        ),
+        typer.Option("--dialect", help="The dialect of the SQL that is printed (default: that of where the table is)."),
     ],
     "output_format": FormatOption,
     "quiet": QuietOption,
@@ -205,7 +200,7 @@ def print_answer(answer: Answer) -> None:
         rows = [(_key(each), each.value, each.low, each.high) for each in answer.figures]
         print_table(["key", answer.unit, "from (95 %)", "to"], rows)
     else:
-        print_prose("No key has so many rows that it may be told.\n")
+        print_prose("No key has enough rows to be shown.\n")
     pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {shown(answer.scale)}")]
     pairs.append(("cost", _price(answer.epsilon, answer.delta)))
     if answer.budget is not None:

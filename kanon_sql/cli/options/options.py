@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import typer
 
 from kanon_sql.classes.cutting import Choose, Cut, Numbers, Texts
-from kanon_sql.cli.output.help import DESTINATION, MONDRIAN, OUTPUT, PRIVACY, ROLES, SEARCH
 from kanon_sql.errors import KanonError
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure
 
@@ -97,27 +96,15 @@ TableArgument = Annotated[
         autocompletion=complete_tables,
     ),
 ]
-FormatOption = Annotated[
-    Format, typer.Option("--format", help="How results are printed on stdout.", rich_help_panel=OUTPUT)
-]
-QuietOption = Annotated[
-    bool, typer.Option("-q", "--quiet", help="Say nothing on stderr but errors.", rich_help_panel=OUTPUT)
-]
-VerboseOption = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Say on stderr which statement is run.", rich_help_panel=OUTPUT)
-]
-SqlOption = Annotated[bool, typer.Option("--sql", help="Print the SQL and change nothing.", rich_help_panel=OUTPUT)]
+FormatOption = Annotated[Format, typer.Option("--format", help="How results are printed on stdout.")]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing on stderr but errors.")]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say on stderr which statement is run.")]
+SqlOption = Annotated[bool, typer.Option("--sql", help="Print the SQL and change nothing.")]
 DialectOption = Annotated[
     DialectName,
-    typer.Option(
-        "--dialect",
-        help="The dialect of the SQL that is printed; tsql and sqlserver are the same.",
-        rich_help_panel=OUTPUT,
-    ),
+    typer.Option("--dialect", help="The dialect of the SQL that is printed; tsql and sqlserver are the same."),
 ]
-ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="Replace what has that name already.", rich_help_panel=DESTINATION)
-]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace what has that name already.")]
 IdOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -152,7 +139,6 @@ PseudonymizeOption = Annotated[
         metavar="COLUMN",
         autocompletion=complete_columns,
         help="Identifying, and published as pseudonyms: a keyed hash of each value, which ties the rows of a person.",
-        rich_help_panel=ROLES,
     ),
 ]
 KeyFileOption = Annotated[
@@ -161,7 +147,6 @@ KeyFileOption = Annotated[
         "--key-file",
         metavar="FILE",
         help="The key of pseudonyms, 16 bytes or more; without it a key is drawn for this release alone.",
-        rich_help_panel=ROLES,
     ),
 ]
 HierarchyOption = Annotated[
@@ -175,12 +160,7 @@ HierarchyOption = Annotated[
 ]
 HierarchiesOption = Annotated[
     Path | None,
-    typer.Option(
-        "--hierarchies",
-        metavar="DIR",
-        help="Hierarchy files <column>.csv or *_hierarchy_<column>.csv.",
-        rich_help_panel=ROLES,
-    ),
+    typer.Option("--hierarchies", metavar="DIR", help="Hierarchy files <column>.csv or *_hierarchy_<column>.csv."),
 ]
 ORIGINAL = typer.Option(
     "--original", metavar="TABLE|FILE", help="What it was made from: a table of the same database, or a file."
@@ -210,51 +190,34 @@ MaxSuppressedOption = Annotated[
         metavar="LIMIT",
         help="How much may be left out: a share of the rows (0.05 or 5%), or '25 rows', or 'k rows' "
         f"(default: {DEFAULT_MAX_SUPPRESSED}).",
-        rich_help_panel=PRIVACY,
     ),
 ]
-MeasureOption = Annotated[
-    Measure | None, typer.Option("--measure", help="What to minimize (default: loss).", rich_help_panel=SEARCH)
-]
+MeasureOption = Annotated[Measure | None, typer.Option("--measure", help="What to minimize (default: loss).")]
 ChooseOption = Annotated[
     Choose | None,
-    typer.Option(
-        "--choose",
-        help="How mondrian chooses the column that it cuts a part in (default: range).",
-        rich_help_panel=MONDRIAN,
-    ),
+    typer.Option("--choose", help="How mondrian chooses the column that it cuts a part in (default: range)."),
 ]
 CutOption = Annotated[
     Cut | None,
     typer.Option(
         "--cut",
         help="Where mondrian cuts: at the median (strict, the default), in half (relaxed), or at a node of the tree.",
-        rich_help_panel=MONDRIAN,
     ),
 ]
 LabelsOption = Annotated[
     Texts | None,
-    typer.Option(
-        "--labels",
-        help="How mondrian writes the texts of a part (default: their lowest label in the tree).",
-        rich_help_panel=MONDRIAN,
-    ),
+    typer.Option("--labels", help="How mondrian writes the texts of a part (default: their lowest label in the tree)."),
 ]
 NumbersOption = Annotated[
     Numbers | None,
-    typer.Option(
-        "--numbers",
-        help="How mondrian writes the numbers and dates of a part (default: range).",
-        rich_help_panel=MONDRIAN,
-    ),
+    typer.Option("--numbers", help="How mondrian writes the numbers and dates of a part (default: range)."),
 ]
 PairsOption = Annotated[
     int | None,
     typer.Option(
         "--pairs",
         metavar="PASSES",
-        help="How often mondrian-plus goes through pairs of parts at the end, to cut them anew together (default: 0).",
-        rich_help_panel=MONDRIAN,
+        help="How often mondrian-plus goes through pairs of parts at the end, to cut them again together (default: 0).",
     ),
 ]
 EntityOption = Annotated[
@@ -272,6 +235,5 @@ CountOption = Annotated[
         "--count",
         help="What k counts: people (default), for which a table with several rows of one person needs --entity; or "
         "rows, also where several are of one person.",
-        rich_help_panel=ROLES,
     ),
 ]

@@ -32,7 +32,6 @@ from kanon_sql.cli.options.options import (
     QiOption,
     SensitiveOption,
 )
-from kanon_sql.cli.output.help import SEARCH, SPOLG
 from kanon_sql.measures.shares import read_share
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Algorithm, Policy, SearchOn, read_policy
@@ -53,9 +52,7 @@ _OPTIONS: dict[str, Any] = {
     "key_file": KeyFileOption,
     "k": KOption,
     "max_suppressed": MaxSuppressedOption,
-    "algorithm": Annotated[
-        Algorithm | None, typer.Option("--algorithm", help="How to search (default: optimal).", rich_help_panel=SEARCH)
-    ],
+    "algorithm": Annotated[Algorithm | None, typer.Option("--algorithm", help="How to search (default: optimal).")],
     "measure": MeasureOption,
     "time_limit": Annotated[
         float | None,
@@ -64,17 +61,12 @@ _OPTIONS: dict[str, Any] = {
             metavar="SECONDS",
             help="For all of the work: the search ends in time to publish and verify the best release so far, with its "
             "proven gap.",
-            rich_help_panel=SEARCH,
         ),
     ],
     "sample_rate": Annotated[
         float | None,
         typer.Option(
-            "--sample-rate",
-            metavar="SHARE",
-            parser=read_share,
-            help="Of rows on which spolg chooses its path (0.01).",
-            rich_help_panel=SPOLG,
+            "--sample-rate", metavar="SHARE", parser=read_share, help="Of rows on which spolg chooses its path (0.01)."
         ),
     ],
     "choose": ChooseOption,
@@ -88,12 +80,9 @@ _OPTIONS: dict[str, Any] = {
             "--search-on",
             help="Where the search runs when the table is in PostgreSQL or Spark: on the workbench, which fetches "
             "distinct tuples, or on the warehouse itself (default: workbench).",
-            rich_help_panel=SEARCH,
         ),
     ],
-    "seed": Annotated[
-        int | None, typer.Option("--seed", help="Of the order of rows, and of random choices.", rich_help_panel=SEARCH)
-    ],
+    "seed": Annotated[int | None, typer.Option("--seed", help="Of the order of rows, and of random choices.")],
     "hierarchy": HierarchyOption,
     "hierarchies": HierarchiesOption,
     "policy_file": PolicyOption,
@@ -137,7 +126,7 @@ class RequestedPolicy:
         return policy.time_limit if limit is None else limit
 
     def read(self) -> tuple[Policy, Destination]:
-        """Return what the policy file says; without one, what nobody asked for.
+        """Return what the policy file says; without one, an empty policy.
 
         Raises:
             PolicyError: it cannot be read, or says something that cannot be meant.

@@ -28,14 +28,14 @@ def is_window(stream: TextIO) -> bool:
 
 
 def console(stream: TextIO) -> Console:
-    """Return a console that writes colours where somebody sees them; the environment may say otherwise (NO_COLOR)."""
+    """Return a console that writes colours to terminals; the environment may say otherwise (NO_COLOR)."""
     from rich.console import Console
 
     return Console(file=stream, highlight=False, markup=False, emoji=False)
 
 
 def write(text: str, stream: TextIO) -> None:
-    """Write a text, line ends and all, with its verdicts in colour where somebody sees them."""
+    """Write a text, line ends and all, with its verdicts in colour on a terminal."""
     if not is_window(stream):
         stream.write(text)
         return

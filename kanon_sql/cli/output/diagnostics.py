@@ -132,7 +132,7 @@ class Talk:
     def end(self) -> None:
         """Take the bar away."""
         with self._lock:
-            self._ended = True  # the timer may have gone off, and be about to show a bar that nobody would take away
+            self._ended = True  # the timer may have gone off, and be about to show a bar that would stay
             if self._bar is not None:
                 self._bar.stop()
                 self._bar = None
@@ -149,5 +149,5 @@ class Talk:
                 self._bar.start()
 
     def _share_done(self) -> float | None:
-        """Return how much of the running statement is done; None where nobody knows."""
+        """Return how much of the running statement is done; None where that is not known."""
         return None if self._engine is None else self._engine.share_done()

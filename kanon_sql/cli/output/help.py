@@ -14,11 +14,24 @@ if TYPE_CHECKING:
 
     import typer
 
-ROLES, PRIVACY, SEARCH = "Roles", "Privacy", "Search"
-SPOLG, MONDRIAN = "Algorithm spolg", "Algorithms mondrian and mondrian-plus"
-DESTINATION, OUTPUT, MACHINE = "Destination", "Output", "Machine"
-_OPTIONS = "Options"  # what most people need first: of commands with few options, all of their own
-_FIRST, _LAST = ("Arguments", _OPTIONS, ROLES, PRIVACY, SEARCH), (DESTINATION, OUTPUT, MACHINE)
+PRIVACY = "Privacy"
+_ARGUMENTS, _OPTIONS, _OUTPUT = "Arguments", "Options", "Output"
+_PANELS: dict[str, tuple[str, ...]] = {
+    _ARGUMENTS: (),
+    _OPTIONS: (),  # what most people need first: all options that are in no other panel
+    "Roles": ("--count", "--pseudonymize", "--key-file", "--hierarchies"),
+    PRIVACY: ("--max-suppressed",),  # and those of the privacy models
+    "Search": ("--algorithm", "--measure", "--time-limit", "--search-on", "--seed"),
+    "Algorithm spolg": ("--sample-rate",),
+    "Algorithms mondrian and mondrian-plus": ("--choose", "--cut", "--labels", "--numbers", "--pairs"),
+    "Destination": (
+        *("--as", "--spreadsheet-safe", "--in-place", "--backup", "--dry-run", "--replace"),
+        *("--report", "--asked-by", "--ignore-ledger"),
+    ),
+    _OUTPUT: ("--dialect", "--lookups", "--format", "--quiet", "--verbose", "--help"),
+    "Machine": ("--memory-limit", "--threads", "--temp-dir"),
+}
+"""The panels of a help in their order, and the options that stand in each unless a command says otherwise."""
 _WIDEST = 100  # characters of a line, however wide the window is
 _NARROWEST = 50
 _INDENT = 26  # where the texts begin
@@ -29,18 +42,18 @@ _NUMBERS = {"int": "N", "int range": "N", "float": "X"}
 
 
 def panels(command: Any, context: typer.Context) -> dict[str, list[Any]]:  # noqa: ANN401 - typer's own command class
-    """Return the parameters of a command that its help shows, by panel; algorithms have panels of their own."""
-    found: dict[str, list[Any]] = {}
+    """Return the parameters of a command that its help shows, by panel; what only this command has comes second."""
+    usual = {option: panel for panel, options in _PANELS.items() for option in options}
+    found: dict[str, list[Any]] = {_ARGUMENTS: [], _OPTIONS: []}
     for parameter in command.get_params(context):
-        panel = parameter.rich_help_panel or _OPTIONS
+        panel = parameter.rich_help_panel or usual.get(max(parameter.opts, key=len), _OPTIONS)
         if parameter.param_type_name == "argument":
-            panel = "Arguments"
-        elif parameter.name == "help" and OUTPUT in found:
-            panel = OUTPUT
+            panel = _ARGUMENTS
         if not parameter.hidden:
             found.setdefault(panel, []).append(parameter)
-    of_algorithms = [panel for panel in found if panel not in {*_FIRST, *_LAST}]
-    return {panel: found[panel] for panel in (*_FIRST, *of_algorithms, *_LAST) if panel in found}
+    order = [*_PANELS]
+    ranked = sorted(found, key=lambda panel: order.index(panel) if panel in _PANELS else 1.5)
+    return {panel: found[panel] for panel in ranked if found[panel]}
 
 
 def help_of(command: Any, context: typer.Context) -> str:  # noqa: ANN401 - as above

@@ -31,8 +31,8 @@ class ProgressBar(Progress):
         """Make a bar that is gone when it stops.
 
         Args:
-            last: returns the last piece of progress that was told.
-            share: returns how much of the running statement is done, 0 to 1; None where nobody knows.
+            last: returns the last piece of progress.
+            share: returns how much of the running statement is done, 0 to 1; None where that is not known.
         """
         columns = (
             TextColumn("{task.description}"),
@@ -120,6 +120,6 @@ def spoken(seconds: float) -> str:
     """Return a time as people say it where it is an estimate: 5 s, 40 s, 3 min, 2 h."""
     minute, hour = 60, 3600
     if seconds < minute:
-        step = 1 if seconds < 10 else 5  # noqa: PLR2004 - seconds from which nobody counts single ones
+        step = 1 if seconds < 10 else 5  # noqa: PLR2004 - from here on in steps of five
         return f"{max(1, round(seconds / step) * step)} s"
     return f"{round(seconds / minute)} min" if seconds < 1.5 * hour else f"{round(seconds / hour)} h"

@@ -128,13 +128,13 @@ def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
     if outcome["backup"] is not None:
         made = "the file as it was, raw values and all" if outcome["done"] else "would be made first"
         pairs.append(("backup", f"{outcome['backup']}: {made}"))
-    told = {
+    titles = {
         "kept": "kept",
         "removed": "removed",
         "hierarchies": "hierarchies removed",
         "views": "views that read labels",
     }
-    pairs += [(title, "; ".join(outcome[name])) for name, title in told.items() if outcome[name]]
+    pairs += [(title, "; ".join(outcome[name])) for name, title in titles.items() if outcome[name]]
     for name, columns in outcome["siblings"].items():
         same = (
             f"has columns of the same names and kinds of types ({', '.join(columns)}): it may hold the same raw values"

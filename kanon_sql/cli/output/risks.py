@@ -38,7 +38,7 @@ def _print_figures(risks: Sequence[Risk], names: Sequence[str]) -> None:
     by_record = " by record" if any(map(_of_records, risks)) else ""
 
     def part(risk: Risk, members: int, share: float | None) -> str:
-        # Beside people there may be rows of a release that names nobody: then each says what it is.
+        # Beside people there may be rows of a release without a column of people: then each says what it is.
         unit = "" if len({found.counted for found in risks}) == 1 else f" {risk.counted}"
         return _part(members, share, unit)
 
@@ -67,7 +67,7 @@ def _print_figures(risks: Sequence[Risk], names: Sequence[str]) -> None:
 
 
 def _of_records(risk: Risk) -> bool:
-    """Tell whether somebody is in several classes, so that members of classes are not people."""
+    """Tell whether a person is in several classes, so that members of classes are not people."""
     return risk.people is not None and risk.people != risk.members
 
 
