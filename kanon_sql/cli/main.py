@@ -93,7 +93,7 @@ class _Group(_Readable, TyperGroup):
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401 - as above
         from typer._click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=command.help) for name, command in self.commands.items()]
+        found = [CompletionItem(name, help=command.get_short_help_str()) for name, command in self.commands.items()]
         options = super(TyperGroup, self).shell_complete(ctx, incomplete)
         return [item for item in found if item.value.startswith(incomplete)] + options
 
@@ -170,9 +170,8 @@ def _run(arguments: list[str]) -> int:
         diagnostics.error(str(error))
         return error.exit_code
     except TyperException as error:
-        if text := error.format_message():  # it is empty where the help was asked for and printed
-            diagnostics.error(_wrong_value(error) or text.replace(": Value error, ", ": "))
-            diagnostics.note(f"{_command_path(error)} --help shows what it takes.")
+        diagnostics.error(_wrong_value(error) or error.format_message().replace(": Value error, ", ": "))
+        diagnostics.note(f"{_command_path(error)} --help shows what it takes.")
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - the last resort: whatever it is, a person gets one line and an exit code
         diagnostics.error(_unforeseen(error))

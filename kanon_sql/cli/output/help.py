@@ -51,6 +51,8 @@ def panels(command: Any, context: typer.Context) -> dict[str, list[Any]]:  # noq
             panel = _ARGUMENTS
         if not parameter.hidden:
             found.setdefault(panel, []).append(parameter)
+    if len(found.get(_OUTPUT, ())) == 1:  # --help alone: of a group
+        found[_OPTIONS] += found.pop(_OUTPUT)
     order = [*_PANELS]
     ranked = sorted(found, key=lambda panel: order.index(panel) if panel in _PANELS else 1.5)
     return {panel: found[panel] for panel in ranked if found[panel]}
