@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.script import lookup_statement, rule_of
-from kanon_sql.release.in_place.publish import in_place_statements
 from kanon_sql.release.pseudonyms import TITLE
 from kanon_sql.release.publication import joined_hierarchies, levels_joined
 from kanon_sql.release.publish.file_formats import copy_statement, reading_back, spreadsheet_safe
@@ -251,6 +250,8 @@ def plan_of(
     output: exp.Expr | None = None
     title: dict[str, str] = {}
     if destination.in_place and not stands_alone:
+        from kanon_sql.release.in_place.publish import in_place_statements
+
         make, output = in_place_statements(source, publication)
         title = {"title": _IN_PLACE}
     elif destination.out is not None and not stands_alone:

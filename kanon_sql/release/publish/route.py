@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.release.publish.duckdb import FrameSink, TableSink, ViewSink
 from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
 from kanon_sql.release.publish.publisher import publish
-from kanon_sql.release.publish.warehouse import frame_from_warehouse, publish_from_warehouse, publish_in_warehouse
 from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.target import require_kind
 
@@ -50,6 +49,8 @@ def to_relation(
         UsageError: the name is taken, or there are no relations of this kind.
     """
     if source.warehouse is not None:
+        from kanon_sql.release.publish.warehouse import publish_in_warehouse
+
         return publish_in_warehouse(source, publication, name, expected, kind=kind, replace=replace, ledger=ledger)
     require_kind(source, kind)
     if kind != "table":
@@ -79,6 +80,8 @@ def to_file(
     """
     if source.warehouse is not None and format_name != DATABASE:
         how: dict[str, Any] = {"replace": replace, "ledger": ledger, "dry_run": dry_run}
+        from kanon_sql.release.publish.warehouse import publish_from_warehouse
+
         return publish_from_warehouse(source, publication, path, expected, **how)
     if ledger is not None and not dry_run:
         ledger.open()
@@ -102,6 +105,8 @@ def to_frame(
     """Return a release as what ``fetch`` makes of a relation of DuckDB, and what was verified."""
     source.require_rows()
     if source.warehouse is not None:
+        from kanon_sql.release.publish.warehouse import frame_from_warehouse
+
         return frame_from_warehouse(source, publication, expected, fetch, ledger, target)
     sink = FrameSink(source, publication, fetch, target)
     published = publish(sink, expected, ledger)
