@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer._coercion import build_runtime_param
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
@@ -49,7 +48,8 @@ class _PlainValues:
                 return value if kind is str else [*value]
             if (kind is Path and not Path(value).exists()) or (kind is int and _WHOLE.fullmatch(str(value))):
                 return kind(value)
-        return build_runtime_param(described).coerce(value, param=param, ctx=ctx)
+        param._runtime_param = None  # noqa: SLF001 - from here on typer reads it
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 
 
 class _Readable:
