@@ -12,7 +12,8 @@ import attack_oracle as oracle
 import duckdb
 import pytest
 from conftest import files_in, tables_of
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import TABLE
 from test_attack import WAYS, Drawn, asked_of, drawn
@@ -368,7 +369,7 @@ def why_refused(path: Path, kind: str, **asked: Any) -> str | None:
     ids=lambda number: "-".join(WAYS[number].values()),
 )
 @given(table=drawn(), kinds=st.tuples(*[st.sampled_from(["table", "file", "parquet"])] * 2), gone=st.booleans())
-@settings(max_examples=8)
+@examples(8)
 def test_refused_is_what_loops_over_the_rows_of_both_find(
     first: int, second: int, table: Drawn, kinds: tuple[str, str], gone: bool
 ) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_sql as kanon
@@ -63,7 +64,7 @@ def released(values: Sequence[Any], data_type: str = "VARCHAR", **settings: Any)
     return [(values[row["place"]], row["who"]) for row in frame]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     values=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1),
     key=st.binary(min_size=16, max_size=150),

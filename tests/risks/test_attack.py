@@ -13,7 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import HOSTILE_NAMES, TABLE, Case, cases, database_with
 
@@ -112,7 +113,7 @@ def by_name(found: kanon.Attacked) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @given(table=drawn(), k=st.integers(1, 6))
-@settings(max_examples=15)
+@examples(15)
 def test_what_an_attacker_finds_is_what_loops_over_rows_find(way: dict[str, str], table: Drawn, k: int) -> None:
     with tempfile.TemporaryDirectory() as directory, table.load() as connection:
         asked = asked_of(table, directory)

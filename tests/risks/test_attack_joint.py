@@ -10,7 +10,8 @@ import attack_oracle as oracle
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from strategies import TABLE
 from test_attack import WAYS, Drawn, asked_of, drawn, published
 
@@ -69,7 +70,7 @@ def test_a_release_without_a_column_is_joined_by_the_others() -> None:
     ids=lambda number: "-".join(WAYS[number].values()),
 )
 @given(table=drawn())
-@settings(max_examples=8)
+@examples(8)
 def test_what_two_releases_leave_is_what_loops_over_rows_leave(first: int, second: int, table: Drawn) -> None:
     k = table.case.k
     with tempfile.TemporaryDirectory() as directory, table.load() as connection:

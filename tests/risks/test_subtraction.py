@@ -12,6 +12,8 @@ import attack_oracle as oracle
 import brute_force
 import duckdb
 import possible_worlds
+import pytest
+from effort import count
 from strategies import write_hierarchy
 
 import kanon_sql as kanon
@@ -37,7 +39,7 @@ WAYS: list[dict[str, Any]] = [
     {"algorithm": "mondrian", "labels": "set", "cut": "relaxed"},
     {"algorithm": "mondrian", "cut": "node"},
 ]
-PAIRS = 300
+PAIRS = count(300, quick=30)
 
 
 class Small:
@@ -115,6 +117,7 @@ class Small:
         return possible_worlds.Published(fits, [((row[0], row[1]), row[2], row[3]) for row in rows])
 
 
+@pytest.mark.deeper
 def test_every_pair_that_gives_someone_away_is_flagged(tmp_path: Path) -> None:
     """300 pairs of small releases: full-domain, local, Mondrian; with and without sensitive columns, people and NULLs.
 

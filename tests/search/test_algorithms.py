@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from brute_force import all_nodes, evaluate
 from conftest import ADULT_QI
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from strategies import TABLE, Case, anonymize, cases, load
 
 import kanon_sql as kanon
@@ -56,7 +57,7 @@ def node_of(release: kanon.Release) -> Node:
 
 
 @given(cases(max_rows=15))
-@settings(max_examples=40)
+@examples(40)
 def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))
@@ -92,7 +93,7 @@ def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> 
 
 
 @given(cases(max_rows=15))
-@settings(max_examples=40)
+@examples(40)
 def test_the_nodes_that_incognito_lists_are_those_of_the_exhaustive_search(case: Case) -> None:
     connection, person = load(case)
     with anonymized_table(case, connection, person) as table:

@@ -13,7 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load, write_hierarchy
 
@@ -54,7 +55,7 @@ def plain_steps(case: Case, steps: list[Node]) -> tuple[list[int], list[Node | N
 
 
 @given(cases(max_rows=20))
-@settings(max_examples=60)
+@examples(60)
 @example(Case(["a"], [("a",), ("b",)] * 3, [{"a": ["*"], "b": ["*"]}], 2, 0, [1, 1, 1, 2, 2, 3]))
 @example(Case(["a", "b"], [(None, "b")] * 3, [{"a": ["*"]}, {"b": ["x", "*"]}], 2, 0, None))
 def test_steps_are_what_they_say_and_the_output_is_what_they_publish(case: Case) -> None:
@@ -105,7 +106,7 @@ def _same_texts(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[brute_forc
 
 
 @given(_same_texts())
-@settings(max_examples=15)
+@examples(15)
 def test_classes_are_those_of_the_published_text(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[list[tuple[Any, ...]], list[brute_force.Hierarchy], int]
 ) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import ADULT_QI
-from hypothesis import assume, given, settings
+from effort import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from plain_mondrian import parts_of, plain_rows, released, tables
 from test_scripts import paste
@@ -73,7 +74,7 @@ def sides(column: Column, number: int, part: list[Row], cut: str) -> Iterator[tu
 
 
 @given(tables(), _ASKED)
-@settings(max_examples=20)
+@examples(20)
 def test_the_cut_is_the_best_of_all_that_there_are(table: Table, asked: dict[str, str]) -> None:
     """With rows for one cut only, the parts lose as little as after any cut that leaves k rows on both sides."""
     assume(len(table.rows) not in {1, 3} and not table.people)
@@ -94,7 +95,7 @@ def test_the_cut_is_the_best_of_all_that_there_are(table: Table, asked: dict[str
 
 
 @given(tables(), _ASKED, st.integers(1, 3))
-@settings(max_examples=20)
+@examples(20)
 def test_pairs_that_are_cut_anew_lose_no_more_and_stay_large(table: Table, asked: dict[str, str], passes: int) -> None:
     table = replace(table, k=min(table.k, 2))
     columns, connection = table.columns(), table.connection()
