@@ -326,6 +326,7 @@ def test_nothing_is_left_in_a_connection() -> None:
         assert seen == []
 
 
+@pytest.mark.quick("optimal")
 @pytest.mark.parametrize("way", WAYS[:4], ids=lambda way: "-".join(way.values()))
 def test_adult_is_found_in_no_class_below_k(adult: Path, way: dict[str, str]) -> None:
     """The tool's own releases: nobody is left with fewer than 5, and DuckDB counts the homogeneous classes alike."""

@@ -255,6 +255,7 @@ def test_datafly_on_adult_as_others_have_it(
         assert discernibility in {None, release.measures["discernibility"]}
 
 
+@pytest.mark.thorough
 def test_one_frequency_set_serves_many_releases(adult: Path) -> None:
     with kanon.prepare(adult / "adult.csv", quasi_identifiers=ADULT_QI, rest="drop", hierarchies=adult) as table:
         statements = table.prepared.source.engine.statements
@@ -276,6 +277,7 @@ def test_one_frequency_set_serves_many_releases(adult: Path) -> None:
         assert release.to_pandas().groupby(ADULT_QI).size().min() >= 5
 
 
+@pytest.mark.quick("0-gcp", "0.05-precision")
 @pytest.mark.parametrize("measure", ["gcp", "precision"])
 @pytest.mark.parametrize("limit", [0, 0.05, 1])
 def test_another_measure_is_minimized_as_incognito_finds_it(adult: Path, measure: str, limit: float) -> None:

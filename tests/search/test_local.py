@@ -228,6 +228,7 @@ def test_local_by_hand() -> None:
         assert release.loss == pytest.approx(6 / 10)
 
 
+@pytest.mark.quick("5-0.0645-18-0")
 @pytest.mark.parametrize(("k", "loss", "steps", "left"), [(5, 0.0645, 18, 0), (10, 0.0918, 17, 9)])
 def test_spolg_on_adult_as_its_first_version(adult: Path, k: int, loss: float, steps: int, left: int) -> None:
     """Loss and rows left over as measured independently (issue 3); over half the rows leave within three steps."""
@@ -246,6 +247,7 @@ def test_spolg_on_adult_as_its_first_version(adult: Path, k: int, loss: float, s
         assert release.to_pandas().value_counts(dropna=False).min() >= k
 
 
+@pytest.mark.quick("5-0.0512")
 @pytest.mark.parametrize(("k", "at_most"), [(5, 0.0512), (10, 0.0745)])
 @pytest.mark.usefixtures("in_tmp")
 def test_local_loses_less_than_spolg_on_adult(adult: Path, kanon: Callable[..., Ended], k: int, at_most: float) -> None:

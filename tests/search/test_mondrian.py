@@ -243,6 +243,7 @@ OUR_NAMES = [
 """Names that statements of Mondrian use."""
 
 
+@pytest.mark.quick("strict-walk", "relaxed-source", "strict-rows")
 @pytest.mark.parametrize("name", ["walk", "boxes", "arrived", "cut", "source", "order_1", "generalized", "rows", "x"])
 @pytest.mark.parametrize("cut", ["strict", "relaxed"])
 def test_tables_and_columns_may_be_called_like_those_of_ours(name: str, cut: str) -> None:

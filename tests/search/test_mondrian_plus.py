@@ -114,6 +114,7 @@ def test_pairs_that_are_cut_anew_lose_no_more_and_stay_large(table: Table, asked
     assert list(map(str, paste(connection, script))) == list(map(str, rows))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("asked", [("--labels", "set", "--measure", "gcp"), ()])
 def test_passes_over_pairs_on_adult(
     adult: Path, in_tmp: Path, kanon: Callable[..., Ended], asked: tuple[str, ...]
@@ -150,6 +151,7 @@ def test_blocks_give_away_little(monkeypatch: pytest.MonkeyPatch, adult: Path) -
     assert without - in_blocks > 2 / 3 * (without - of_all) > 0
 
 
+@pytest.mark.quick("asked1")
 @pytest.mark.parametrize("asked", [{}, {"cut": "relaxed"}, {"algorithm": "mondrian-plus", "labels": "set", "pairs": 2}])
 def test_stopped_before_any_statement_the_parts_so_far_are_a_release(clinic: Path, asked: dict[str, Any]) -> None:
     """Ctrl-C is pressed just before the first, the 42nd, the 83rd ... statement of the search."""
