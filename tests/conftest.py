@@ -142,11 +142,14 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run does not do, and say which tests share a worker."""
+    cases: dict[tuple[pytest.Item, str], list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
+    quick = {item for own in cases.values() for item in quick_of(own)}
     run, left_out = [], []
     for item in items:
-        quick = item.get_closest_marker("thorough") is None and is_quick(item)
         deeper = item.get_closest_marker("deeper") is not None
-        (run if (deeper or not quick if is_thorough() else quick) else left_out).append(item)
+        (run if (deeper or item not in quick if is_thorough() else item in quick) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = run
     for item in items:
@@ -155,14 +158,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(group))
 
 
-def is_quick(item: pytest.Item) -> bool:
-    """Tell whether the quick run does a case of a test: those that it names, and on Spark, where each takes seconds."""
-    case = item.callspec.id if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ""
-    named = [
-        item.get_closest_marker("quick"),
-        item.get_closest_marker("on_spark") if group_of(item) == "spark" else None,
-    ]
-    return all(mark is None or case.removeprefix("spark-") in mark.args for mark in named)
+def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield the cases of a test that the quick run does: all; those that are named; or so many, spread evenly."""
+    for place, item in enumerate(cases):
+        if item.get_closest_marker("thorough") is not None:
+            continue
+        on_spark = item.get_closest_marker("on_spark") if group_of(item) == "spark" else None
+        marks = [mark for mark in (item.get_closest_marker("quick"), on_spark) if mark is not None]
+        case = item.callspec.id if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ""
+        if all(is_spread(place, len(cases), *mark.args) or case.removeprefix("spark-") in mark.args for mark in marks):
+            yield item
+
+
+def is_spread(place: int, number: int, *wanted: object) -> bool:
+    """Tell whether a place of a number of places is one of as many as are wanted."""
+    return any(place == 0 or place * n // number > (place - 1) * n // number for n in wanted if isinstance(n, int))
 
 
 def group_of(item: pytest.Item) -> str | None:

@@ -14,7 +14,6 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from effort import count
 from sqlglot import parse_one
 
 from kanon_sql.cli.main import run
@@ -119,11 +118,11 @@ def test_a_column_of_bars_is_no_data(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.split() == ["size", "n", "─" * 8, "1", "3", "2", "1"]
 
 
-@pytest.mark.deeper
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_examples_of_the_help_run_as_they_stand(kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    assert kanon("demo", "--rows", count(50_000, quick=5000)).code == 0
+    assert kanon("demo").code == 0
     for command, lines in EXAMPLES.items():
         shown = " ".join(kanon(*command.split(), "--help").out.split())
         for line in lines:
@@ -226,6 +225,7 @@ def test_the_engine_tells_how_far_a_statement_is() -> None:
     assert engine.share_done() is None  # closed
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

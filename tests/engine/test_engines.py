@@ -190,6 +190,7 @@ def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., A
     rows_alike(engine, name)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.on_spark("relaxed", "discernibility")
 @pytest.mark.parametrize("how", CUTTINGS)
 def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Callable[..., Any], how: str) -> None:
@@ -199,6 +200,7 @@ def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Call
     rows_alike(engine, name)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.on_spark("people-optimal", "t in a tree-optimal", "k-map-local")
 @pytest.mark.parametrize(
     ("model", "algorithm"),

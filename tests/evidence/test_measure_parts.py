@@ -85,6 +85,7 @@ def loaded(
     return database_with(columns), {"quasi_identifiers": [*case.columns, *numbers], "hierarchies": hierarchies}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("labels", ["tree", "set", "range"])
 @pytest.mark.parametrize("cut", ["strict", "relaxed", "node"])
 @given(mixed=mixed_cases(), choose=st.sampled_from(["range", "distinct", "random"]), by_file=st.integers(0, 9))

@@ -155,6 +155,7 @@ def test_no_raw_value_is_in_a_report(town: Path, more: dict[str, Any]) -> None:
         assert [marker for marker in MARKERS if marker in plain] == [], kind
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "algorithm", ["local", "spolg", "mondrian", "mondrian-plus", "datafly", "samarati", "incognito"]
 )
@@ -184,6 +185,7 @@ def test_the_same_input_gives_the_same_bytes(town: Path) -> None:
 # What was published
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("file", ["out.csv", "out.parquet", "out.json", "out.jsonl", "out.duckdb"])
 def test_a_published_file_is_proven_to_be_what_the_policy_makes(town: Path, kanon: Kanon, file: str) -> None:
     """Read back in whatever format; NULLs, empty texts and numbers that look like texts among the values."""
@@ -227,6 +229,7 @@ def test_a_file_with_other_types_is_refused(in_tmp: Path, kanon: Kanon) -> None:
     assert not (in_tmp / "report.md").exists()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -514,6 +517,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_models_of_a_sensitive_column_are_reported(town: Path, model: Any) -> None:
     report = kanon.report(town, "people", **asked(models=[kanon.KAnonymity(K), model], max_suppressed=0.5))
@@ -653,6 +657,7 @@ def test_a_release_of_the_library_has_a_report(town: Path) -> None:
 # As it is published
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("where", [["--into", "released"], ["--out", "released.csv"], ["--into", "v", "--as", "view"]])
 def test_a_report_is_written_as_the_release_is_published(town: Path, kanon: Kanon, where: list[str]) -> None:
     options = [*KEPT, *where, "--asked-by", "The <board>", "--report", "report.json", "-q"]

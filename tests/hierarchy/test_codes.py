@@ -152,6 +152,7 @@ def test_more_than_124_bits_of_codes_in_one_table(tmp_path: Path) -> None:
     assert 0 < max(release.levels.values()) < 30, release.levels
 
 
+@pytest.mark.thorough
 def test_a_million_distinct_values_in_one_column() -> None:
     n = 1_000_000
     frame = pd.DataFrame({"number": np.arange(n), "group": np.arange(n) % 10})

@@ -178,6 +178,7 @@ def test_check_measures_every_model_by_its_definition(one: Sick) -> None:
         ), model
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("number", range(14))
 @given(one=sick(people=False))
 @examples(6)
@@ -255,6 +256,7 @@ def test_no_node_below_publishes_more_than_a_node_says(one: Sick, data: st.DataO
         assert least <= test(below)[1]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("algorithm", "settings_of"),
     [

@@ -63,6 +63,7 @@ def remembered(path: Path) -> list[tuple[str, str]]:
     return [(each.entry.kind, Path(each.entry.name).name) for each in kanon.ledger(path)]
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("second", ["table", "view", "file"])
 @pytest.mark.parametrize("first", ["table", "view", "file"])
 def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: str, second: str) -> None:
@@ -87,6 +88,7 @@ def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: st
         publish(square, "three", **BY_A)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", ["table", "view", "file"])
 def test_the_same_release_again_is_no_trouble(square: Path, kind: str) -> None:
     for _ in range(3):

@@ -159,6 +159,7 @@ def test_one_release_has_one_key(clinic: Path) -> None:
     assert not one & first
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -312,6 +313,7 @@ def test_the_script_makes_the_same_pseudonyms_with_the_key_bound(
         assert connection.table("pasted").fetchall() == connection.table("made").fetchall()
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", ['a"b; DROP TABLE x --', "select", "Größe Ω", "pseudonym", "value", "source", "class"])
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_hostile_names(name: str, algorithm: str) -> None:

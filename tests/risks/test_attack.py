@@ -111,6 +111,7 @@ def by_name(found: kanon.Attacked) -> dict[str, dict[str, Any]]:
     return {attack["attack"]: attack for attack in found.summary()["attacks"]}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @given(table=drawn(), k=st.integers(1, 6))
 @examples(15)

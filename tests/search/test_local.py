@@ -262,6 +262,7 @@ def test_local_loses_less_than_spolg_on_adult(adult: Path, kanon: Callable[..., 
     assert found["k"] >= k
 
 
+@pytest.mark.quick(2)
 @pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("entity", [False, True])
 @pytest.mark.parametrize("algorithm", ["spolg", "local"])

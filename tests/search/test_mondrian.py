@@ -211,6 +211,7 @@ def test_tables_that_are_too_small_have_no_solution() -> None:
             publish(frame, "x", models=[kanon.KAnonymity(4)], max_suppressed=share)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("cut", ["strict", "relaxed", "node"])
 @pytest.mark.parametrize("labels", ["tree", "set", "range"])
 def test_no_rows_one_row_one_value_and_nothing_but_nulls(cut: str, labels: str) -> None:
@@ -225,6 +226,7 @@ def test_no_rows_one_row_one_value_and_nothing_but_nulls(cut: str, labels: str) 
     assert publish(nulls, "x,y", models=[kanon.KAnonymity(2)], **asked) == [(None, None)] * 4
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("cut", ["strict", "relaxed"])
 def test_thirty_columns_are_parted_as_the_plain_version_parts_them(cut: str) -> None:
     generator = random.Random(5)  # noqa: S311 - values for a test

@@ -132,6 +132,7 @@ FEW = {("hierarchical", "local"), ("ordered", "optimal"), ("recursive", "optimal
 FEW |= {("entropy", "optimal"), ("alpha", "optimal"), ("enhanced", "optimal")}
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize("models", MODELS)
 def test_every_model_in_postgresql(
@@ -281,6 +282,7 @@ EACH_RULE = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("rules", EACH_RULE, ids=lambda rules: " ".join(rules.values()))
 def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
     """Fails on 0.1.0, whose scripts had every value of every column written out."""
