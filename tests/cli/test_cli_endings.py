@@ -75,7 +75,7 @@ def test_results_that_cannot_be_printed_are_an_error_and_the_release_is_there(cl
     assert shell(f"kanon {FAILING} {stdout}").returncode == 1
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("stderr", ["2>&-", "2> /dev/full", "<&- 2>&-"])
 def test_the_work_goes_on_without_stderr(clinic: Path, stderr: str) -> None:
     ended = shell(f"kanon {INTO} -v {stderr}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import ADULT_QI
-from engines import PLACES, Place, duckdb_place, same
+from engines import PLACES, Place, duckdb_place, quick_engines, same
 
 import kanon_sql as kanon_of
 
@@ -68,7 +68,7 @@ class Pair:
             place.load(table, types, rows)
 
 
-@pytest.fixture(scope="module", params=PLACES)
+@pytest.fixture(scope="module", params=quick_engines(PLACES))
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """An engine and its reference, with the tables ``people`` and ``everybody``, of whom people are a part."""
     directory = tmp_path_factory.mktemp(request.param)

@@ -30,7 +30,7 @@ from kanon_sql.policy.requirements import made, with_distances
 if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
 
-CASES = count(100, quick=20)
+CASES = count(100, quick=12)
 SHARDS = 4
 """Parts of the cases, so that all cores have some."""
 FRAMES = {"pandas", "polars", "arrow"}

@@ -63,7 +63,7 @@ def remembered(path: Path) -> list[tuple[str, str]]:
     return [(each.entry.kind, Path(each.entry.name).name) for each in kanon.ledger(path)]
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("second", ["table", "view", "file"])
 @pytest.mark.parametrize("first", ["table", "view", "file"])
 def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: str, second: str) -> None:
@@ -365,6 +365,7 @@ def why_refused(path: Path, kind: str, **asked: Any) -> str | None:
     return None
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("first", "second"),
     [(0, 0), (0, 1), (1, 0), (2, 0), (3, 2), (5, 3)],

@@ -158,6 +158,7 @@ def test_the_report_says_both(ward: Path, kanon: Callable[..., Ended], suffix: s
     assert "k counts rows" not in text
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "command",
     [

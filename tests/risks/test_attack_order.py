@@ -77,6 +77,7 @@ def test_a_release_in_the_order_of_the_original_is_caught(column: str | None) ->
     assert order["orders"]["position"]["correlation"] == pytest.approx(-1)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     "columns", [["age"], ["disease"], ["cost"], ["age", "sex", "disease", "cost"], ["sex", "cost"], ["disease", "age"]]
 )

@@ -66,7 +66,7 @@ def tables(draw: st.DrawFn) -> tuple[Case, str, list[Any]]:
     return case, entity, draw(st.lists(people, min_size=len(case.rows), max_size=len(case.rows)))
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @given(table=tables(), k=st.integers(1, 5))
 @examples(8)

@@ -47,6 +47,7 @@ def wide() -> tuple[pd.DataFrame, dict[str, str]]:
     return frame, dict.fromkeys(frame.columns, "intervals:5,10,50")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("max_suppressed", [0, 0.05, 1])
 def test_twenty_columns_start_at_once_and_end_in_time(
     wide: tuple[pd.DataFrame, dict[str, str]], max_suppressed: float

@@ -82,6 +82,7 @@ def test_a_wide_table_ends_in_time(wide: kanon.PreparedTable, algorithm: str) ->
     assert took < 1 + BEYOND + SLOW
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("algorithm", ["optimal", "incognito", "samarati", "datafly", "local", "mondrian-plus"])
 def test_a_long_table_ends_in_time(long: kanon.PreparedTable, algorithm: str) -> None:
     """Statements that take long are stopped, in the search and after it."""

@@ -132,7 +132,7 @@ FEW = {("hierarchical", "local"), ("ordered", "optimal"), ("recursive", "optimal
 FEW |= {("entropy", "optimal"), ("alpha", "optimal"), ("enhanced", "optimal")}
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize("models", MODELS)
 def test_every_model_in_postgresql(

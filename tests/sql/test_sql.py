@@ -173,7 +173,6 @@ def test_a_file_about_postgresql_is_one_statement_that_it_runs(path: Path, postg
     pglast.parse_sql(rendered_text)
 
 
-@pytest.mark.quick(58)
 @pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
 def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path, values: dict[str, Any]) -> None:
     text = path.read_text(encoding="utf-8")
@@ -184,7 +183,6 @@ def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path, v
         connection.execute(statement, {name: values[name] for name in statement.named_parameters} or None)
 
 
-@pytest.mark.quick(47)
 @pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
 def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path, values: dict[str, Any]) -> None:
     """What the package runs is the file after sqlglot read and rendered it: both must give the same rows."""
