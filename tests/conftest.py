@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from dataclasses import dataclass
@@ -10,17 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, settings
+from effort import is_thorough, load_profile
 from servers import java, postgres_programs, postgres_server, spark_session
 
 from kanon_sql.cli.main import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-# A run of the whole tool takes a tenth of a second; how many examples each property is given is said where it stands.
-settings.register_profile("kanon", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("kanon")
 
 REPOSITORY = Path(__file__).parent.parent
 ADULT = REPOSITORY.parent / "shared" / "data" / "adult"
@@ -128,7 +125,65 @@ def files_in(directory: Path) -> set[str]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that approves changed SQL snapshots, and those of the fuzz tests."""
+    """Add the options of this suite."""
     parser.addoption("--approve", action="store_true", help="write the SQL snapshots anew; then read the diff")
-    parser.addoption("--fuzz-cases", type=int, default=100, help="how many cases the fuzz test draws")
+    parser.addoption("--fuzz-cases", type=int, help="how many cases the fuzz test draws")
     parser.addoption("--fuzz-seed", type=int, default=0, help="of these cases: others for each number")
+    parser.addoption("--thorough", action="store_true", help="run what the quick run leaves out, and nothing else")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how much is done, and let the garbage collector look at what tests leave only."""
+    load_profile(thorough=config.getoption("--thorough"))
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what this run does not do, and say which tests share a worker."""
+    cases: dict[tuple[pytest.Item, str], list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
+    quick = {item for own in cases.values() for item in quick_of(own)}
+    run, left_out = [], []
+    for item in items:
+        deeper = item.get_closest_marker("deeper") is not None
+        (run if (deeper or item not in quick if is_thorough() else item in quick) else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = run
+    for item in items:
+        group = group_of(item)
+        if group is not None and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def quick_of(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield the cases of a test that the quick run does: all; those that are named; or so many, spread evenly."""
+    for place, item in enumerate(cases):
+        if item.get_closest_marker("thorough") is not None:
+            continue
+        on_spark = item.get_closest_marker("on_spark") if group_of(item) == "spark" else None
+        marks = [mark for mark in (item.get_closest_marker("quick"), on_spark) if mark is not None]
+        case = item.callspec.id if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ""
+        if all(is_spread(place, len(cases), *mark.args) or case.removeprefix("spark-") in mark.args for mark in marks):
+            yield item
+
+
+def is_spread(place: int, number: int, *wanted: object) -> bool:
+    """Tell whether a place of a number of places is one of as many as are wanted."""
+    return any(place == 0 or place * n // number > (place - 1) * n // number for n in wanted if isinstance(n, int))
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Return what a test shares with others and is made once in a worker.
+
+    That is a session of Spark, which takes ten seconds to start and a minute to get warm; or what is made for a module.
+    """
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    engines = [each for each in parameters if isinstance(each, str)]
+    if "spark" in getattr(item, "fixturenames", ()) or "spark" in engines:
+        return "spark"
+    fixtures = getattr(item, "_fixtureinfo", None)
+    made = fixtures.name2fixturedefs.values() if fixtures is not None else ()
+    return item.path.stem if any(each[-1].scope == "module" for each in made) else None

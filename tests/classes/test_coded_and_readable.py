@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import brute_force
 import pytest
 from conftest import ADULT_QI
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load
 
@@ -58,7 +59,7 @@ def test_same_counts_on_random_nodes_of_adult(adult: Path) -> None:
 
 
 @given(cases(), st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_same_counts_as_the_oracle_on_any_node_of_random_tables(case: Case, data: st.DataObject) -> None:
     connection, person = load(case)
     try:

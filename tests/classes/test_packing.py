@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import brute_force
 import duckdb
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 from strategies import TABLE as HOSTILE
@@ -66,7 +67,7 @@ def _close(left: float, right: float) -> bool:
 
 
 @given(one=sick(people=False), data=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_the_same_classes_measures_and_bounds(one: Sick, data: st.DataObject) -> None:
     case = one.case
     asked = data.draw(st.lists(st.sampled_from(models(one.names)), min_size=1, max_size=4, unique_by=id))
@@ -167,6 +168,7 @@ def test_columns_of_many_values_are_counted_one_by_one(connection: duckdb.DuckDB
         assert release.verify().models[1].holds
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("algorithm", ["optimal", "datafly", "local", "spolg"])
 @pytest.mark.parametrize("large", [False, True])
 def test_the_release_is_the_same_however_values_are_counted(

@@ -40,6 +40,7 @@ def shell(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -74,6 +75,7 @@ def test_results_that_cannot_be_printed_are_an_error_and_the_release_is_there(cl
     assert shell(f"kanon {FAILING} {stdout}").returncode == 1
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("stderr", ["2>&-", "2> /dev/full", "<&- 2>&-"])
 def test_the_work_goes_on_without_stderr(clinic: Path, stderr: str) -> None:
     ended = shell(f"kanon {INTO} -v {stderr}")
@@ -115,6 +117,7 @@ def test_ctrl_c_while_libraries_are_imported(in_tmp: Path, module: str) -> None:
     assert files_in(in_tmp) == set()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("after", [0, 0.3, 1])
 def test_ctrl_c_at_any_time_of_the_work_is_one_line_at_most(in_tmp: Path, after: float, times: int) -> None:

@@ -39,6 +39,7 @@ def make_people(path: Path, table: str) -> None:
         connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows)  # noqa: S608
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("file", "table"), [("people.duckdb", "people"), ("人 and 'others'.duckdb", 'the "people\'s" $HOME; 表')]
 )
@@ -122,6 +123,7 @@ OPTIONS_OF_DESTINATIONS = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("destination", ["table", "view", "file", "database", "in place"])
 def test_suggestions_of_every_destination_run(in_tmp: Path, kanon: Callable[..., Ended], destination: str) -> None:
     """Where the policy puts the release: what comes next runs, and so does the same again, with what the refusal says.
@@ -211,6 +213,7 @@ def test_what_the_refusal_of_repeated_people_says_works(kanon: Callable[..., End
         assert ended.code == 0, ended.err
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["early", "an 'early' one; or $two", "-früh", "(x); --replace"])
 def test_what_the_ledger_says_to_forget_is_forgotten(in_tmp: Path, kanon: Callable[..., Ended], name: str) -> None:
     """Both ways out of a refusal run: --ignore-ledger, and the command that forgets; so does that of a warning.

@@ -117,6 +117,7 @@ def test_a_column_of_bars_is_no_data(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.split() == ["size", "n", "─" * 8, "1", "3", "2", "1"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("in_tmp")
 def test_examples_of_the_help_run_as_they_stand(kanon: Callable[..., Ended]) -> None:
     assert kanon("demo").code == 0
@@ -222,6 +223,7 @@ def test_the_engine_tells_how_far_a_statement_is() -> None:
     assert engine.share_done() is None  # closed
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
@@ -142,7 +142,6 @@ def test_a_budget_for_people_is_spent_on_people_alone(clinic: Path, kanon: Calla
 GROUPS = st.one_of(st.none(), st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(GROUPS, st.integers(1, 30)), max_size=8))
 def test_what_charges_cost_together_is_what_the_dearest_row_pays(charges: list[tuple[Any, int]]) -> None:
     """By brute force: a row is in one group of each column; it pays for all answers that it is in."""
@@ -320,6 +319,7 @@ while True:
 """
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("after", [0.05, 0.2, 0.35, 0.5, 0.8])
 def test_a_kill_gives_nothing_back(clinic: Path, after: float) -> None:
     """Killed at some moment: at least as much is spent as there were answers."""

@@ -17,7 +17,8 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import REPOSITORY, tables_of
-from hypothesis import HealthCheck, given, settings
+from effort import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from sqlglot import exp
 
@@ -396,7 +397,7 @@ people = st.tuples(st.one_of(st.none(), st.integers(0, 25)), st.sampled_from(["F
 
 
 @given(st.lists(people, max_size=14), people, st.integers(1, 5))
-@settings(max_examples=40)
+@examples(40)
 def test_one_row_more_changes_each_score_by_scale_at_most(rows: list[Any], more: Any, least: int) -> None:
     frequency, lattice = frequency_of(rows)
     larger, _ = frequency_of([*rows, more])
@@ -450,9 +451,10 @@ RULES: list[tuple[str, Any, str]] = [
 ]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(("kind", "values", "rule"), RULES, ids=[f"{kind}-{rule}" for kind, _, rule in RULES])
 @given(data=st.data())
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_labels_depend_on_the_rule_and_the_value_alone(kind: str, values: Any, rule: str, data: st.DataObject) -> None:
     """In two tables that differ in one row: no error, as many levels, and the same labels of each other row."""
     rows = data.draw(st.lists(values, min_size=1, max_size=8))
@@ -524,7 +526,7 @@ names = st.text(min_size=1, max_size=8).filter(
     st.integers(1, 5),
     st.integers(0, 2),
 )
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_against_plain_python(charged: list[Any], name: str, values: list[str | None], k: int, level: int) -> None:
     """NULLs, duplicates, no rows, one row, a k above all of them, and names of columns that are anything."""
     tree = {"a": ("a", "A", "*"), "b": ("b", "A", "*"), "c": ("c", "C", "*"), None: (None, "*", "*")}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
@@ -70,7 +71,7 @@ def apart(one: list[int], other: list[int]) -> int:
     return sum(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(names=NAMES, rows=TABLES, most=st.integers(1, 3), by_person=st.booleans(), data=st.data())
 def test_one_person_changes_no_more_than_the_noise_is_made_for(
     names: list[str], rows: list[tuple[Any, ...]], most: int, *, by_person: bool, data: st.DataObject
@@ -118,7 +119,7 @@ def test_one_person_changes_no_more_than_the_noise_is_made_for(
         assert sum(n > 0 for n in changed.values()) <= most
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(rows=TABLES, most=st.integers(1, 3))
 def test_exact_numbers_are_those_of_plain_python(rows: list[tuple[Any, ...]], most: int) -> None:
     table = Table(["p", "x", "n", "t"], rows)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_sql.dp import releaser
@@ -147,7 +148,7 @@ def e_to(epsilon: Decimal) -> Fraction:
     st.integers(1, 8),
     st.integers(1, 30),
 )
-@settings(max_examples=150)
+@examples(150)
 def test_a_class_with_one_row_more_or_less(epsilon: Decimal, k: int, rows: int) -> None:
     """What is published of one class is how many of its rows were sampled, or nothing: all else is the same."""
     parameters = parameters_of(epsilon, k)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
-from hypothesis import assume, given, settings
+from effort import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sqlglot import exp
 
@@ -244,7 +245,7 @@ values = st.sampled_from(["Ada", "Karl", "7,5", "12,25", "01067", "x y", "", "3"
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_one_damaged_row_never_gives_a_column_its_name(data: st.DataObject) -> None:
     separator = data.draw(st.sampled_from([";", "\t", "|"]))
     width = data.draw(st.integers(3, 6))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import ADULT_QI
-from engines import PLACES, Place, duckdb_place, same
+from engines import PLACES, Place, duckdb_place, quick_engines, same
 
 import kanon_sql as kanon_of
 
@@ -68,7 +68,7 @@ class Pair:
             place.load(table, types, rows)
 
 
-@pytest.fixture(scope="module", params=PLACES)
+@pytest.fixture(scope="module", params=quick_engines(PLACES))
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """An engine and its reference, with the tables ``people`` and ``everybody``, of whom people are a part."""
     directory = tmp_path_factory.mktemp(request.param)
@@ -180,6 +180,7 @@ def rows_alike(engine: Pair, name: str) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.on_spark("optimal", "local", "mondrian")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., Any], algorithm: str) -> None:
     name = f"by_{algorithm.replace('-', '_')}"
@@ -189,6 +190,8 @@ def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., A
     rows_alike(engine, name)
 
 
+@pytest.mark.quick(2)
+@pytest.mark.on_spark("relaxed", "discernibility")
 @pytest.mark.parametrize("how", CUTTINGS)
 def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Callable[..., Any], how: str) -> None:
     name = f"cut_{how.replace(' ', '_')}"
@@ -197,6 +200,8 @@ def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Call
     rows_alike(engine, name)
 
 
+@pytest.mark.quick(2)
+@pytest.mark.on_spark("people-optimal", "t in a tree-optimal", "k-map-local")
 @pytest.mark.parametrize(
     ("model", "algorithm"),
     [
@@ -263,6 +268,7 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
 
 
 @pytest.mark.usefixtures("released")
+@pytest.mark.on_spark("profile", "check that fails", "measure", "attack", "hierarchy suggest")
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_says_the_same(both: Callable[..., Any], verb: str) -> None:
     code, arguments = VERBS[verb]
@@ -276,6 +282,7 @@ _NAMES = {
 }
 
 
+@pytest.mark.on_spark("parquet")
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json", "duckdb"])
 def test_files_have_the_same_rows(both: Callable[..., Any], tmp_path: Path, suffix: str) -> None:
     asked = (*ROLES, *TREES, "--algorithm", "datafly", "--ignore-ledger", "--format", "json")
@@ -335,6 +342,7 @@ def test_hierarchies_stand_in_the_database(engine: Pair, both: Callable[..., Any
     rows_alike(engine, "by_stored")
 
 
+@pytest.mark.on_spark
 @pytest.mark.parametrize("k", [5, 10])
 def test_adult_is_the_same_everywhere(engine: Pair, adult: Path, k: int) -> None:
     with (adult / "adult.csv").open(newline="", encoding="utf-8") as file:

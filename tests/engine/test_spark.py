@@ -76,6 +76,7 @@ def left_in(spark: Any) -> set[str]:
     return {table.name for name in databases for table in spark.catalog.listTables(name)}
 
 
+@pytest.mark.on_spark("optimal", "local", "mondrian-plus")
 @pytest.mark.parametrize("algorithm", ["optimal", "datafly", "local", "mondrian", "mondrian-plus"])
 def test_a_release_is_that_of_duckdb(
     spark: Any, patients: str, in_duckdb: duckdb.DuckDBPyConnection, algorithm: str

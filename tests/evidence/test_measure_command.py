@@ -11,7 +11,8 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import ADULT_QI
-from hypothesis import assume, given, settings
+from effort import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import TABLE, Case, cases, load
 
@@ -27,7 +28,7 @@ OF_CLASSES = {"discernibility", "average_class_size", "average_rows_per_class"}
 
 
 @given(cases(max_rows=20), st.sampled_from(["optimal", "datafly", "spolg", "local"]))
-@settings(max_examples=80)
+@examples(80)
 def test_before_publishing_and_after_the_measures_agree(case: Case, algorithm: str) -> None:
     """... wherever a label can be told from a value that is written like it."""
     assume(not any(brute_force.root_of(tree) in tree for tree in case.hierarchies))

@@ -14,7 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
-from hypothesis import assume, given, settings
+from effort import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import PERSON, TABLE, Case, cases, database_with
 
@@ -84,10 +85,11 @@ def loaded(
     return database_with(columns), {"quasi_identifiers": [*case.columns, *numbers], "hierarchies": hierarchies}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("labels", ["tree", "set", "range"])
 @pytest.mark.parametrize("cut", ["strict", "relaxed", "node"])
 @given(mixed=mixed_cases(), choose=st.sampled_from(["range", "distinct", "random"]), by_file=st.integers(0, 9))
-@settings(max_examples=8)
+@examples(8)
 def test_before_publishing_and_after_the_measures_agree(
     labels: str,
     cut: str,

@@ -142,6 +142,7 @@ def test_the_loss_of_each_column_is_that_of_the_columns_together(town: Path) -> 
     assert sum(loss or 0 for loss in losses) / len(losses) == pytest.approx(report.measures["loss"], abs=1e-4)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "more", [{}, {"algorithm": "optimal", "models": [kanon.KAnonymity(K), kanon.DistinctLDiversity(2)]}]
 )
@@ -155,6 +156,7 @@ def test_no_raw_value_is_in_a_report(town: Path, more: dict[str, Any]) -> None:
         assert [marker for marker in MARKERS if marker in plain] == [], kind
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "algorithm", ["local", "spolg", "mondrian", "mondrian-plus", "datafly", "samarati", "incognito"]
 )
@@ -184,6 +186,7 @@ def test_the_same_input_gives_the_same_bytes(town: Path) -> None:
 # What was published
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("file", ["out.csv", "out.parquet", "out.json", "out.jsonl", "out.duckdb"])
 def test_a_published_file_is_proven_to_be_what_the_policy_makes(town: Path, kanon: Kanon, file: str) -> None:
     """Read back in whatever format; NULLs, empty texts and numbers that look like texts among the values."""
@@ -227,6 +230,7 @@ def test_a_file_with_other_types_is_refused(in_tmp: Path, kanon: Kanon) -> None:
     assert not (in_tmp / "report.md").exists()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -265,6 +269,7 @@ def test_a_table_of_other_types_is_no_release(in_tmp: Path, kanon: Kanon, type_:
     assert not (in_tmp / "bad.md").exists()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("how", ["names", "tied"])
 def test_pseudonyms_that_cannot_be_made_again_are_looked_at(in_tmp: Path, kanon: Kanon, how: str) -> None:
     """The raw names in their place; or the rows of others tied together."""
@@ -514,6 +519,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_models_of_a_sensitive_column_are_reported(town: Path, model: Any) -> None:
     report = kanon.report(town, "people", **asked(models=[kanon.KAnonymity(K), model], max_suppressed=0.5))
@@ -653,6 +659,7 @@ def test_a_release_of_the_library_has_a_report(town: Path) -> None:
 # As it is published
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("where", [["--into", "released"], ["--out", "released.csv"], ["--into", "v", "--as", "view"]])
 def test_a_report_is_written_as_the_release_is_published(town: Path, kanon: Kanon, where: list[str]) -> None:
     options = [*KEPT, *where, "--asked-by", "The <board>", "--report", "report.json", "-q"]

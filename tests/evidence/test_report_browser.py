@@ -72,6 +72,7 @@ def opened(browser: Browser, path: Path, width: int, **options: Any) -> tuple[Pa
     return page, complaints, requests
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ["plain", "hostile", "empty"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)

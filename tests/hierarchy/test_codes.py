@@ -12,7 +12,8 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import hierarchies, write_hierarchy
 
@@ -53,7 +54,7 @@ def prefixes_are_labels(hierarchy: Hierarchy, rows: dict[Any, tuple[list[str], l
 
 
 @given(hierarchies())
-@settings(max_examples=40)
+@examples(40)
 def test_same_prefix_exactly_if_same_label(
     tmp_path_factory: pytest.TempPathFactory, tree: dict[str, list[str]]
 ) -> None:
@@ -65,7 +66,7 @@ def test_same_prefix_exactly_if_same_label(
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))
-@settings(max_examples=100)
+@examples(100)
 def test_fields_are_wide_enough_and_never_cross_a_word(children: list[int]) -> None:
     words = code_words(tuple(children))
     fields = {field.level: field for word in words for field in word.fields}
@@ -151,6 +152,7 @@ def test_more_than_124_bits_of_codes_in_one_table(tmp_path: Path) -> None:
     assert 0 < max(release.levels.values()) < 30, release.levels
 
 
+@pytest.mark.thorough
 def test_a_million_distinct_values_in_one_column() -> None:
     n = 1_000_000
     frame = pd.DataFrame({"number": np.arange(n), "group": np.arange(n) % 10})

@@ -10,7 +10,8 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import files_in, tables_of
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_sql as kanon_library
@@ -51,7 +52,7 @@ def back(path: Path) -> list[tuple[str | None, ...]]:
 
 
 @given(trees())
-@settings(max_examples=300)
+@examples(300)
 def test_what_is_exported_reads_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str | None, ...]]
 ) -> None:
@@ -61,7 +62,7 @@ def test_what_is_exported_reads_back_as_it_was(
 
 
 @given(trees())
-@settings(max_examples=50)
+@examples(50)
 def test_arx_reads_the_same(rows: list[tuple[str | None, ...]]) -> None:
     """ARX's syntax: ``;`` between fields, quotes doubled within quotes, all rows of one length, one root."""
     found = list(csv.reader(StringIO(arx_text(rows), newline=""), delimiter=";"))

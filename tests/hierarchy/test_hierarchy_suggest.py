@@ -68,6 +68,7 @@ def test_the_first_suggestion_is_the_right_one(text: str, tmp_path: Path) -> Non
     assert all(listed[0].covers and listed[0].by_name for listed in found.values())
 
 
+@pytest.mark.thorough
 def test_what_is_suggested_first_can_be_used(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     for text in FIRST:
         path = tmp_path / "people.csv"

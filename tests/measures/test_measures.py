@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import brute_force
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load
 
@@ -33,7 +34,7 @@ def expected_measures(case: Case, node: brute_force.Node) -> dict[str, Any]:
 
 
 @given(cases())
-@settings(max_examples=80)
+@examples(80)
 def test_every_measure_of_a_release_is_what_its_definition_says(case: Case) -> None:
     connection, person = load(case)
     try:
@@ -48,7 +49,7 @@ def test_every_measure_of_a_release_is_what_its_definition_says(case: Case) -> N
 
 
 @given(cases(max_rows=15), st.sampled_from([*CELL_MEASURES, *CLASS_MEASURES]))
-@settings(max_examples=100)
+@examples(100)
 def test_optimal_and_incognito_minimize_any_measure(case: Case, measure: str) -> None:
     """No node that suppresses few enough rows is better, by the definition of the measure."""
     connection, person = load(case)

@@ -14,7 +14,8 @@ import pandas as pd
 import plain_models as plain
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import HOSTILE_NAMES, PERSON, TABLE, Case, cases, database_with, write_hierarchy
 
@@ -155,7 +156,7 @@ def with_tree(one: Sick, directory: str) -> dict[str, str]:
 
 
 @given(sick())
-@settings(max_examples=25)
+@examples(25)
 def test_check_measures_every_model_by_its_definition(one: Sick) -> None:
     asked = models(one.names)
     with tempfile.TemporaryDirectory() as directory:
@@ -177,9 +178,10 @@ def test_check_measures_every_model_by_its_definition(one: Sick) -> None:
         ), model
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("number", range(14))
 @given(one=sick(people=False))
-@settings(max_examples=6)
+@examples(6)
 def test_the_search_finds_what_looking_at_all_nodes_finds(number: int, one: Sick) -> None:
     model, case = models(one.names)[number], one.case
     whole = one.values_of(model)
@@ -223,7 +225,7 @@ def _needed(one: Sick, model: PrivacyModel, paths: dict[str, str]) -> dict[str, 
 
 
 @given(sick(people=False), st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_no_node_below_publishes_more_than_a_node_says(one: Sick, data: st.DataObject) -> None:
     case = one.case
     model = data.draw(st.sampled_from([model for model in models(one.names) if not model.monotone]))
@@ -254,6 +256,7 @@ def test_no_node_below_publishes_more_than_a_node_says(one: Sick, data: st.DataO
         assert least <= test(below)[1]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("algorithm", "settings_of"),
     [
@@ -268,7 +271,7 @@ def test_no_node_below_publishes_more_than_a_node_says(one: Sick, data: st.DataO
     ],
 )
 @given(one=sick(), data=st.data())
-@settings(max_examples=8)
+@examples(8)
 def test_what_other_algorithms_publish_satisfies_the_models(
     algorithm: str, settings_of: dict[str, Any], one: Sick, data: st.DataObject
 ) -> None:

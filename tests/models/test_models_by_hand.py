@@ -321,6 +321,8 @@ def test_a_policy_file_guards_all_models(kanon: Callable[..., Ended], tmp_path: 
     assert kanon("check", str(out), "--policy", str(saved)).code == 1
 
 
+@pytest.mark.quick(2)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize(
     "model",

@@ -63,6 +63,7 @@ def asked(model: PrivacyModel, place: Path) -> dict[str, object]:
     }
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_script_makes_the_same_release(ward: Path, name: str) -> None:
     model = MODELS[name]
@@ -83,6 +84,7 @@ def test_the_script_makes_the_same_release(ward: Path, name: str) -> None:
         pglast.parse_sql(postgres)
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in {"k-map", "presence"}])
 def test_a_view_keeps_to_its_models_when_the_table_changes(ward: Path, name: str, algorithm: str) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from effort import count
 from fuzz_cases import CANARY, FuzzCase, fuzz_cases, quoted
 from fuzz_files import columns_of, read_file, texts
 from fuzz_oracle import Rows, require_release
@@ -29,6 +30,7 @@ from kanon_sql.policy.requirements import made, with_distances
 if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
 
+CASES = count(100, quick=12)
 SHARDS = 4
 """Parts of the cases, so that all cores have some."""
 FRAMES = {"pandas", "polars", "arrow"}
@@ -45,9 +47,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 Snapshot = dict[str, tuple[str, ...]]
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_any_table_is_released_as_asked_or_refused_with_a_reason(shard: int, request: pytest.FixtureRequest) -> None:
-    cases, seed = request.config.getoption("--fuzz-cases"), request.config.getoption("--fuzz-seed")
+    cases, seed = request.config.getoption("--fuzz-cases") or CASES, request.config.getoption("--fuzz-seed")
 
     @seeded(seed * SHARDS + shard)
     @settings(

@@ -297,6 +297,7 @@ def frame(tmp_path: Path) -> dict[str, Any]:
     return {"source": table, "quasi_identifiers": ["a", "b", "c"], "hierarchies": rules, "max_suppressed": 0}
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("step", ["_split", "lower_for_free", "_tighten"])
 @pytest.mark.parametrize("visit", [1, 2, 4])
 def test_ctrl_c_at_any_moment_proves_nothing_that_is_not_so(

@@ -31,6 +31,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("table", TEN, ids=lambda table: table.name)
 def test_the_policy_of_kanon_init_works_at_once(table: Table, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     table.write(in_tmp / "t.csv")

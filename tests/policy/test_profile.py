@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from profile_tables import HELD_OUT, TEN, Table, frame
 
@@ -172,7 +173,7 @@ CELLS = st.lists(st.tuples(*[st.one_of(st.none(), st.integers(0, 4))] * 3), min_
 
 
 @given(CELLS)
-@settings(max_examples=40)
+@examples(40)
 def test_figures_are_those_of_plain_python(rows: list[tuple[int | None, ...]]) -> None:
     names = ["age", "city", "zip"]
     with duckdb.connect() as connection:
@@ -226,7 +227,7 @@ def test_there_are_never_more_people_alone_than_people() -> None:
 
 
 @given(st.lists(st.tuples(st.none() | st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), max_size=20))
-@settings(max_examples=30)
+@examples(30)
 def test_people_alone_are_those_of_plain_python(rows: list[tuple[int | None, int, int]]) -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (who INTEGER, city INTEGER, age INTEGER)")

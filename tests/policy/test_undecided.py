@@ -114,6 +114,7 @@ def made(language: str, place: int) -> tuple[pd.DataFrame, dict[str, str]]:
     return pd.DataFrame({header: [makes[what](draw) for _ in range(ROWS)] for header, what in inside.items()}), inside
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("place", range(10))
 @pytest.mark.parametrize("language", list(CONTENTS))
 def test_an_unedited_policy_publishes_no_column_that_no_person_decided_on(

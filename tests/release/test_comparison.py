@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from conftest import ADULT_QI
+from effort import is_thorough
 
 import kanon_sql
 from kanon_sql.classes.cutting import MONDRIAN
@@ -30,11 +31,14 @@ def prepared(frame: pd.DataFrame, **settings: Any) -> kanon_sql.PreparedTable:
     return kanon_sql.prepare(frame, quasi_identifiers=["a", "b"], rest="drop", hierarchies=rules, **settings)
 
 
+@pytest.mark.deeper
+@pytest.mark.quick("None")
 @pytest.mark.parametrize("entity", [None, "who"])
 def test_a_comparison_has_the_releases_that_are_made_one_by_one(frame: pd.DataFrame, entity: str | None) -> None:
     with prepared(frame, entity=entity) as table:
-        compared = table.compare(k=[2, 5, 61], max_suppressed=[0, "k rows", 0.5])
-        assert len(compared.results) == len(NAMES) * 3 * 3
+        ks, limits = ([2, 5, 61], [0, "k rows", 0.5]) if is_thorough() else ([5, 61], ["k rows"])
+        compared = table.compare(k=ks, max_suppressed=limits)
+        assert len(compared.results) == len(NAMES) * len(ks) * len(limits)
         for result in compared.results:
             models = (kanon_sql.KAnonymity(result.k, entity=entity),)
             asked = {"algorithm": result.algorithm, "max_suppressed": result.max_suppressed, "models": models}
@@ -49,7 +53,7 @@ def test_a_comparison_has_the_releases_that_are_made_one_by_one(frame: pd.DataFr
             assert result.rows_suppressed == 60 - sizes.sum()
         losses = [result.loss for result in compared.results if result.loss is not None]
         assert losses == sorted(losses)
-        assert len(losses) == len(NAMES) * 2 * 3
+        assert len(losses) == len(NAMES) * (len(ks) - 1) * len(limits)
 
 
 def test_nothing_to_compare_is_refused(frame: pd.DataFrame) -> None:
@@ -59,6 +63,7 @@ def test_nothing_to_compare_is_refused(frame: pd.DataFrame) -> None:
                 table.compare(**settings)
 
 
+@pytest.mark.thorough
 def test_all_algorithms_on_adult_agree_where_they_must(adult: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     found = kanon(
         "compare", adult / "adult.csv", "--qi", ",".join(ADULT_QI[:5]), "--hierarchies", adult, "-k", "5,10",
@@ -83,6 +88,7 @@ def test_all_algorithms_on_adult_agree_where_they_must(adult: Path, in_tmp: Path
     ).replace("https://matplotlib.org", "")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("suffix", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("html", b"<!doctype html>")])
 def test_a_picture_of_each_kind(frame: pd.DataFrame, tmp_path: Path, suffix: str, begins: bytes) -> None:
     path = tmp_path / f"compared.{suffix}"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import files_in
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 from strategies import HOSTILE_NAMES
@@ -175,7 +176,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     names=st.lists(st.sampled_from(HOSTILE_NAMES), min_size=7, max_size=7, unique_by=str.casefold),
     stem=st.sampled_from(["plain", "memory", "kanon_new", 'a"b', "se lect", "temp", "x.y", "ünï"]),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from effort import count
 
 import kanon_sql as kanon
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS = 200_000
-KILLS = 50
+KILLS = count(50, quick=8)
 K = 5
 NEW = ["town", "age", "sex", "diagnosis"]
 
@@ -88,8 +89,9 @@ def forked(path: Path) -> int:
     return process
 
 
+@pytest.mark.deeper
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
-def test_killed_at_50_random_moments(original: Path, tmp_path: Path) -> None:
+def test_killed_at_random_moments(original: Path, tmp_path: Path) -> None:
     # The whole run, for its length and its outcome.
     path = tmp_path / "people.duckdb"
     shutil.copy(original, path)

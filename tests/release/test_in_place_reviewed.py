@@ -256,6 +256,7 @@ def test_comments_of_indexes(ward: Path) -> None:
     assert asked_of(ward, "SELECT comment FROM duckdb_indexes()") == [("often asked",)]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["main.duckdb", "a.b.duckdb", "kanon_new.duckdb", "patients.duckdb", "temp.duckdb"])
 def test_names_of_files(ward: Path, name: str, kanon: Callable[..., Ended]) -> None:
     path = ward.with_name(name)

@@ -12,7 +12,8 @@ import attack_oracle as oracle
 import duckdb
 import pytest
 from conftest import files_in, tables_of
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import TABLE
 from test_attack import WAYS, Drawn, asked_of, drawn
@@ -62,6 +63,7 @@ def remembered(path: Path) -> list[tuple[str, str]]:
     return [(each.entry.kind, Path(each.entry.name).name) for each in kanon.ledger(path)]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("second", ["table", "view", "file"])
 @pytest.mark.parametrize("first", ["table", "view", "file"])
 def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: str, second: str) -> None:
@@ -86,6 +88,7 @@ def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: st
         publish(square, "three", **BY_A)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", ["table", "view", "file"])
 def test_the_same_release_again_is_no_trouble(square: Path, kind: str) -> None:
     for _ in range(3):
@@ -362,13 +365,14 @@ def why_refused(path: Path, kind: str, **asked: Any) -> str | None:
     return None
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("first", "second"),
     [(0, 0), (0, 1), (1, 0), (2, 0), (3, 2), (5, 3)],
     ids=lambda number: "-".join(WAYS[number].values()),
 )
 @given(table=drawn(), kinds=st.tuples(*[st.sampled_from(["table", "file", "parquet"])] * 2), gone=st.booleans())
-@settings(max_examples=8)
+@examples(8)
 def test_refused_is_what_loops_over_the_rows_of_both_find(
     first: int, second: int, table: Drawn, kinds: tuple[str, str], gone: bool
 ) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import plain_models
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import write_hierarchy
 
@@ -179,10 +180,11 @@ def rows_of(connection: duckdb.DuckDBPyConnection) -> Counter[Row]:
     return Counter(connection.execute("SELECT city, CAST(age AS VARCHAR), disease FROM shown").fetchall())
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("people", [False, True])
 def test_a_view_holds_at_every_later_state(name: str, people: bool) -> None:
-    @settings(max_examples=5)
+    @examples(5)
     @given(
         _rows,
         st.lists(_changes, min_size=1, max_size=5),

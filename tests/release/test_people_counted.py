@@ -12,7 +12,8 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import files_in, tables_of
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_sql as kanon_of
@@ -157,6 +158,7 @@ def test_the_report_says_both(ward: Path, kanon: Callable[..., Ended], suffix: s
     assert "k counts rows" not in text
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "command",
     [
@@ -305,7 +307,7 @@ def test_the_warning_is_on_stderr(in_tmp: Path, kanon: Callable[..., Ended]) -> 
     assert [one["columns"] for one in found.json["repeated_columns"]] == [["name"]]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from([1, 2, 3, None])), max_size=12))
 def test_agreement_is_that_of_all_pairs(rows: list[tuple[str | None, int | None]]) -> None:
     """The statement against a loop over all pairs of rows."""

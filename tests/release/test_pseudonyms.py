@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_sql as kanon
@@ -63,7 +64,7 @@ def released(values: Sequence[Any], data_type: str = "VARCHAR", **settings: Any)
     return [(values[row["place"]], row["who"]) for row in frame]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     values=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1),
     key=st.binary(min_size=16, max_size=150),
@@ -158,6 +159,7 @@ def test_one_release_has_one_key(clinic: Path) -> None:
     assert not one & first
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -311,6 +313,7 @@ def test_the_script_makes_the_same_pseudonyms_with_the_key_bound(
         assert connection.table("pasted").fetchall() == connection.table("made").fetchall()
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", ['a"b; DROP TABLE x --', "select", "Größe Ω", "pseudonym", "value", "source", "class"])
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_hostile_names(name: str, algorithm: str) -> None:

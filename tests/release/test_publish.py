@@ -193,6 +193,7 @@ def with_an_identifier(publication: Publication, lookups: Any, **how: Any) -> An
     return release_query(replace(publication, columns=columns), lookups, **how)
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("broken", [without_suppression, without_generalization, with_a_row_less, with_an_identifier])
 @pytest.mark.parametrize("destination", ["table", "view", "file", "frame"])
 @pytest.mark.parametrize("people", [False, True])

@@ -61,6 +61,7 @@ def of(path: Path, algorithm: str = "optimal", **more: Any) -> kanon.Release:
     return kanon.anonymize(path, "people", seed=1, algorithm=algorithm, **(asked | more))
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("algorithm", ["optimal", "local"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_value_that_only_suppressed_rows_have(tmp_path: Path, dialect: str, algorithm: str) -> None:

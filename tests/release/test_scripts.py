@@ -11,7 +11,8 @@ import pandas as pd
 import pglast
 import pytest
 from conftest import ADULT_QI, files_in
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from strategies import PERSON, TABLE, Case, anonymize, cases, load
 
 import kanon_sql as kanon
@@ -81,7 +82,7 @@ def test_the_pasted_script_on_adult_from_a_file(adult: Path, in_tmp: Path, kanon
 
 
 @given(cases())
-@settings(max_examples=40)
+@examples(40)
 def test_the_script_of_any_table_stands_alone(case: Case) -> None:
     """Hostile names, NULLs, people: what the script prints is the release, and its own check agrees."""
     connection, person = load(case)

@@ -13,7 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import HOSTILE_NAMES, TABLE, Case, cases, database_with
 
@@ -110,9 +111,10 @@ def by_name(found: kanon.Attacked) -> dict[str, dict[str, Any]]:
     return {attack["attack"]: attack for attack in found.summary()["attacks"]}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @given(table=drawn(), k=st.integers(1, 6))
-@settings(max_examples=15)
+@examples(15)
 def test_what_an_attacker_finds_is_what_loops_over_rows_find(way: dict[str, str], table: Drawn, k: int) -> None:
     with tempfile.TemporaryDirectory() as directory, table.load() as connection:
         asked = asked_of(table, directory)
@@ -325,6 +327,7 @@ def test_nothing_is_left_in_a_connection() -> None:
         assert seen == []
 
 
+@pytest.mark.quick("optimal")
 @pytest.mark.parametrize("way", WAYS[:4], ids=lambda way: "-".join(way.values()))
 def test_adult_is_found_in_no_class_below_k(adult: Path, way: dict[str, str]) -> None:
     """The tool's own releases: nobody is left with fewer than 5, and DuckDB counts the homogeneous classes alike."""

@@ -10,7 +10,8 @@ import attack_oracle as oracle
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from strategies import TABLE
 from test_attack import WAYS, Drawn, asked_of, drawn, published
 
@@ -63,13 +64,14 @@ def test_a_release_without_a_column_is_joined_by_the_others() -> None:
         kanon.attack(BY_A, original=CORNERS, others=[BY_B[["s"]]], **ASKED)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("first", "second"),
     [(0, 0), (0, 1), (1, 1), (0, 2), (2, 3), (1, 4)],
     ids=lambda number: "-".join(WAYS[number].values()),
 )
 @given(table=drawn())
-@settings(max_examples=8)
+@examples(8)
 def test_what_two_releases_leave_is_what_loops_over_rows_leave(first: int, second: int, table: Drawn) -> None:
     k = table.case.k
     with tempfile.TemporaryDirectory() as directory, table.load() as connection:

@@ -77,6 +77,7 @@ def test_a_release_in_the_order_of_the_original_is_caught(column: str | None) ->
     assert order["orders"]["position"]["correlation"] == pytest.approx(-1)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     "columns", [["age"], ["disease"], ["cost"], ["age", "sex", "disease", "cost"], ["sex", "cost"], ["disease", "age"]]
 )
@@ -102,6 +103,7 @@ def test_sorted_in_a_database_nulls_stand_last() -> None:
     assert not order["succeeded"]
 
 
+@pytest.mark.thorough
 def test_random_orders_are_not_accused() -> None:
     """Of 25 shuffles none is, and what is counted is spread as chance spreads it: z has a variance of one."""
     original = patients(300)
@@ -113,6 +115,7 @@ def test_random_orders_are_not_accused() -> None:
     assert 0.35 < statistics.pvariance(values, 0) < 2.2  # 99.9 % of chi-square with 25 degrees
 
 
+@pytest.mark.quick("optimal")
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_the_tool_does_not_accuse_itself(algorithm: str) -> None:
     original = patients(500).sort_values("age")

@@ -8,7 +8,8 @@ import attack_oracle as oracle
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from possible_worlds import OUT, places
 from possible_worlds import Published as World
@@ -103,7 +104,7 @@ def _hierarchy(tmp_path_factory: pytest.TempPathFactory) -> Any:
     )
 )
 @given(table=worlds())
-@settings(max_examples=25)
+@examples(25)
 def test_what_is_certain_in_all_possible_worlds_is_found(table: tuple[Rows, Steps]) -> None:
     """Fails on 0.1.0: the rows of all classes whose labels cover a person are her candidates, full or not."""
     found, can_be = attacked(table)
@@ -117,7 +118,7 @@ def test_what_is_certain_in_all_possible_worlds_is_found(table: tuple[Rows, Step
 
 
 @given(table=worlds())
-@settings(max_examples=15)
+@examples(15)
 def test_what_cannot_be_settled_is_not_excluded(table: tuple[Rows, Steps]) -> None:
     """Fails on 0.1.0: homogeneity "fails" where it was not found out in which class people are.
 

@@ -13,7 +13,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import HOSTILE_NAMES, TABLE, Case, cases, database_with
 
@@ -65,9 +66,10 @@ def tables(draw: st.DrawFn) -> tuple[Case, str, list[Any]]:
     return case, entity, draw(st.lists(people, min_size=len(case.rows), max_size=len(case.rows)))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @given(table=tables(), k=st.integers(1, 5))
-@settings(max_examples=8)
+@examples(8)
 def test_people_are_counted_as_they_were_published(  # noqa: PLR0915 - four commands, one truth
     way: dict[str, str], table: tuple[Case, str, list[Any]], k: int
 ) -> None:

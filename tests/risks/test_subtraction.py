@@ -12,6 +12,7 @@ import attack_oracle as oracle
 import brute_force
 import duckdb
 import possible_worlds
+import pytest
 from strategies import write_hierarchy
 
 import kanon_sql as kanon
@@ -115,6 +116,7 @@ class Small:
         return possible_worlds.Published(fits, [((row[0], row[1]), row[2], row[3]) for row in rows])
 
 
+@pytest.mark.thorough
 def test_every_pair_that_gives_someone_away_is_flagged(tmp_path: Path) -> None:
     """300 pairs of small releases: full-domain, local, Mondrian; with and without sensitive columns, people and NULLs.
 

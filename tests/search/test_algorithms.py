@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from brute_force import all_nodes, evaluate
 from conftest import ADULT_QI
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from strategies import TABLE, Case, anonymize, cases, load
 
 import kanon_sql as kanon
@@ -56,7 +57,7 @@ def node_of(release: kanon.Release) -> Node:
 
 
 @given(cases(max_rows=15))
-@settings(max_examples=40)
+@examples(40, quick=5)
 def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))
@@ -92,7 +93,7 @@ def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> 
 
 
 @given(cases(max_rows=15))
-@settings(max_examples=40)
+@examples(40)
 def test_the_nodes_that_incognito_lists_are_those_of_the_exhaustive_search(case: Case) -> None:
     connection, person = load(case)
     with anonymized_table(case, connection, person) as table:
@@ -254,6 +255,7 @@ def test_datafly_on_adult_as_others_have_it(
         assert discernibility in {None, release.measures["discernibility"]}
 
 
+@pytest.mark.thorough
 def test_one_frequency_set_serves_many_releases(adult: Path) -> None:
     with kanon.prepare(adult / "adult.csv", quasi_identifiers=ADULT_QI, rest="drop", hierarchies=adult) as table:
         statements = table.prepared.source.engine.statements
@@ -275,6 +277,7 @@ def test_one_frequency_set_serves_many_releases(adult: Path) -> None:
         assert release.to_pandas().groupby(ADULT_QI).size().min() >= 5
 
 
+@pytest.mark.quick("0-gcp", "0.05-precision")
 @pytest.mark.parametrize("measure", ["gcp", "precision"])
 @pytest.mark.parametrize("limit", [0, 0.05, 1])
 def test_another_measure_is_minimized_as_incognito_finds_it(adult: Path, measure: str, limit: float) -> None:

@@ -13,7 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import ADULT_QI
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load, write_hierarchy
 
@@ -54,7 +55,7 @@ def plain_steps(case: Case, steps: list[Node]) -> tuple[list[int], list[Node | N
 
 
 @given(cases(max_rows=20))
-@settings(max_examples=60)
+@examples(60, quick=6)
 @example(Case(["a"], [("a",), ("b",)] * 3, [{"a": ["*"], "b": ["*"]}], 2, 0, [1, 1, 1, 2, 2, 3]))
 @example(Case(["a", "b"], [(None, "b")] * 3, [{"a": ["*"]}, {"b": ["x", "*"]}], 2, 0, None))
 def test_steps_are_what_they_say_and_the_output_is_what_they_publish(case: Case) -> None:
@@ -105,7 +106,7 @@ def _same_texts(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[brute_forc
 
 
 @given(_same_texts())
-@settings(max_examples=15)
+@examples(15)
 def test_classes_are_those_of_the_published_text(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[list[tuple[Any, ...]], list[brute_force.Hierarchy], int]
 ) -> None:
@@ -227,6 +228,7 @@ def test_local_by_hand() -> None:
         assert release.loss == pytest.approx(6 / 10)
 
 
+@pytest.mark.quick("5-0.0645-18-0")
 @pytest.mark.parametrize(("k", "loss", "steps", "left"), [(5, 0.0645, 18, 0), (10, 0.0918, 17, 9)])
 def test_spolg_on_adult_as_its_first_version(adult: Path, k: int, loss: float, steps: int, left: int) -> None:
     """Loss and rows left over as measured independently (issue 3); over half the rows leave within three steps."""
@@ -245,6 +247,7 @@ def test_spolg_on_adult_as_its_first_version(adult: Path, k: int, loss: float, s
         assert release.to_pandas().value_counts(dropna=False).min() >= k
 
 
+@pytest.mark.quick("5-0.0512")
 @pytest.mark.parametrize(("k", "at_most"), [(5, 0.0512), (10, 0.0745)])
 @pytest.mark.usefixtures("in_tmp")
 def test_local_loses_less_than_spolg_on_adult(adult: Path, kanon: Callable[..., Ended], k: int, at_most: float) -> None:
@@ -259,6 +262,7 @@ def test_local_loses_less_than_spolg_on_adult(adult: Path, kanon: Callable[..., 
     assert found["k"] >= k
 
 
+@pytest.mark.quick(2)
 @pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("entity", [False, True])
 @pytest.mark.parametrize("algorithm", ["spolg", "local"])

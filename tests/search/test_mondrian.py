@@ -11,7 +11,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from plain_mondrian import (
     Row,
@@ -72,7 +73,7 @@ def require_the_same(table: Table, asked: dict[str, str]) -> None:
 
 
 @given(cases(), _ASKED)
-@settings(max_examples=30)
+@examples(30)
 def test_texts_are_parted_as_the_plain_version_parts_them(case: Case, asked: dict[str, str]) -> None:
     require_the_same(of_case(case), asked)
 
@@ -95,7 +96,7 @@ _TRIED = Table(
 
 
 @given(tables(), _ASKED)
-@settings(max_examples=30)
+@examples(30)
 @example(_TRIED, {"choose": "range", "cut": "node", "labels": "tree"})
 def test_numbers_dates_and_texts_are_parted_as_the_plain_version_parts_them(
     table: Table, asked: dict[str, str]
@@ -104,7 +105,7 @@ def test_numbers_dates_and_texts_are_parted_as_the_plain_version_parts_them(
 
 
 @given(tables(), _ASKED, st.integers(2, 9))
-@settings(max_examples=20)
+@examples(20)
 def test_bins_of_places_change_the_way_only(table: Table, asked: dict[str, str], bins: int) -> None:
     """Large tables look for medians in bins first."""
     with pytest.MonkeyPatch.context() as patch:
@@ -114,7 +115,7 @@ def test_bins_of_places_change_the_way_only(table: Table, asked: dict[str, str],
 
 
 @given(tables(), st.integers(0, 3))
-@settings(max_examples=10)
+@examples(10)
 def test_random_columns_depend_on_the_seed_alone(table: Table, seed: int) -> None:
     connection = table.connection()
     with released(table, connection, choose="random", seed=seed) as release:
@@ -141,7 +142,7 @@ def rows_of(connection: duckdb.DuckDBPyConnection, name: str) -> Counter[Row]:
 
 
 @given(tables(), _VIEWED, st.data())
-@settings(max_examples=15)
+@examples(15)
 def test_a_view_shows_what_a_table_has_and_stays_anonymous(
     table: Table, asked: dict[str, str], data: st.DataObject
 ) -> None:
@@ -187,7 +188,7 @@ def test_what_cannot_be_a_view(asked: dict[str, Any]) -> None:
 
 
 @given(tables(), written, st.sampled_from(["range", "distinct", "random"]))
-@settings(max_examples=15)
+@examples(15)
 def test_the_pasted_script_gives_the_same_rows(table: Table, asked: dict[str, str], choose: str) -> None:
     with released(table, table.connection(), **asked, choose=choose, seed=7) as release:
         script = release.sql(destination=Destination(into="pasted"))
@@ -210,6 +211,7 @@ def test_tables_that_are_too_small_have_no_solution() -> None:
             publish(frame, "x", models=[kanon.KAnonymity(4)], max_suppressed=share)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("cut", ["strict", "relaxed", "node"])
 @pytest.mark.parametrize("labels", ["tree", "set", "range"])
 def test_no_rows_one_row_one_value_and_nothing_but_nulls(cut: str, labels: str) -> None:
@@ -224,6 +226,7 @@ def test_no_rows_one_row_one_value_and_nothing_but_nulls(cut: str, labels: str) 
     assert publish(nulls, "x,y", models=[kanon.KAnonymity(2)], **asked) == [(None, None)] * 4
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("cut", ["strict", "relaxed"])
 def test_thirty_columns_are_parted_as_the_plain_version_parts_them(cut: str) -> None:
     generator = random.Random(5)  # noqa: S311 - values for a test
@@ -242,6 +245,7 @@ OUR_NAMES = [
 """Names that statements of Mondrian use."""
 
 
+@pytest.mark.quick("strict-walk", "relaxed-source", "strict-rows")
 @pytest.mark.parametrize("name", ["walk", "boxes", "arrived", "cut", "source", "order_1", "generalized", "rows", "x"])
 @pytest.mark.parametrize("cut", ["strict", "relaxed"])
 def test_tables_and_columns_may_be_called_like_those_of_ours(name: str, cut: str) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from plain_mondrian import (
     KINDS,
     Column,
@@ -167,7 +168,7 @@ def share_of_height(values: set[Any], column: Column, rule: str, labels: str) ->
 
 
 @given(tables(), written)
-@settings(max_examples=25)
+@examples(25)
 def test_every_label_is_what_the_part_has_and_covers_each_value(table: Table, asked: dict[str, str]) -> None:
     with released(table, table.connection(), **asked) as release:
         parts = parts_of(release, table.names, table.rows)
@@ -188,7 +189,7 @@ _FINITE = tuple(kind for kind in KINDS if kind != "odd")
 
 
 @given(tables(kinds=_FINITE), written)
-@settings(max_examples=25)
+@examples(25)
 def test_measures_are_what_their_definitions_say(table: Table, asked: dict[str, str]) -> None:
     with released(table, table.connection(), **asked) as release:
         expected = measured(table, parts_of(release, table.names, table.rows), asked["labels"])

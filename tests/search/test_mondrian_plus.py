@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from conftest import ADULT_QI
-from hypothesis import assume, given, settings
+from effort import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from plain_mondrian import parts_of, plain_rows, released, tables
 from test_scripts import paste
@@ -73,7 +74,7 @@ def sides(column: Column, number: int, part: list[Row], cut: str) -> Iterator[tu
 
 
 @given(tables(), _ASKED)
-@settings(max_examples=20)
+@examples(20)
 def test_the_cut_is_the_best_of_all_that_there_are(table: Table, asked: dict[str, str]) -> None:
     """With rows for one cut only, the parts lose as little as after any cut that leaves k rows on both sides."""
     assume(len(table.rows) not in {1, 3} and not table.people)
@@ -94,7 +95,7 @@ def test_the_cut_is_the_best_of_all_that_there_are(table: Table, asked: dict[str
 
 
 @given(tables(), _ASKED, st.integers(1, 3))
-@settings(max_examples=20)
+@examples(20)
 def test_pairs_that_are_cut_anew_lose_no_more_and_stay_large(table: Table, asked: dict[str, str], passes: int) -> None:
     table = replace(table, k=min(table.k, 2))
     columns, connection = table.columns(), table.connection()
@@ -113,6 +114,7 @@ def test_pairs_that_are_cut_anew_lose_no_more_and_stay_large(table: Table, asked
     assert list(map(str, paste(connection, script))) == list(map(str, rows))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("asked", [("--labels", "set", "--measure", "gcp"), ()])
 def test_passes_over_pairs_on_adult(
     adult: Path, in_tmp: Path, kanon: Callable[..., Ended], asked: tuple[str, ...]
@@ -149,6 +151,7 @@ def test_blocks_give_away_little(monkeypatch: pytest.MonkeyPatch, adult: Path) -
     assert without - in_blocks > 2 / 3 * (without - of_all) > 0
 
 
+@pytest.mark.quick("asked1")
 @pytest.mark.parametrize("asked", [{}, {"cut": "relaxed"}, {"algorithm": "mondrian-plus", "labels": "set", "pairs": 2}])
 def test_stopped_before_any_statement_the_parts_so_far_are_a_release(clinic: Path, asked: dict[str, Any]) -> None:
     """Ctrl-C is pressed just before the first, the 42nd, the 83rd ... statement of the search."""

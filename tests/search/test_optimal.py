@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import brute_force
 import pytest
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from strategies import HOSTILE_NAMES, TABLE, Case, anonymize, cases, database_with, load
 
 import kanon_sql as kanon
@@ -15,7 +16,7 @@ from kanon_sql.search.problem import rows_allowed
 
 
 @given(cases())
-@settings(max_examples=150)
+@examples(150, quick=10)
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 1, 0, None))
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 2, 1, None))
 @example(Case(["n", "value"], [], [{"a": ["*"]}, {"b": ["x", "*"]}], 5, 0, None))
@@ -60,7 +61,7 @@ def test_same_optimum_and_same_release_as_the_exhaustive_search(case: Case) -> N
 
 
 @given(cases(max_rows=12))
-@settings(max_examples=25)
+@examples(25)
 def test_without_limit_on_time_or_with_one_that_is_not_reached_the_answer_is_the_same(case: Case) -> None:
     connection, person = load(case)
     try:

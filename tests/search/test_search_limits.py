@@ -14,7 +14,8 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Case, anonymize, cases, load
 
@@ -46,6 +47,7 @@ def wide() -> tuple[pd.DataFrame, dict[str, str]]:
     return frame, dict.fromkeys(frame.columns, "intervals:5,10,50")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("max_suppressed", [0, 0.05, 1])
 def test_twenty_columns_start_at_once_and_end_in_time(
     wide: tuple[pd.DataFrame, dict[str, str]], max_suppressed: float
@@ -95,7 +97,7 @@ def test_what_is_found_early_is_never_better_than_what_is_proven(wide: tuple[pd.
 
 
 @given(cases(), st.integers(1, 3))
-@settings(max_examples=60)
+@examples(60)
 def test_descent_probes_and_roll_ups_change_the_way_and_not_the_answer(case: Case, price: int) -> None:
     """What large tables and lattices switch on, switched on for small ones, against the exhaustive search."""
     with pytest.MonkeyPatch.context() as patch:

@@ -78,6 +78,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("algorithm", "models"), CASES, ids=[f"{name}-{models[-1].letter}" for name, models in CASES])
 def test_it_is_the_same_release(table: Table, algorithm: str, models: list[Any]) -> None:
     if not isinstance(table.there, str) and (algorithm, len(models)) != ("datafly", 2):

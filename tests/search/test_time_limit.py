@@ -74,6 +74,7 @@ def seconds_of(prepared: kanon.PreparedTable, algorithm: str, limit: float) -> t
     return took(), True
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("algorithm", ["optimal", "datafly", "spolg", "local", "mondrian", "mondrian-plus"])
 def test_a_wide_table_ends_in_time(wide: kanon.PreparedTable, algorithm: str) -> None:
     """Fails on 0.1.0 for mondrian and mondrian-plus (6 s of 1): statements between two looks at the clock went on."""
@@ -81,6 +82,7 @@ def test_a_wide_table_ends_in_time(wide: kanon.PreparedTable, algorithm: str) ->
     assert took < 1 + BEYOND + SLOW
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("algorithm", ["optimal", "incognito", "samarati", "datafly", "local", "mondrian-plus"])
 def test_a_long_table_ends_in_time(long: kanon.PreparedTable, algorithm: str) -> None:
     """Statements that take long are stopped, in the search and after it."""

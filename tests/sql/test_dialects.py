@@ -70,6 +70,7 @@ def without_texts(text: str) -> str:
     return re.sub(r"--.*|N?'(?:[^'\\]|''|\\.)*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]", "x", text)
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("dialect", OTHERS)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_approved_script_of_each_form(

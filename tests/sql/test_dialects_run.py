@@ -104,6 +104,7 @@ ASKED: dict[str, Any] = {
 }
 
 
+@pytest.mark.on_spark("optimal", "local", "mondrian")
 @pytest.mark.parametrize(
     "algorithm", ["optimal", "samarati", "incognito", "datafly", "local", "spolg", "mondrian", "mondrian-plus"]
 )
@@ -131,6 +132,7 @@ FEW = {("hierarchical", "local"), ("ordered", "optimal"), ("recursive", "optimal
 FEW |= {("entropy", "optimal"), ("alpha", "optimal"), ("enhanced", "optimal")}
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize("models", MODELS)
 def test_every_model_in_postgresql(
@@ -139,6 +141,7 @@ def test_every_model_in_postgresql(
     require_models(postgres_session, people, tmp_path, models, algorithm)
 
 
+@pytest.mark.on_spark("alpha-optimal", "hierarchical-local", "recursive-optimal")
 @pytest.mark.parametrize(("models", "algorithm"), sorted(FEW))
 def test_every_model_in_spark(
     spark_session_of_module: Spark, people: duckdb.DuckDBPyConnection, tmp_path: Path, models: str, algorithm: str
@@ -157,6 +160,7 @@ def require_models(
     require_same(foreign, people, "people", **asked, algorithm=algorithm)
 
 
+@pytest.mark.on_spark("{'cut': 'node'}")
 @pytest.mark.parametrize(
     "cutting",
     [
@@ -174,6 +178,7 @@ HOSTILE = ['a"b`c', "select", "日本 語", "it's \\ x", "source", "generalized"
 HOSTILE_TABLE = "the \"table` \\ of 'all"
 
 
+@pytest.mark.on_spark("local")
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])
 def test_hostile_names_and_values(foreign: Any, algorithm: str) -> None:
     connection = duckdb.connect()
@@ -218,6 +223,7 @@ RULES: dict[str, str] = {
 }
 
 
+@pytest.mark.on_spark("tiny weight born-local", "price seen flag-mondrian", "far large code-local")
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])
 @pytest.mark.parametrize(
     "columns", [("tiny", "weight", "born"), ("price", "seen", "flag"), ("far", "large", "code")], ids=" ".join
@@ -276,6 +282,7 @@ EACH_RULE = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("rules", EACH_RULE, ids=lambda rules: " ".join(rules.values()))
 def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
     """Fails on 0.1.0, whose scripts had every value of every column written out."""

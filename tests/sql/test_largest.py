@@ -41,6 +41,7 @@ def test_duckdb(rows: list[tuple[int, int]], how_many: int) -> None:
     assert {k: int(n) for k, n in found} == without_largest(rows, how_many)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("how_many", [1, 2, 5])
 def test_postgres(postgres: str, how_many: int) -> None:
     psycopg = pytest.importorskip("psycopg")

@@ -84,6 +84,11 @@ def spark_session(warehouse: Path) -> Any:
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.memory": "1g",
         "spark.log.level": "ERROR",
+        # Tables of a hundred rows: what compiles, plans again and cleans up costs more than what it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
     }
     builder = SparkSession.builder.master("local[2]").appName("kanon-sql tests")
     for name, value in settings.items():
