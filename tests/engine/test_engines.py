@@ -191,7 +191,7 @@ def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., A
 
 
 @pytest.mark.quick(2)
-@pytest.mark.on_spark("relaxed", "discernibility")
+@pytest.mark.on_spark("relaxed")
 @pytest.mark.parametrize("how", CUTTINGS)
 def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Callable[..., Any], how: str) -> None:
     name = f"cut_{how.replace(' ', '_')}"
@@ -201,7 +201,7 @@ def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Call
 
 
 @pytest.mark.quick(2)
-@pytest.mark.on_spark("people-optimal", "t in a tree-optimal", "k-map-local")
+@pytest.mark.on_spark("people-optimal", "t in a tree-optimal")
 @pytest.mark.parametrize(
     ("model", "algorithm"),
     [
@@ -268,7 +268,7 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
 
 
 @pytest.mark.usefixtures("released")
-@pytest.mark.on_spark("profile", "check that fails", "measure", "attack", "hierarchy suggest")
+@pytest.mark.on_spark("profile", "check that fails", "measure", "attack")
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_says_the_same(both: Callable[..., Any], verb: str) -> None:
     code, arguments = VERBS[verb]
@@ -299,6 +299,7 @@ def test_files_have_the_same_rows(both: Callable[..., Any], tmp_path: Path, suff
     assert found[0] == found[1]
 
 
+@pytest.mark.on_spark
 def test_views_have_the_same_rows(engine: Pair, both: Callable[..., Any]) -> None:
     asked = (*ROLES, *TREES, "--ignore-ledger", "--format", "json", "--into")
     for kind in engine.here.kinds[1:]:
@@ -329,6 +330,7 @@ def test_a_data_frame_has_the_same_rows(engine: Pair) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.on_spark
 def test_hierarchies_stand_in_the_database(engine: Pair, both: Callable[..., Any]) -> None:
     file = f"disease={engine.directory / 'disease.csv'}"
     alike(both("hierarchy", "load", "SOURCE", "people", file, "--format", "json"))

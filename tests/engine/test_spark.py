@@ -138,6 +138,7 @@ def test_a_view_is_replaced_with_the_tables_that_it_reads(spark: Any, patients: 
     assert in_spark(spark, "seen") == rows
 
 
+@pytest.mark.on_spark("True")
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_release_that_fails_leaves_nothing(
     spark: Any, patients: str, monkeypatch: pytest.MonkeyPatch, replace: bool
