@@ -112,7 +112,7 @@ def test_an_answer_is_asked_and_paid_for(places: tuple[Place, Place], tmp_path: 
             dp.set_budget(place.source, "patients", epsilon=1)
     with pytest.raises(BudgetError if place.name != "spark" else Exception, match="budget"):
         dp.ask(place.source, "patients", dp.Count(epsilon=1), **where)
-    dp.set_budget(place.source, "patients", epsilon=1, delta="1e-6", **where)
+    dp.set_budget(place.source, "patients", epsilon=1, delta="1e-6", count="rows", **where)
     answer = dp.ask(place.source, "patients", dp.Count(epsilon="0.5"), **where)
     assert abs(answer.value - 300) <= 60  # type: ignore[operator]  # off by more with a probability of e^-30
     assert "COUNT(*)" in answer.sql()
@@ -128,7 +128,7 @@ def test_the_command_asks_there(places: tuple[Place, Place], kanon: Callable[...
     place, _ = places
     where = ["--budget", tmp_path / "b.duckdb"] if place.name == "spark" else []
     table = [place.typed, "others"]
-    assert kanon("dp", "budget", *table, "--epsilon", 5, *where).code == 0
+    assert kanon("dp", "budget", *table, "--epsilon", 5, "--count", "rows", *where).code == 0
     ended = kanon(
         "dp", "mean", *table, "--column", "age", "--bounds", "0,100", "--epsilon", 1, *where, "--format", "json"
     )
