@@ -18,7 +18,7 @@ from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy, shape_of_relation, shape_of_rows
 from kanon_sql.hierarchy.script import lookup_statement
-from kanon_sql.hierarchy.spec import FileRule, file_rule, parse_rule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.sql.names import folded
 
@@ -113,11 +113,11 @@ def file_as_arx(name: str, null: str) -> tuple[Shape, str]:
     Raises:
         UsageError: it is a rule or a tree of intervals, which have no values without a column.
     """
-    rule = parse_rule(name) if name.startswith(READY) else file_rule(name)
+    rule = parse_rule(name) if name.startswith(READY) else FileRule(Path(name))
     if not isinstance(rule, FileRule):
         raise UsageError(f"{name} has no values of its own: give the table, and COLUMN={name}.")
-    title = rule.path.stem if rule.part is None else rule.part
-    read = read_hierarchy(rule.path, title, rule.part)
+    title = rule.path.stem
+    read = read_hierarchy(rule.path, title)
     if isinstance(read, IntervalTree):
         raise UsageError(
             f"{rule} is a tree of intervals, which has no values of its own: give the table, and COLUMN={rule}."

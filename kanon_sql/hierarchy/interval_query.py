@@ -52,5 +52,5 @@ def interval_query(tree: IntervalTree, column: Column, source: exp.Table, origin
 
 
 def _inside(interval: Interval, column: Column) -> exp.Expr:
-    low = is_above(column, interval.low, with_bound=not interval.low_open)
+    low = is_above(column, interval.low, with_bound=True)
     return exp.Paren(this=exp.and_(low, is_below(column, interval.high, with_bound=not interval.high_open)))

@@ -69,7 +69,7 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: File
         SourceError: the file cannot be opened.
         HierarchyError: it is no hierarchy, its values are not of the column's type, or it is no tree.
     """
-    rows = read_hierarchy(rule.path, column.name, rule.part)
+    rows = read_hierarchy(rule.path, column.name)
     if isinstance(rows, IntervalTree):
         query = interval_query(rows, column, source, str(rule))
         made = _coded(engine, column, query, rows.height, ROOT, str(rule), definition=query)

@@ -6,6 +6,7 @@ rows form a tree over the values of a column is checked later, in SQL.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, SourceError
@@ -16,22 +17,22 @@ from kanon_sql.hierarchy.formats.json_trees import is_amnesia, is_nested, read_a
 from kanon_sql.hierarchy.formats.jsons import parse_json
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows
 from kanon_sql.hierarchy.formats.separated import read_separated
-from kanon_sql.hierarchy.formats.utd import is_xml, read_utd
-from kanon_sql.hierarchy.formats.utd_text import is_utd_text, read_utd_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["HierarchyRows", "IntervalTree", "read_hierarchy", "read_levels"]
 
+_XML = re.compile(r"\s*<(\?xml\b|!--|!DOCTYPE\b|config\b)")  # a label such as <18 is none
+_CONFIG_LINE = re.compile(r"\s*qid\s+(hei|cat)\s+\S+\s+[^;]+")
 
-def read_hierarchy(path: Path, column: str, part: str | None = None) -> HierarchyRows | IntervalTree:
+
+def read_hierarchy(path: Path, column: str) -> HierarchyRows | IntervalTree:
     """Return the hierarchy in a file.
 
     Args:
         path: the file.
         column: the column it is for; a first line that begins with this name is a header.
-        part: the attribute that is meant, in a file with the hierarchies of several.
 
     Raises:
         SourceError: it cannot be opened.
@@ -39,7 +40,7 @@ def read_hierarchy(path: Path, column: str, part: str | None = None) -> Hierarch
     """
     text = _text_of(path)
     try:
-        return _read(text, column, part)
+        return _read(text, column)
     except BrokenError as error:
         where = f"{path} " if error.place is None else f"{path}, {error.place}: "
         raise HierarchyError(f"{where}{error.reason}.") from None
@@ -78,14 +79,19 @@ def _text_of(path: Path) -> str:
         ) from None
 
 
-def _read(text: str, column: str, part: str | None) -> HierarchyRows | IntervalTree:
-    """Return what a text holds, by the first format that knows it."""
-    if is_xml(text):
-        return read_utd(text, column, part)
-    if is_utd_text(text):
-        return read_utd_text(text, column, part)
-    if part is not None:
-        raise BrokenError(None, f"holds one hierarchy: leave #{part} out")
+def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
+    """Return what a text holds, by the first format that knows it.
+
+    Raises:
+        BrokenError: it is a configuration of the UTD Anonymization Toolbox, which was read up to version 0.1.
+    """
+    if _XML.match(text) or any(map(_CONFIG_LINE.fullmatch, text.splitlines())):
+        raise BrokenError(
+            None,
+            "is XML, or a config.txt, of the UTD Anonymization Toolbox, which is not read any more. Read are CSV "
+            "(value;level 1;...;root, or child,parent pairs), JSON, and text of Amnesia: write one of these for each "
+            "attribute, or use a rule such as intervals:5,10,20",
+        )
     if is_amnesia_text(text):
         return read_amnesia_text(text)
     if _is_json(text):

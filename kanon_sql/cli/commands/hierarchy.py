@@ -44,7 +44,7 @@ from kanon_sql.hierarchy.report import (
     shape_query,
 )
 from kanon_sql.hierarchy.script import lookup_statement
-from kanon_sql.hierarchy.spec import FileRule, file_rule
+from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.hierarchy.suggest import columns_to_suggest, suggestion_statements, suggestions_for
 from kanon_sql.policy.policy import Policy
@@ -160,15 +160,14 @@ def show_command(
     """Show a hierarchy: its shape, and the labels of its first values."""
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     ready = ready_made(source.removeprefix(READY)) if source.startswith(READY) else None
-    rule = file_rule(source)
-    path = rule.path
+    path = Path(source)
     if ready is not None or not (is_warehouse(source) or is_database(path)):
         if column is not None:
             raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
         if sql:
             raise UsageError("A file is shown without SQL: --sql is for a database.")
         if ready is None:
-            _show(*_from_file(rule, limit), output_format)
+            _show(*_from_file(FileRule(path), limit), output_format)
         else:
             _show_ready(ready, limit, output_format)
         return
@@ -288,8 +287,8 @@ def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
 
 def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
     """Return the shape and the first rows of a file; a tree of intervals has rows without values."""
-    name = rule.path.stem if rule.part is None else rule.part
-    read = read_hierarchy(rule.path, name, rule.part)
+    name = rule.path.stem
+    read = read_hierarchy(rule.path, name)
     rows = read.paths() if isinstance(read, IntervalTree) else zip(read.values, *read.levels, strict=True)
     return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
 
