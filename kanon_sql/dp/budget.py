@@ -28,7 +28,7 @@ from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import BudgetError, NoRightError, NoRoomError, SourceError, UsageError, command_line
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.policy.profile.people import numbers_people
 from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql

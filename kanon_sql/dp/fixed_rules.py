@@ -20,15 +20,14 @@ from sqlglot import exp
 
 from kanon_sql.engine.equality import published
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.build import VALUE, require_fit
+from kanon_sql.hierarchy.build import require_fit
+from kanon_sql.hierarchy.expressions import VALUE, number_literal
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.lookup import build_hierarchy, load_hierarchy, load_prefixed
-from kanon_sql.hierarchy.pieces import number_literal
-from kanon_sql.hierarchy.rules.base import Facts
-from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
-from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
-from kanon_sql.hierarchy.rules.quantiles import QuantileRule
-from kanon_sql.hierarchy.rules.steps import StepRule
+from kanon_sql.hierarchy.prefix_file import PrefixRule
+from kanon_sql.hierarchy.rules import Facts
+from kanon_sql.hierarchy.rules.numbers import QuantileRule, StepRule
+from kanon_sql.hierarchy.rules.texts import PrefixesRule
 from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule
 from kanon_sql.sql import build as sql
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kanon_sql.dp.fixed_rules import lists_values, unlisted_statement
 from kanon_sql.dp.sampling import TITLE
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.hierarchy.script import lookup_statement
+from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.publish.file_formats import require_frame
 from kanon_sql.release.publish.files import check_file

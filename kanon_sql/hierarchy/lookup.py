@@ -11,24 +11,22 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import ComputationError, HierarchyError
-from kanon_sql.hierarchy.build import VALUE, built_query, level_name, require_fit
-from kanon_sql.hierarchy.by_data import settle
+from kanon_sql.hierarchy.build import built_query, interval_query, require_fit
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
-from kanon_sql.hierarchy.code import code_words, coded_query
+from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
+from kanon_sql.hierarchy.facts import settle
+from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
-from kanon_sql.hierarchy.interval_query import interval_query
-from kanon_sql.hierarchy.lookup_relation import Hierarchy
-from kanon_sql.hierarchy.pieces import ROOT
-from kanon_sql.hierarchy.prefix import prefix_columns, prefix_values, prefixed_query, require_prefixes
-from kanon_sql.hierarchy.read import read_hierarchy, read_levels
+from kanon_sql.hierarchy.lookup_relation import Hierarchy, code_words, coded_query
+from kanon_sql.hierarchy.prefix_file import prefix_columns, prefix_values, prefixed_query, require_prefixes
 from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
-    from kanon_sql.hierarchy.rules.base import Facts
-    from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+    from kanon_sql.hierarchy.prefix_file import PrefixRule
+    from kanon_sql.hierarchy.rules import Facts
 
 
 def levels_columns(height: int) -> list[exp.Expr]:

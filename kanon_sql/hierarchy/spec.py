@@ -28,19 +28,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.prefix_file import PrefixRule, parse_prefix
 from kanon_sql.hierarchy.ready import READY, ready_made
-from kanon_sql.hierarchy.rules.base import RuleError as _RuleError
-from kanon_sql.hierarchy.rules.base import listed as _listed
-from kanon_sql.hierarchy.rules.base import plain as _plain
-from kanon_sql.hierarchy.rules.base import require as _require
-from kanon_sql.hierarchy.rules.base import rises as _rises
-from kanon_sql.hierarchy.rules.base import seen_from_here
-from kanon_sql.hierarchy.rules.bounds import BoundsRule
-from kanon_sql.hierarchy.rules.cut import CutRule, parse_cut
-from kanon_sql.hierarchy.rules.prefix_file import PrefixRule, parse_prefix
-from kanon_sql.hierarchy.rules.prefixes import PrefixesRule, parse_prefixes
-from kanon_sql.hierarchy.rules.quantiles import QuantileRule, parse_quantiles
-from kanon_sql.hierarchy.rules.steps import StepRule, parse_steps
+from kanon_sql.hierarchy.rules import RuleError as _RuleError
+from kanon_sql.hierarchy.rules import listed as _listed
+from kanon_sql.hierarchy.rules import plain as _plain
+from kanon_sql.hierarchy.rules import require as _require
+from kanon_sql.hierarchy.rules import rises as _rises
+from kanon_sql.hierarchy.rules import seen_from_here
+from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule, parse_quantiles, parse_steps
+from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, parse_cut, parse_prefixes
 from kanon_sql.sql.data_files import data_directory
 
 if TYPE_CHECKING:

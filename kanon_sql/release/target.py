@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 

@@ -15,8 +15,8 @@ from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
 from kanon_sql.engine.warehouse.sending import shape_of, written_rows
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.hierarchy.code import code_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.t_closeness import TCloseness

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
-from kanon_sql.hierarchy.read import HierarchyRows, read_hierarchy
+from kanon_sql.hierarchy.formats.rows import HierarchyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

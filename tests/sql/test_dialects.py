@@ -19,7 +19,7 @@ import kanon_sql as kanon
 from kanon_sql.engine.base import Column
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import built_query
-from kanon_sql.hierarchy.rules.base import Facts
+from kanon_sql.hierarchy.rules import Facts
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.policy import Destination
 from kanon_sql.sql import build as sql

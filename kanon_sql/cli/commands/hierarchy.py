@@ -27,23 +27,24 @@ from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.engine.sources.open_warehouse import is_warehouse, shown
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
-from kanon_sql.hierarchy.given import given_rules, make_hierarchy
-from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
-from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
+from kanon_sql.hierarchy.formats import read_hierarchy
+from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.given import given_rules, make_hierarchy, stored_hierarchies
+from kanon_sql.hierarchy.lookup_relation import StoredHierarchy, lookup_statement
 from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
-from kanon_sql.hierarchy.ready_shown import ready_rows, ready_shape
 from kanon_sql.hierarchy.report import (
     Fit,
     Shape,
     fit,
     missing_values_query,
+    ready_rows,
+    ready_shape,
     rows_query,
     shape_of_file,
     shape_of_relation,
     shape_of_rows,
     shape_query,
 )
-from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.hierarchy.suggest import columns_to_suggest, suggestion_statements, suggestions_for

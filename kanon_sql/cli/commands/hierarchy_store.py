@@ -31,10 +31,9 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.export import check_target, exportable, file_as_arx
 from kanon_sql.hierarchy.given import make_hierarchies
 from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
-from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
-from kanon_sql.hierarchy.store import keep_in_warehouse, store_statements, stored_hierarchies
 from kanon_sql.policy.policy import Policy
 from kanon_sql.sql import build as sql_of
 from kanon_sql.sql.dialects import script

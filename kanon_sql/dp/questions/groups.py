@@ -11,7 +11,7 @@ from sqlglot import exp
 from kanon_sql.dp.predicate import SOURCE
 from kanon_sql.dp.questions.bounded import number
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.read import read_levels
+from kanon_sql.hierarchy.formats import read_levels
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.sql import build as sql
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.columns import find_column
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.pieces import ROOT
+from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.hierarchy.formats.rows import BrokenError
-from kanon_sql.hierarchy.pieces import ROOT
-from kanon_sql.hierarchy.rules.base import MOST_DIGITS, plain
+from kanon_sql.hierarchy.rules import MOST_DIGITS, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,14 +12,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kanon_sql.hierarchy.vocabulary.kinds import role_of_kind
-from kanon_sql.hierarchy.vocabulary.splitting import (
+from kanon_sql.hierarchy.vocabulary.words import (
+    Entry,
+    Words,
+    all_words,
     is_chinese,
     parts_around,
     parts_of_chinese,
     parts_of_compound,
     words_of,
 )
-from kanon_sql.hierarchy.vocabulary.words import Entry, Words, all_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

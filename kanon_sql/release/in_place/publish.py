@@ -36,7 +36,7 @@ from kanon_sql.engine.whole_files import (
     workspace,
 )
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of, facts_of_table
 from kanon_sql.release.in_place.rewrite import in_database, rewrite_of
 from kanon_sql.release.in_place.siblings import copies_of, siblings_of

@@ -19,7 +19,7 @@ from kanon_sql.engine.timing import timed
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
-from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+from kanon_sql.hierarchy.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError

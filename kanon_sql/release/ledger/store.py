@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kanon_sql.engine.sources.tables import RELEASES
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import NoRightError, SourceError, UsageError
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.ledger.entry import Entry, entry_of
 from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
