@@ -13,12 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.dp.account import Limits
-from kanon_sql.dp.asked import asked_of
-from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets
+from kanon_sql.dp.account import Limits, delta_of, epsilon_of
+from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets, require_table
 from kanon_sql.dp.mechanisms import opendp
-from kanon_sql.dp.payable import require_table
-from kanon_sql.dp.spending import delta_of, epsilon_of
+from kanon_sql.dp.questions.base import queried_rows
 from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.duckdb.connect import waited
 from kanon_sql.engine.sources.open_source import Source, is_database, open_source
@@ -33,9 +31,8 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.dp.account import Budget
+    from kanon_sql.dp.account import Budget, Number
     from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.numbers import Number
     from kanon_sql.dp.questions.base import Question
     from kanon_sql.engine.duckdb.resources import Resources
     from kanon_sql.policy.policy import Count
@@ -65,7 +62,7 @@ def ask(
         UsageError: a column or a setting is wrong.
         SourceError: the table cannot be read, the budget cannot be written, or OpenDP is not installed.
     """
-    opened = open_asked(source, table, budget, resources)
+    opened = open_budgeted(source, table, budget, resources)
     with opened.engine:
         return answered(opened, question, _path(budget))
 
@@ -95,7 +92,7 @@ def ask_sql(
     with opened.engine:
         require_table(opened)
         question = question.protecting(_entity_of(opened, _path(budget)))
-        return script([question.query(asked_of(opened, question))], dialect or opened.dialect)
+        return script([question.query(queried_rows(opened, question))], dialect or opened.dialect)
 
 
 def set_budget(
@@ -125,7 +122,7 @@ def set_budget(
         SourceError: it cannot be written.
     """
     limits = limits_of(epsilon, delta, entity)
-    opened = open_asked(source, table, budget)
+    opened = open_budgeted(source, table, budget)
     with opened.engine:
         return set_in(opened, limits, _path(budget), count=count)
 
@@ -232,7 +229,7 @@ def read_in(opened: Source, kept_in: Path | None) -> Budget:
     return found
 
 
-def open_asked(
+def open_budgeted(
     source: Any,  # noqa: ANN401 - as for open_source
     table: str | None,
     budget: str | os.PathLike[str] | None,
@@ -251,13 +248,13 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
         budget = budgets.read()
         # 2. Say all that can be said against the question; find the noise.
         question = question.protecting(None if budget is None else budget.entity)
-        asked = asked_of(opened, question)
-        query = question.query(asked)
-        question.prepare(asked)
+        queried = queried_rows(opened, question)
+        query = question.query(queried)
+        question.prepare(queried)
         # 3. Spend.
-        left = budgets.charge(question.charge(asked))
+        left = budgets.charge(question.charge(queried))
     # 4. Compute the exact numbers. 5. Add the noise.
-    return question.answer(_exact(opened, query), asked).paid(left, script([query], opened.dialect))
+    return question.answer(_exact(opened, query), queried).paid(left, script([query], opened.dialect))
 
 
 def _path(budget: str | os.PathLike[str] | None) -> Path | None:

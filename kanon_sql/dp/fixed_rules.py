@@ -135,10 +135,10 @@ def _made(engine: Engine, copy: exp.Table, column: Column, rule: Rule) -> Hierar
         return load_hierarchy(engine, copy, column, rule)
     if isinstance(rule, PrefixRule):
         return load_prefixed(engine, copy, column, rule)
-    return build_hierarchy(engine, copy, column, rule, facts_of(column))
+    return build_hierarchy(engine, copy, column, rule, facts_of_type(column))
 
 
-def facts_of(column: Column) -> Facts:
+def facts_of_type(column: Column) -> Facts:
     """Return the extremes of a column, as far as its type says them."""
     return Facts(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)
 

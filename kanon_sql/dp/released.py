@@ -47,7 +47,7 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Sample:
     """The sample and how it is published; kept to itself, as much of it is exact.
 
     Attributes:
@@ -87,7 +87,7 @@ class DPRelease:
     rows_out: int
     classes: int
     smallest_class: int
-    _drawn: Drawn = field(repr=False)
+    _drawn: Sample = field(repr=False)
 
     @property
     def epsilon(self) -> Decimal:
@@ -160,7 +160,7 @@ class DPRelease:
 
     def sql(self, destination: Destination | None = None) -> str:
         """Return the script that makes a release like this one: with a key of its own, so of another sample."""
-        return script_of(self._drawn, destination or Destination())
+        return sample_script(self._drawn, destination or Destination())
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
         """Return what may be said of the release as plain values: what ``--format json`` prints."""
@@ -216,7 +216,7 @@ def require_destination(destination: Destination) -> None:
         raise UsageError("Say where the release should go: --into NAME or --out FILE.")
 
 
-def script_of(drawn: Drawn, destination: Destination) -> str:
+def sample_script(drawn: Sample, destination: Destination) -> str:
     """Return the statements from the table to the release, with placeholders for the key of the sample."""
     source, publication = drawn.source, drawn.publication
 

@@ -37,7 +37,7 @@ TITLE = (
 _DIGITS = SAMPLED_BITS // 4
 
 
-def copy_statement(copy: exp.Table, source: exp.Table, values: Mapping[str, exp.Expr]) -> exp.Create:
+def copy_rows_statement(copy: exp.Table, source: exp.Table, values: Mapping[str, exp.Expr]) -> exp.Create:
     """Return the statement that copies columns of all rows.
 
     Args:
