@@ -17,10 +17,10 @@ from kanon_sql.dp.account import Limits, delta_of, epsilon_of
 from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets, require_table
 from kanon_sql.dp.mechanisms import opendp
 from kanon_sql.dp.questions.base import queried_rows
-from kanon_sql.engine.columns import resolve_columns
-from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.engine.base import resolve_columns
+from kanon_sql.engine.duckdb.connection import waited
+from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import Source, is_database, open_source
-from kanon_sql.engine.sources.open_warehouse import is_warehouse
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import BudgetError, UsageError
 from kanon_sql.policy.profile.people import repeated_columns

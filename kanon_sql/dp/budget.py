@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlglot import exp
 
 from kanon_sql.dp.account import ZERO, Budget, Charge, Spent, composed, without_zeros
-from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import is_database

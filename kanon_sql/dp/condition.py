@@ -20,7 +20,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.engine.base import resolve_columns
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 

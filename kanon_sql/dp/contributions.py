@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.dp.condition import SOURCE
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.engine.base import resolve_columns
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 

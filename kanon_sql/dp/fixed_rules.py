@@ -25,7 +25,7 @@ from kanon_sql.hierarchy.expressions import VALUE, number_literal
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.lookup import build_hierarchy, load_hierarchy, load_prefixed
 from kanon_sql.hierarchy.prefix_file import PrefixRule
-from kanon_sql.hierarchy.rules import Facts
+from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.rules.numbers import QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import PrefixesRule
 from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule
@@ -138,9 +138,9 @@ def _made(engine: Engine, copy: exp.Table, column: Column, rule: Rule) -> Hierar
     return build_hierarchy(engine, copy, column, rule, facts_of_type(column))
 
 
-def facts_of_type(column: Column) -> Facts:
+def facts_of_type(column: Column) -> ColumnExtremes:
     """Return the extremes of a column, as far as its type says them."""
-    return Facts(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)
+    return ColumnExtremes(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)
 
 
 def _has_label(column: Column, rule: Rule, value: exp.Expr) -> exp.Expr | None:

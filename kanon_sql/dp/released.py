@@ -47,7 +47,7 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class Sample:
+class PublishedSample:
     """The sample and how it is published; kept to itself, as much of it is exact.
 
     Attributes:
@@ -87,7 +87,7 @@ class DPRelease:
     rows_out: int
     classes: int
     smallest_class: int
-    _drawn: Sample = field(repr=False)
+    _drawn: PublishedSample = field(repr=False)
 
     @property
     def epsilon(self) -> Decimal:
@@ -216,7 +216,7 @@ def require_destination(destination: Destination) -> None:
         raise UsageError("Say where the release should go: --into NAME or --out FILE.")
 
 
-def sample_script(drawn: Sample, destination: Destination) -> str:
+def sample_script(drawn: PublishedSample, destination: Destination) -> str:
     """Return the statements from the table to the release, with placeholders for the key of the sample."""
     source, publication = drawn.source, drawn.publication
 

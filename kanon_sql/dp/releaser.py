@@ -27,10 +27,10 @@ from kanon_sql.classes.of_node import classes_query
 from kanon_sql.classes.recoding import FullDomain, by_name
 from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
 from kanon_sql.dp.node_choice import SCALE, candidates, scores
-from kanon_sql.dp.released import DPRelease, Sample, sample_script
+from kanon_sql.dp.released import DPRelease, PublishedSample, sample_script
 from kanon_sql.dp.safepub import RequestedRelease
 from kanon_sql.dp.sampling import copy_rows_statement, draw_sample, sample_statement
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.keys import draw_key
 from kanon_sql.engine.progress import Progress, silent
@@ -295,7 +295,7 @@ def _drawn(
     sample: exp.Table,
     trees: tuple[Hierarchy, ...],
     expected: Expected,
-) -> Sample:
+) -> PublishedSample:
     source, copied = shape.source, tuple(tree.column for tree in trees)
     in_order = [column.name for column in source.columns]
     publication = Publication(
@@ -309,7 +309,7 @@ def _drawn(
         combinations=source.engine.temporary_name("kanon_combinations"),
     )
     statement = sample_statement(sample, source.relation, shape.values, requested.parameters.threshold)
-    return Sample(source, publication, shape.rules, statement, expected)
+    return PublishedSample(source, publication, shape.rules, statement, expected)
 
 
 def _copied(source: Source, copy: exp.Table, columns: Sequence[Column]) -> list[Column]:

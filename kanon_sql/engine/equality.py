@@ -47,7 +47,7 @@ def published(value: exp.Expr, column: Column) -> exp.Expr:
 
 def comparable(column: Column) -> str:
     """Return what ``sql.same`` is told of a column that is compared with itself."""
-    return sql.TWINS if column.family == "other" or _is_enum(column) else column.family
+    return sql.SAME_TYPE if column.family == "other" or _is_enum(column) else column.family
 
 
 def looked_up(value: exp.Expr, column: Column) -> exp.Expr:

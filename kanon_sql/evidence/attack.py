@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.columns import find_column, resolve_columns
+from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.columns import find_column, names, resolve_columns
+from kanon_sql.engine.base import find_column, names, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError

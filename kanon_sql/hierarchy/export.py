@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.engine.base import resolve_columns
+from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.open_source import Source, is_database, open_database, open_source
-from kanon_sql.engine.whole_files import require_free, write_whole
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import count_tree, require_tree
 from kanon_sql.hierarchy.expressions import VALUE, level_name
@@ -90,7 +90,7 @@ def export_hierarchy(
         SourceError: something cannot be read or written.
     """
     path = Path(out)
-    check_target(path, replace=replace)
+    check_csv_target(path, replace=replace)
     if column is None:
         if hierarchy is not None:
             raise UsageError("A hierarchy is given without the column that it is for: name the column.")
@@ -102,7 +102,7 @@ def export_hierarchy(
     return shape
 
 
-def check_target(path: Path, *, replace: bool) -> None:
+def check_csv_target(path: Path, *, replace: bool) -> None:
     """Raise unless a hierarchy can be written to a file.
 
     Raises:

@@ -29,7 +29,7 @@ def level_name(level: int) -> str:
     return f"level_{level}"
 
 
-def distinct_values(column: Column, source: exp.Table) -> exp.Query:
+def distinct_values_query(column: Column, source: exp.Table) -> exp.Query:
     """Return the distinct values of a column, and NULL in any case: every lookup has a row for NULL."""
     value: exp.Expr = sql.column(column.name, "source")
     if column.type != column.lookup_type:
@@ -49,7 +49,7 @@ def root_if_null(tested: exp.Expr) -> exp.Case:
     return exp.Case().when(exp.Is(this=tested, expression=exp.null()), sql.literal(ROOT))
 
 
-def text_of(*parts: str | exp.Expr) -> exp.Expr:
+def concatenated(*parts: str | exp.Expr) -> exp.Expr:
     """Return the parts put one after the other as text."""
     whole, *rest = [sql.literal(part) for part in parts]
     for part in rest:
@@ -76,7 +76,7 @@ def number_literal(number: Decimal) -> exp.Expr:
     return exp.Literal.number(f"{number:f}") if number >= 0 else exp.Neg(this=exp.Literal.number(f"{-number:f}"))
 
 
-def as_written(column: Column) -> exp.Expr:
+def value_as_written(column: Column) -> exp.Expr:
     """Return a value as a person reads it: a FLOAT of 0.7 is 0.699999988, which nobody sees."""
     value = sql.column(VALUE)
     return sql.cast(value, "VARCHAR") if column.type == "FLOAT" else value
@@ -98,7 +98,7 @@ def compared_value(value: exp.Expr, family: str = "text") -> exp.Expr:
     return exp.Upper(this=text)
 
 
-def matches(pattern: str, code: exp.Expr) -> exp.Expr:
+def matches_whole(pattern: str, code: exp.Expr) -> exp.Expr:
     """Return whether the whole of a value as it is compared matches a regular expression."""
     return exp.RegexpLike(this=code.copy(), expression=sql.literal(f"^({pattern})$"))
 
@@ -160,7 +160,7 @@ def is_below(column: Column, bound: Decimal, *, with_bound: bool) -> exp.Expr:
 
 
 def _number(column: Column) -> exp.Expr:
-    return sql.cast(as_written(column), "DOUBLE") if column.type == "FLOAT" else sql.column(VALUE)
+    return sql.cast(value_as_written(column), "DOUBLE") if column.type == "FLOAT" else sql.column(VALUE)
 
 
 def _bound(bound: Decimal, column: Column, rounding: str) -> exp.Expr:

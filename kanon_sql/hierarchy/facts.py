@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.hierarchy.expressions import NUMBERS, exact_number
-from kanon_sql.hierarchy.rules import Facts
+from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.rules.numbers import QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import PrefixesRule
 from kanon_sql.hierarchy.spec import BuiltRule, DateRule, FlatRule, IntervalRule, MaskRule
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def column_facts(
     engine: Engine, source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]
-) -> dict[str, Facts]:
+) -> dict[str, ColumnExtremes]:
     """Return by name what the rules of columns need to know, asked in one statement; in none if they need nothing.
 
     Args:
@@ -39,7 +39,7 @@ def column_facts(
     for (name, fact), answer in zip(asked, answers, strict=True):
         if answer is not None:
             known[name][fact] = Decimal(str(answer)) if fact in {"minimum", "maximum"} else answer
-    return {name: Facts(**facts) for name, facts in known.items()}
+    return {name: ColumnExtremes(**facts) for name, facts in known.items()}
 
 
 def facts_query(source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]) -> exp.Select | None:
@@ -70,7 +70,7 @@ def _length(value: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True)
-class Settled:
+class BoundRule:
     """A rule that knows its bounds.
 
     Attributes:
@@ -84,7 +84,7 @@ class Settled:
     notes: tuple[str, ...] = ()
 
 
-def settle(engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: Facts) -> Settled:
+def bind_rule(engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes) -> BoundRule:
     """Return a rule with the bounds that the data ask for, where it does not say them itself."""
     match rule:
         case QuantileRule():
@@ -92,13 +92,13 @@ def settle(engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, f
                 "its bounds were chosen by the data. They are rounded as far as the gaps between values allow, but one "
                 "may still be a value of somebody, and other data give other bounds"
             )
-            return Settled(rule.settled(engine, source, column), f"{rule} (bounds chosen by the data)", (note,))
+            return BoundRule(rule.settled(engine, source, column), f"{rule} (bounds chosen by the data)", (note,))
         case PrefixesRule() if not rule.lengths:
             found = rule.settled(engine, source, column, facts.longest)
             said = "its prefixes were chosen by the data: give their lengths to have the same for other data"
-            return Settled(found, f"{found} (lengths chosen by the data)", (said,))
+            return BoundRule(found, f"{found} (lengths chosen by the data)", (said,))
         case _:
-            return Settled(rule, str(rule))
+            return BoundRule(rule, str(rule))
 
 
 _INTERVALS_AT_FIRST_LEVEL = 16
@@ -106,7 +106,7 @@ _LEVELS_CHOSEN = 4
 _CODE_LENGTHS = range(2, 13)
 
 
-def chosen_rule(column: Column, facts: Facts) -> BuiltRule:
+def chosen_rule(column: Column, facts: ColumnExtremes) -> BuiltRule:
     """Return a rule for a column.
 
     Numbers get intervals of 1, 2, 4 and 8 times a round width, about 16 of them at the first level. Dates get
@@ -127,7 +127,7 @@ def chosen_rule(column: Column, facts: Facts) -> BuiltRule:
             return FlatRule()
 
 
-def _chosen_intervals(column: Column, facts: Facts) -> BuiltRule:
+def _chosen_intervals(column: Column, facts: ColumnExtremes) -> BuiltRule:
     if facts.minimum is None or facts.maximum is None:
         return FlatRule()
     spread = facts.maximum - facts.minimum

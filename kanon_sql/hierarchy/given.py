@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from kanon_sql.engine.columns import find_column
-from kanon_sql.engine.warehouse.sending import shape_of, written_rows
+from kanon_sql.engine.base import find_column
+from kanon_sql.engine.warehouse.warehouse import shape_of, written_rows
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.facts import column_facts

@@ -14,7 +14,7 @@ from kanon_sql.errors import ComputationError, HierarchyError
 from kanon_sql.hierarchy.build import built_query, interval_query, require_fit
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
-from kanon_sql.hierarchy.facts import settle
+from kanon_sql.hierarchy.facts import bind_rule
 from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
 from kanon_sql.hierarchy.lookup_relation import Hierarchy, code_words, coded_query
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
     from kanon_sql.hierarchy.prefix_file import PrefixRule
-    from kanon_sql.hierarchy.rules import Facts
+    from kanon_sql.hierarchy.rules import ColumnExtremes
 
 
 def levels_columns(height: int) -> list[exp.Expr]:
@@ -35,7 +35,7 @@ def levels_columns(height: int) -> list[exp.Expr]:
 
 
 def build_hierarchy(
-    engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: Facts, *, chosen: bool = False
+    engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes, *, chosen: bool = False
 ) -> Hierarchy:
     """Return a hierarchy built from the values of a column.
 
@@ -45,7 +45,7 @@ def build_hierarchy(
     """
     require_fit(rule, column)
     try:
-        settled = settle(engine, source, column, rule, facts)
+        settled = bind_rule(engine, source, column, rule, facts)
         query = built_query(settled.rule, column, source, facts)
         height = len(query.selects) - 1
         made = _coded(engine, column, query, height, ROOT, settled.origin, definition=query, chosen=chosen)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.expressions import VALUE, distinct_values, level_name
+from kanon_sql.hierarchy.expressions import VALUE, distinct_values_query, level_name
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import rendered
 
@@ -235,7 +235,7 @@ def lookup_statement(
         source: the relation that a rule reads, where that is not the one that it was made for.
         only: which of the rows are written out; None for all.
     """
-    if (rule := rule_of(hierarchy, dialect, levels, source)) is not None:
+    if (rule := rule_query(hierarchy, dialect, levels, source)) is not None:
         if source is not None:
             rule.transform(_read_from, source, copy=False)
         return sql.create_table(hierarchy.relation.copy(), rule, temporary=True)
@@ -244,14 +244,14 @@ def lookup_statement(
     return sql.create_table(hierarchy.relation.copy(), rows, temporary=True)
 
 
-def rule_of(
+def rule_query(
     hierarchy: Hierarchy, dialect: str, levels: Sequence[int] | None, source: exp.Table | None
 ) -> exp.Query | None:
     """Return the query that makes some levels of a hierarchy from the source, if a dialect can say it; else None."""
     query = hierarchy.definition
     levels = range(1, hierarchy.height + 1) if levels is None else levels
     if not levels and source is not None:  # the values alone, whatever says their labels
-        query = distinct_values(hierarchy.column, source)
+        query = distinct_values_query(hierarchy.column, source)
     if query is None or (dialect != "duckdb" and query.find(exp.Values) is not None):
         return None
     kept = {VALUE, *map(level_name, levels)}

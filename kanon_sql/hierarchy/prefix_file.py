@@ -18,9 +18,16 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.expressions import VALUE, compared, compared_value, distinct_values, level_name, matches
+from kanon_sql.hierarchy.expressions import (
+    VALUE,
+    compared,
+    compared_value,
+    distinct_values_query,
+    level_name,
+    matches_whole,
+)
 from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.rules import listed, require, rises, seen_from_here
+from kanon_sql.hierarchy.rules import comma_separated, require, rises, seen_from_here
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -76,9 +83,9 @@ def parse_prefix(parts: list[str], directory: Path) -> PrefixRule:
     lengths, *rest = parts or [""]
     hide = rest[:1] == ["hide"] and len(rest) > 1
     file = ":".join(rest[1:] if hide else rest)  # a path may have a colon
-    written = bool(file) and all(re.fullmatch(r"[0-9]+", length) for length in listed(lengths))
+    written = bool(file) and all(re.fullmatch(r"[0-9]+", length) for length in comma_separated(lengths))
     require(written, "prefix needs a number of characters and a file, as in prefix:3:codes.csv")
-    return PrefixRule(directory / file, tuple(int(length) for length in listed(lengths)), hide)
+    return PrefixRule(directory / file, tuple(int(length) for length in comma_separated(lengths)), hide)
 
 
 _PREFIX = "prefix"
@@ -147,13 +154,13 @@ def prefixed_query(
         )
     )
     if rule.values is not None:
-        found = found.where(matches(rule.values, code))
+        found = found.where(matches_whole(rule.values, code))
     null = [sql.literal(label) for label in [of_null[0]] * len(shown) + of_null]
     null_row = (
         exp.select(sql.column(VALUE), *_as_levels(null)).from_("present").where(sql.column(VALUE).is_(exp.null()))
     )
     query = exp.union(found, null_row, distinct=False)
-    return query.with_("present", as_=distinct_values(column, source)).with_("coded", as_=coded)
+    return query.with_("present", as_=distinct_values_query(column, source)).with_("coded", as_=coded)
 
 
 def _rows_of_file(rows: HierarchyRows) -> list[tuple[str | None, ...]]:

@@ -31,14 +31,14 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.prefix_file import PrefixRule, parse_prefix
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.rules import RuleError as _RuleError
-from kanon_sql.hierarchy.rules import listed as _listed
-from kanon_sql.hierarchy.rules import plain as _plain
+from kanon_sql.hierarchy.rules import comma_separated as _listed
+from kanon_sql.hierarchy.rules import decimal_text as _plain
 from kanon_sql.hierarchy.rules import require as _require
 from kanon_sql.hierarchy.rules import rises as _rises
 from kanon_sql.hierarchy.rules import seen_from_here
 from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule, parse_quantiles, parse_steps
 from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, parse_cut, parse_prefixes
-from kanon_sql.sql.data_files import data_directory
+from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

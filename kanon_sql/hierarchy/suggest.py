@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.hierarchy.build import DATES
-from kanon_sql.hierarchy.expressions import NUMBERS, compared, compared_value, matches
+from kanon_sql.hierarchy.expressions import NUMBERS, compared, compared_value, matches_whole
 from kanon_sql.hierarchy.facts import chosen_rule, column_facts, facts_query
 from kanon_sql.hierarchy.formats import read_levels
 from kanon_sql.hierarchy.ready import READY, ReadyMade, catalogue
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.hierarchy.rules import Facts
+    from kanon_sql.hierarchy.rules import ColumnExtremes
     from kanon_sql.hierarchy.spec import Rule
 
 _ALL = ""
@@ -71,7 +71,7 @@ def known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
     return [
         (name, value, label)
         for name, entry in sorted(wanted.items())
-        for value, label in zip(values_of(entry), first_labels(entry), strict=True)
+        for value, label in zip(ready_values(entry), first_labels(entry), strict=True)
     ]
 
 
@@ -87,13 +87,15 @@ def count_covered(
 ) -> tuple[Present, dict[str, Present]]:
     """Return what a column has, and how much of it each of some ready-made hierarchies has that has some of it."""
     rows = engine.rows(
-        covered_query(source, column, entries, known), f"which ready-made hierarchies fit {column.name}?"
+        ready_coverage_query(source, column, entries, known), f"which ready-made hierarchies fit {column.name}?"
     )
     found = {name: Present(int(values), int(n or 0), labels) for name, values, n, labels in rows}
     return found.pop(_ALL), found
 
 
-def covered_query(source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table) -> exp.Query:
+def ready_coverage_query(
+    source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
+) -> exp.Query:
     """Return the query behind ``count_covered``: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
     own = sql.column(column.name, "source")
     value = sql.cast(own, "VARCHAR")
@@ -138,7 +140,7 @@ def _by_pattern(entry: ReadyMade, known: exp.Table) -> exp.Select:
     label = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[0])) if is_level else None
     query = _counted(entry.name, label)
     if entry.values is not None:
-        query = query.where(matches(entry.values, code))
+        query = query.where(matches_whole(entry.values, code))
     if entry.prefix:
         first = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[-1]))
         own = exp.EQ(this=sql.column("hierarchy", "known"), expression=sql.literal(entry.name))
@@ -169,10 +171,10 @@ def _fits_type(entry: ReadyMade, column: Column) -> bool:
                 return column.family == "text" or (column.family == "integer" and entry.values is not None)
     if entry.prefix:
         return column.family == "text" or (column.family == "integer" and entry.values is not None)
-    return column.family == "text" or (column.family == "integer" and all(map(str.isdecimal, values_of(entry))))
+    return column.family == "text" or (column.family == "integer" and all(map(str.isdecimal, ready_values(entry))))
 
 
-def values_of(entry: ReadyMade) -> tuple[str, ...]:
+def ready_values(entry: ReadyMade) -> tuple[str, ...]:
     """Return the values of the file of an entry, prefixes as they are compared."""
     assert entry.path is not None  # noqa: S101 - callers ask for files only
     return _read_values(entry.path, bool(entry.prefix))
@@ -309,7 +311,7 @@ def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
 
 
 def _suggestions_in(
-    source: Source, columns: Sequence[Column], facts: Mapping[str, Facts]
+    source: Source, columns: Sequence[Column], facts: Mapping[str, ColumnExtremes]
 ) -> dict[str, tuple[Suggestion, ...]]:
     engine = source.engine
     asked = _candidates(columns)
@@ -334,7 +336,7 @@ def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp
         *source.setup,
         *([known_statement(known, entries)] if known_rows(entries) else []),
         *([facts] if facts is not None else []),
-        *(covered_query(source.relation, column, fitting, known) for column, fitting in asked.items()),
+        *(ready_coverage_query(source.relation, column, fitting, known) for column, fitting in asked.items()),
     ]
 
 
@@ -389,7 +391,7 @@ def _suggestion(entry: ReadyMade, column: Column, present: Present, had: Present
     if any(part in _letters(column.name) for part in entry.names):
         score += _SAME_WORD
     if entry.path is not None and not entry.prefix:
-        score += _SPECIFIC * had.values / len(values_of(entry))
+        score += _SPECIFIC * had.values / len(ready_values(entry))
     if entry.after:
         score -= _AFTER
     if entry.weak:
@@ -422,7 +424,7 @@ def _reason(entry: ReadyMade, present: Present, missing: Present, *, named: bool
     return f"the name of the column, and {has}" if named else has
 
 
-def _by_type(column: Column, facts: Facts, ready: Sequence[Suggestion]) -> list[Suggestion]:
+def _by_type(column: Column, facts: ColumnExtremes, ready: Sequence[Suggestion]) -> list[Suggestion]:
     """Return the rule that is chosen for a column if nobody says anything, unless it is a suggestion already."""
     rule = chosen_rule(column, facts)
     if any(parse_rule(suggestion.rule) == rule for suggestion in ready):

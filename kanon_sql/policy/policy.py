@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.classes.cutting import OPTIONS, Cutting, cutting_of
-from kanon_sql.engine.whole_files import write_whole
+from kanon_sql.engine.files import write_whole
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.inline import rule_text
 from kanon_sql.hierarchy.prefix_file import PrefixRule

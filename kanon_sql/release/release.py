@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kanon_sql.engine.keys import require_apart
-from kanon_sql.engine.timing import within
+from kanon_sql.engine.progress import within
 from kanon_sql.errors import UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination

@@ -21,7 +21,7 @@ from kanon_sql.release.target import check_target, kind_of
 from kanon_sql.release.verify.pseudonyms import leaving_out
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects import begin, clean_up, rendered
+from kanon_sql.sql.dialects import begin_script, clean_up, rendered
 from kanon_sql.sql.dialects import script as as_script
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Plan:
         return [(title, text) for title, texts in self._texts(dialect) for text in texts]
 
     def _texts(self, dialect: str) -> Iterator[tuple[str, list[str]]]:
-        if first := begin(dialect):
+        if first := begin_script(dialect):
             yield "What the script needs", first
         for step in self.steps:
             try:

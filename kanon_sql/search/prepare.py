@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import FrequencySet, build_frequency
 from kanon_sql.classes.lattice import Lattice
-from kanon_sql.engine.columns import find_column
+from kanon_sql.engine.base import find_column
 from kanon_sql.engine.equality import require_identity
-from kanon_sql.engine.progress import Tell, silent
-from kanon_sql.engine.timing import timed
+from kanon_sql.engine.progress import Tell, silent, timed
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.measures.cell_measures import CELL_MEASURES

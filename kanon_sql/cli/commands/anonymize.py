@@ -43,7 +43,6 @@ from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.engine.duckdb.connect import waited
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.engine.timing import within
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.anonymize import make_release

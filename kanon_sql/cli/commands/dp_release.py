@@ -29,7 +29,7 @@ from kanon_sql.dp.release_asked import AskedRelease
 from kanon_sql.dp.released import ASSUMPTIONS, require_destination
 from kanon_sql.dp.releaser import dp_release_script, make_dp_release
 from kanon_sql.dp.safepub import RequestedRelease
-from kanon_sql.engine.columns import split_names
+from kanon_sql.engine.base import split_names
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError, counted

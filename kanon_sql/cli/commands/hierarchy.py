@@ -25,7 +25,6 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.columns import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
-from kanon_sql.engine.sources.open_warehouse import is_warehouse, shown
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
@@ -174,7 +173,7 @@ def show_command(
         return
     with _open_database(source, path) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(engine)
-        kept = _stored(engine, column, shown(source))
+        kept = _stored(engine, column, without_credentials(source))
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
             print_sql(script(queries, dialect))

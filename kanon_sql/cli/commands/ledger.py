@@ -58,9 +58,9 @@ def ledger_command(
             return
         remembered = [each.summary() for each in remembered_in(engine)]
     if output_format == "json":
-        print_json({"database": shown(source), "releases": remembered})
+        print_json({"database": without_credentials(source), "releases": remembered})
     else:
-        _print_releases(shown(source), remembered)
+        _print_releases(without_credentials(source), remembered)
 
 
 def _print_forgotten(entries: list[Entry], output_format: str) -> None:

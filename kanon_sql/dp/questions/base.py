@@ -13,7 +13,7 @@ from kanon_sql.dp.account import Charge, delta_of, epsilon_of
 from kanon_sql.dp.answer import Answer
 from kanon_sql.dp.condition import SOURCE, condition
 from kanon_sql.dp.contributions import QueriedRows
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.equality import collated
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql

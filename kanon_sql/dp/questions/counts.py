@@ -19,7 +19,7 @@ from kanon_sql.dp.condition import SOURCE
 from kanon_sql.dp.contributions import counts_of_keys, row_count
 from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale, choose, law_of, with_noise
 from kanon_sql.dp.questions.base import Question, unit_of, whole
-from kanon_sql.dp.questions.numbers import checked_number
+from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.formats import read_levels
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
@@ -199,7 +199,7 @@ def bins_of(edges: Sequence[Decimal | float | str]) -> Bins:
     Raises:
         UsageError: there are not two edges, or they do not rise.
     """
-    found = tuple(checked_number(edge, "An edge of a bin") for edge in edges)
+    found = tuple(exact_in_range(edge, "An edge of a bin") for edge in edges)
     if len(found) < 2 or any(low >= high for low, high in pairwise(found)) or len(found) > _MOST_BINS:  # noqa: PLR2004 - a bin has two edges
         raise UsageError("Bins are given by edges that rise, such as --bins 0,18,65,120.")
     return Bins(found)

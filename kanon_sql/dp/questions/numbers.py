@@ -50,7 +50,7 @@ class BoundedQuestion(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        low, high = (checked_number(bound, "A bound") for bound in self.bounds)
+        low, high = (exact_in_range(bound, "A bound") for bound in self.bounds)
         if not low < high:
             raise UsageError(f"The bounds {low} and {high} are no interval: give the lower one first, as in 0,100.")
         object.__setattr__(self, "bounds", (low, high))
@@ -84,7 +84,7 @@ class BoundedQuestion(Question):
         )
 
 
-def checked_number(value: Number, what: str) -> Decimal:
+def exact_in_range(value: Number, what: str) -> Decimal:
     """Return a number that a person gave, as an exact one.
 
     Raises:
@@ -238,11 +238,11 @@ class Quantile(BoundedQuestion):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        share = checked_number(self.share, "A quantile")
+        share = exact_in_range(self.share, "A quantile")
         if not 0 <= share <= 1 or share * _PARTS != (share * _PARTS).to_integral_value():
             raise UsageError(f"A quantile is a share from 0 to 1 with four digits at most, not {self.share}.")
         object.__setattr__(self, "share", share)
-        if self.step is not None and checked_number(self.step, "A step") <= 0:
+        if self.step is not None and exact_in_range(self.step, "A step") <= 0:
             raise UsageError(f"A step is a number above 0, not {self.step}.")
 
     @property
@@ -256,7 +256,7 @@ class Quantile(BoundedQuestion):
 
     def in_bounds(self, queried: QueriedRows) -> Bounds:
         """Return the bounds in steps."""
-        step = None if self.step is None else checked_number(self.step, "A step")
+        step = None if self.step is None else exact_in_range(self.step, "A step")
         bounds = bounds_in_steps(self.given, queried.column(self.column), step)
         if step is not None and bounds.width > _MOST_ASKED:
             raise UsageError(f"There are {bounds.width:,} steps of {step} between the bounds: ask for fewer.")

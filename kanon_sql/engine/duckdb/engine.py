@@ -9,13 +9,11 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column, Logged
-from kanon_sql.engine.duckdb.connect import catalog_of, connect, storage_options, waited
-from kanon_sql.engine.duckdb.failures import not_opened
+from kanon_sql.engine.duckdb.connection import Worker, catalog_of, connect, not_opened, storage_options, waited
 from kanon_sql.engine.duckdb.resources import Resources, in_force
-from kanon_sql.engine.duckdb.stamps import stamps_of, stamps_of_database
-from kanon_sql.engine.duckdb.worker import Worker
-from kanon_sql.engine.keys import revealed, shown
-from kanon_sql.engine.timing import check_deadline
+from kanon_sql.engine.files import stamps_of, stamps_of_database
+from kanon_sql.engine.keys import loggable, revealed
+from kanon_sql.engine.progress import check_deadline
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render
@@ -25,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kanon_sql.engine.duckdb.stamps import Stamps
-    from kanon_sql.engine.private_files import PrivateDirectory
+    from kanon_sql.engine.files import PrivateDirectory, Stamps
 
 Result = TypeVar("Result")
 
@@ -277,7 +274,7 @@ class DuckDBEngine:
         """Return all rows of a query (see ``Engine.rows``)."""
         check_deadline(title)
         bound = {name: revealed(value) for name, value in (parameters or {}).items()}
-        logged = Logged(title, statement, shown(parameters or {}))
+        logged = Logged(title, statement, loggable(parameters or {}))
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)

@@ -14,11 +14,11 @@ from kanon_sql.hierarchy.formats.amnesia import is_amnesia_text, read_amnesia_te
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
 from kanon_sql.hierarchy.formats.json_files import (
     is_amnesia,
-    is_nested,
+    is_category_tree,
     is_rows,
     parse_json,
     read_amnesia_json,
-    read_nested,
+    read_category_tree,
     read_rows,
 )
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows
@@ -117,8 +117,8 @@ def _read_json(text: str) -> HierarchyRows | IntervalTree:
     document = parse_json("{" + text + "}" if text.lstrip().startswith('"') else text)
     if is_amnesia(document):
         return read_amnesia_json(document)
-    if is_nested(document):
-        return read_nested(document)
+    if is_category_tree(document):
+        return read_category_tree(document)
     if is_rows(document):
         return read_rows(document)
     raise BrokenError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.hierarchy.formats.rows import BrokenError
-from kanon_sql.hierarchy.rules import MOST_DIGITS, plain
+from kanon_sql.hierarchy.rules import MOST_DIGITS, decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Interval:
     high_open: bool = True
 
     def __str__(self) -> str:
-        return f"[{plain(self.low)}, {plain(self.high)}{')' if self.high_open else ']'}"
+        return f"[{decimal_text(self.low)}, {decimal_text(self.high)}{')' if self.high_open else ']'}"
 
     @property
     def is_empty(self) -> bool:
@@ -123,7 +123,7 @@ def _check(node: IntervalNode) -> None:
     if own.is_empty:
         raise BrokenError(node.place, "no number lies in this interval: its lower bound must lie below its upper one")
     for bound in (own.low, own.high):
-        fraction = plain(bound).partition(".")[2]
+        fraction = decimal_text(bound).partition(".")[2]
         if bound.adjusted() >= MOST_DIGITS or len(fraction) > MOST_DIGITS:
             raise BrokenError(
                 node.place, f"bounds have at most {MOST_DIGITS} digits before the point and as many after it"

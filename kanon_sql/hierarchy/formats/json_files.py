@@ -170,13 +170,13 @@ def _either_way(lines: list[Line], name: str) -> HierarchyRows:
 _RANGE = re.compile(r"\s*(-?[\d.]+(?:[eE]-?\d+)?)\s*[,-]\s*(-?[\d.]+(?:[eE]-?\d+)?)\s*")
 
 
-def is_nested(document: Any) -> bool:  # noqa: ANN401 - any JSON value
+def is_category_tree(document: Any) -> bool:  # noqa: ANN401 - any JSON value
     """Tell whether a document is a tree of categories, or a list of such trees."""
     roots = document if isinstance(document, Array) else [document]
     return bool(roots) and all(isinstance(root, Object) and {"cat", "subcats"} & root.keys() for root in roots)
 
 
-def read_nested(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
+def read_category_tree(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
     """Return the rows of a tree of categories.
 
     Raises:

@@ -33,12 +33,12 @@ def rises(numbers: Sequence[int], *, above: int) -> bool:
     return all(low < high for low, high in zip([above, *numbers], numbers, strict=False))
 
 
-def listed(text: str) -> list[str]:
+def comma_separated(text: str) -> list[str]:
     """Return what stands between commas."""
     return [part.strip() for part in text.split(",")]
 
 
-def plain(number: Decimal) -> str:
+def decimal_text(number: Decimal) -> str:
     """Return a number as a person writes it: all of its digits, and no more."""
     text = format(number, "f")
     if "." in text:
@@ -53,7 +53,7 @@ def seen_from_here(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ColumnExtremes:
     """Extremes of a column, as far as somebody asked for them.
 
     Attributes:

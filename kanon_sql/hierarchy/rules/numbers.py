@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.expressions import ROOT, VALUE, as_written, exact_number, is_below, no_number
-from kanon_sql.hierarchy.rules import MOST_DIGITS, listed, plain, require
+from kanon_sql.hierarchy.expressions import ROOT, VALUE, exact_number, is_below, no_number, value_as_written
+from kanon_sql.hierarchy.rules import MOST_DIGITS, comma_separated, decimal_text, require
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.hierarchy.rules import Facts
+    from kanon_sql.hierarchy.rules import ColumnExtremes
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ def label_of_cuts(column: Column, cuts: Sequence[Cut], beyond: str) -> exp.Expr:
 def between(low: Decimal, high: Decimal, *, dashed: bool) -> str:
     """Return the label of numbers from a bound to below another: ``20-49`` of whole numbers, else ``[20, 50)``."""
     if not dashed:
-        return f"[{plain(low)}, {plain(high)})"
+        return f"[{decimal_text(low)}, {decimal_text(high)})"
     last = int(high) - 1
-    return plain(low) if last == low else f"{plain(low)}-{last}"
+    return decimal_text(low) if last == low else f"{decimal_text(low)}-{last}"
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class BoundsRule:
 
 def _cuts_at(column: Column, bounds: tuple[Decimal, ...]) -> tuple[list[Cut], str]:
     dashed = column.family == "integer" and bounds[0] >= 0
-    cuts = [Cut(bounds[0], with_bound=False, label=f"<{plain(bounds[0])}")]
+    cuts = [Cut(bounds[0], with_bound=False, label=f"<{decimal_text(bounds[0])}")]
     for low, high in pairwise(bounds):
         cuts.append(Cut(high, with_bound=False, label=between(low, high, dashed=dashed)))
-    return cuts, f">={plain(bounds[-1])}"
+    return cuts, f">={decimal_text(bounds[-1])}"
 
 
 _STEPS: tuple[tuple[int, ...], ...] = ((1, 2, 5), (1,), (1,))  # within a power of ten, for each level
@@ -119,9 +119,9 @@ class StepRule:
         require(abs(digits.adjusted()) < MOST_DIGITS, f"the first step has at most {MOST_DIGITS} digits")
 
     def __str__(self) -> str:
-        return "steps" if self.start == 1 else f"steps:from={plain(self.start)}"
+        return "steps" if self.start == 1 else f"steps:from={decimal_text(self.start)}"
 
-    def labels(self, column: Column, facts: Facts) -> list[exp.Expr]:
+    def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
         """Return the label of a value at each level but the root, as far as the numbers of the column reach."""
         extremes = [bound for bound in (facts.minimum, facts.maximum) if bound is not None]
         largest = max((abs(bound) for bound in extremes), default=Decimal(0))
@@ -164,12 +164,12 @@ def _cuts_of_steps(bounds: list[Decimal], *, negative: bool, dashed: bool) -> li
     if negative:
         cuts.append(Cut(-bounds[-1], with_bound=True, label=ROOT))
         for low, high in reversed(ranges):
-            cuts.append(Cut(-low, with_bound=True, label=f"({plain(-high)}, {plain(-low)}]"))
-        cuts.append(Cut(Decimal(0), with_bound=False, label=f"({plain(-first)}, 0)"))
+            cuts.append(Cut(-low, with_bound=True, label=f"({decimal_text(-high)}, {decimal_text(-low)}]"))
+        cuts.append(Cut(Decimal(0), with_bound=False, label=f"({decimal_text(-first)}, 0)"))
     else:
         cuts.append(Cut(Decimal(0), with_bound=False, label=ROOT))
     cuts.append(Cut(Decimal(0), with_bound=True, label="0"))
-    small = between(Decimal(1), first, dashed=True) if dashed else f"(0, {plain(first)})"
+    small = between(Decimal(1), first, dashed=True) if dashed else f"(0, {decimal_text(first)})"
     cuts.append(Cut(first, with_bound=False, label=small))
     cuts.extend(Cut(high, with_bound=False, label=between(low, high, dashed=dashed)) for low, high in ranges)
     return cuts
@@ -225,7 +225,7 @@ def parse_quantiles(parts: list[str]) -> QuantileRule:
         RuleError: it is written wrong.
     """
     require(len(parts) == 1, "quantiles need numbers of groups, as in quantiles:16,8,4")
-    return QuantileRule(tuple(int(number) for number in listed(parts[0])))
+    return QuantileRule(tuple(int(number) for number in comma_separated(parts[0])))
 
 
 def quantile_query(groups: int, column: Column, source: exp.Table) -> exp.Query:
@@ -237,7 +237,7 @@ def quantile_query(groups: int, column: Column, source: exp.Table) -> exp.Query:
     """
     value = sql.named(sql.column(column.name, "source"), VALUE)
     values = exp.select(value).from_(sql.aliased(source, "source"))
-    numbers = exp.select(sql.named(exact_number(as_written(column), column), "number")).from_("present")
+    numbers = exp.select(sql.named(exact_number(value_as_written(column), column), "number")).from_("present")
     counted = (
         exp.select(sql.column("number"), sql.named(sql.count_rows(), "n"))
         .from_("numbers")

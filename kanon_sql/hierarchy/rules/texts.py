@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.expressions import ROOT, VALUE, compared_value, distinct_values, root_if_null, text_of
-from kanon_sql.hierarchy.rules import listed, require, rises
+from kanon_sql.hierarchy.expressions import (
+    ROOT,
+    VALUE,
+    compared_value,
+    concatenated,
+    distinct_values_query,
+    root_if_null,
+)
+from kanon_sql.hierarchy.rules import comma_separated, require, rises
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -58,7 +65,7 @@ def parse_cut(parts: list[str]) -> CutRule:
     Raises:
         RuleError: it is written wrong.
     """
-    words = listed(parts[0]) if len(parts) == 1 else []
+    words = comma_separated(parts[0]) if len(parts) == 1 else []
     letters = words[-1:] == ["letters"]
     counts = words[:-1] if letters else words
     written = all(re.fullmatch(r"[0-9]+", count) for count in counts)
@@ -114,7 +121,7 @@ class PrefixesRule:
         value = sql.column(VALUE)
         return [
             root_if_null(value.copy()).else_(
-                text_of("", exp.Left(this=value.copy(), expression=sql.literal(length)), ROOT)
+                concatenated("", exp.Left(this=value.copy(), expression=sql.literal(length)), ROOT)
             )
             for length in self.lengths
         ]
@@ -127,7 +134,7 @@ def parse_prefixes(parts: list[str]) -> PrefixesRule:
         RuleError: it is written wrong.
     """
     require(len(parts) <= 1, "after the lengths nothing may follow, as in prefixes:3,1")
-    return PrefixesRule(tuple(int(length) for length in listed(parts[0])) if parts else ())
+    return PrefixesRule(tuple(int(length) for length in comma_separated(parts[0])) if parts else ())
 
 
 def prefix_query(lengths: range, column: Column, source: exp.Table) -> exp.Query:
@@ -135,4 +142,4 @@ def prefix_query(lengths: range, column: Column, source: exp.Table) -> exp.Query
     value = sql.column(VALUE)
     prefixes = [sql.count_distinct(exp.Left(this=value.copy(), expression=sql.literal(length))) for length in lengths]
     query = exp.select(sql.count_distinct(value), *prefixes).from_("present")
-    return query.with_("present", as_=distinct_values(column, source))
+    return query.with_("present", as_=distinct_values_query(column, source))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.hierarchy.vocabulary.kinds import role_of_kind
 from kanon_sql.hierarchy.vocabulary.words import (
-    Entry,
+    Phrase,
     Words,
     all_words,
     is_chinese,
@@ -107,7 +107,7 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
     for entry in words.entries.get(letters, ()):
         if entry.place == "whole" or (entry.place == "person" and about):
             yield entry.kind, (_WHOLE, len(letters))
-    found: list[tuple[Entry, str, int]] = []
+    found: list[tuple[Phrase, str, int]] = []
     for start in range(len(tokens)):
         for end in range(start + 1, min(len(tokens), start + _LONGEST_PHRASE) + 1):
             phrase = "".join(tokens[start:end])
@@ -122,7 +122,7 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
         yield entry.kind, (_ELSEWHERE if rank == _HEAD and ends and shared else rank, len(phrase))
 
 
-def _rank(entry: Entry, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
+def _rank(entry: Phrase, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
     """Return how good the place of a phrase in a name is; None where it may not stand there."""
     if entry.place in {"whole", "person"}:
         return None

@@ -107,7 +107,7 @@ _SECTIONS = ("identifying", "quasi", "sensitive", "insensitive")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Phrase:
     """A phrase of one language for one kind.
 
     Attributes:
@@ -136,7 +136,7 @@ class Words:
         compounds: the words that compounds are made of.
     """
 
-    entries: dict[str, tuple[Entry, ...]]
+    entries: dict[str, tuple[Phrase, ...]]
     people: frozenset[str]
     carriers: frozenset[str]
     numbers: frozenset[str]
@@ -153,7 +153,7 @@ def all_words() -> Words:
     """Return the words of all languages."""
     files = [_read(language) for language in LANGUAGES]
     empty = _folded(word for file in files for word in file["about"]["empty"])
-    entries: dict[str, dict[Entry, None]] = {}
+    entries: dict[str, dict[Phrase, None]] = {}
     compounds: set[str] = set()
     for file in files:
         about = file["about"]
@@ -161,7 +161,7 @@ def all_words() -> Words:
             for kind, phrases in file.get(section, {}).items():
                 _require_kind(kind)
                 for phrase in phrases:
-                    entry = Entry(kind, _PLACES.get(phrase[0], "any"), about["head"] == "first")
+                    entry = Phrase(kind, _PLACES.get(phrase[0], "any"), about["head"] == "first")
                     for letters in _letters(phrase.lstrip("".join(_PLACES)), empty):
                         entries.setdefault(letters, {})[entry] = None
                         if about.get("compounds"):

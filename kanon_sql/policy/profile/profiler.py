@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import names, resolve_columns
+from kanon_sql.engine.base import names, resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.engine.warehouse.workbench import Workbench

@@ -35,6 +35,8 @@ from kanon_sql.engine.whole_files import (
     take_place,
     workspace,
 )
+from kanon_sql.engine.progress import lift_deadlines, timed
+from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of, facts_of_table

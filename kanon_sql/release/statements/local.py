@@ -124,7 +124,7 @@ def _published_rows(publication: Publication, *, with_entity: bool) -> exp.Selec
         else:
             query = query.select(as_published(column), copy=False)
     pairs = [(column.name, column.name, comparable(column)) for column in publication.roles.quasi_identifiers]
-    pairs += [(own, there, sql.TWINS) for own, there in names.sensitive.items()]
+    pairs += [(own, there, sql.SAME_TYPE) for own, there in names.sensitive.items()]
     entity = publication.roles.entity
     if entity is not None:
         pairs.append((entity.name, names.entity, comparable(entity)))

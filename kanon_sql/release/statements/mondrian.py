@@ -232,7 +232,7 @@ def _with_arrived(
     arrived = step_name(publication, "arrived")
     keys = _keys(publication, recoding, names)
     same = [
-        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.TWINS)
+        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.SAME_TYPE)
         if recoding.orders[number] is None
         else exp.EQ(this=key.unalias(), expression=sql.column(key.alias_or_name, arrived))
         for number, key in keys.items()

@@ -12,7 +12,7 @@ from sqlglot import exp
 from kanon_sql.classes.frequency import mask_name
 from kanon_sql.classes.of_node import classes_query, measure_name, node_query, prunes_by_suppression
 from kanon_sql.classes.packing import pack, pays
-from kanon_sql.engine.timing import check_deadline
+from kanon_sql.engine.progress import check_deadline
 from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes

@@ -1,7 +1,8 @@
-"""Floating-point numbers as text: the same digits, written as DuckDB writes them.
+"""Names, types and numbers as each dialect writes them, refused where it cannot have them.
 
-All engines write the shortest decimal that reads back as the same number, but for the point and the exponent: 1.0 is
-``1`` in PostgreSQL, and 12345678.0 is ``1.2345678E7`` in Spark.
+Floating-point numbers as text have the same digits everywhere, written as DuckDB writes them. All engines write the
+shortest decimal that reads back as the same number, but for the point and the exponent: 1.0 is ``1`` in PostgreSQL, and
+12345678.0 is ``1.2345678E7`` in Spark.
 """
 
 from __future__ import annotations
@@ -10,12 +11,76 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kanon_sql.sql.dialects.capabilities import Capabilities
+
+
+def national(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a text as one of Unicode, where a text without a mark has the letters of one code page."""
+    foreign = isinstance(node, exp.Literal) and node.is_string and not node.this.isascii()
+    return exp.National(this=node.this) if foreign and capabilities.sqlglot == "tsql" else node
+
+
+def quoted_name(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a name as a dialect writes it.
+
+    Raises:
+        UsageError: no column can be called so there.
+    """
+    if not isinstance(node, exp.Identifier):
+        return node
+    name = node.this
+    if not name:
+        raise UsageError(f"{capabilities.title} has no names of no characters: give the column a name in a view.")
+    if any(character in capabilities.not_in_names for character in name):
+        raise UsageError(
+            f"{capabilities.title} has no column called {name!r}: give it a name of letters, digits and _ in a view."
+        )
+    return exp.Identifier(this=name, quoted=True) if capabilities.quotes else node
+
+
+_T = exp.DataType.Type
+
+# Types that only DuckDB has: the narrowest of SQL that hold all their values.
+_WIDER: dict[exp.DType, str] = {
+    _T.UTINYINT: "SMALLINT",
+    _T.USMALLINT: "INT",
+    _T.UINT: "BIGINT",
+    _T.UBIGINT: "DECIMAL(20, 0)",
+    _T.INT128: "DECIMAL(38, 0)",
+    _T.TIMESTAMP_S: "TIMESTAMP",
+    _T.TIMESTAMP_MS: "TIMESTAMP",
+    _T.TIMESTAMP_NS: "TIMESTAMP",
+}
+_UNKNOWN = {_T.UINT128, _T.STRUCT, _T.MAP, _T.UNION, _T.BIGNUM, _T.UNKNOWN, _T.USERDEFINED}
+"""Types without a counterpart, or one that depends on the engine's settings."""
+
+
+def typed(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a type of a dialect for one of DuckDB.
+
+    Raises:
+        UsageError: the dialect has none.
+    """
+    if not isinstance(node, exp.DataType):
+        return node
+    kind = node.this
+    if kind in _WIDER:
+        return exp.DataType.build(_WIDER[kind])
+    names = capabilities.types.get(kind.name)
+    if names is not None:
+        return exp.DataType.build(names, dialect=capabilities.sqlglot, udt=True)
+    if kind in _UNKNOWN or kind.name in capabilities.no_types:
+        raise UsageError(
+            f"{capabilities.title} has no type that is DuckDB's {node.sql('duckdb')}: cast the column to VARCHAR in a "
+            "view, or leave it out."
+        )
+    return node
 
 
 def float_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
@@ -26,7 +91,7 @@ def float_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     return node if write is None else write(node.this)
 
 
-def finite(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+def without_infinity(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     """Return a node without NaN and infinity, where numbers can be neither."""
     if capabilities.sqlglot != "tsql":
         return node
