@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.recoding import Local
-from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key, require_apart
 from kanon_sql.engine.progress import Listener, Progress, silent, timed, within
 from kanon_sql.engine.sources.addresses import DatabaseAddress

@@ -203,7 +203,7 @@ def release_plan_of(
 
     def is_written_out(hierarchy: Hierarchy) -> bool:
         is_there = hierarchy.stored is not None and not stands_alone
-        return not is_there and rule_of(hierarchy, dialect, levels.get(hierarchy.column.name), own) is None
+        return not is_there and rule_query(hierarchy, dialect, levels.get(hierarchy.column.name), own) is None
 
     joined = [hierarchy.column.name for hierarchy in joined_hierarchies(publication)]
     written = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import FrequencySet, build_frequency
-from kanon_sql.engine.columns import find_column, resolve_columns
+from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.sources.open_source import open_beside
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.models.distances import hierarchical_features, natural_distance, ordered_features, require_few

@@ -639,7 +639,7 @@ def test_a_warehouse_is_refused_with_what_to_do(database: Path, charged: list[An
     source = open_source(database)
     source.warehouse = SimpleNamespace(kind="PostgreSQL", place="there")  # type: ignore[assignment]  # as far as it is asked
     policy = Policy()
-    asked = releaser.AskedRelease.of(policy, 1, delta=None, k=5, levels=None, epsilon_search=None)
+    asked = releaser.RequestedRelease.of(policy, 1, delta=None, k=5, levels=None, epsilon_search=None)
     with pytest.raises(UsageError, match="Parquet"):
         releaser.make_dp_release(source, asked, None, lambda _: None)
     source.engine.close()
