@@ -21,7 +21,6 @@ from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import Source, is_database, open_source
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import BudgetError, UsageError
 from kanon_sql.policy.profile.people import repeated_columns
 from kanon_sql.sql.dialects import script
@@ -199,8 +198,7 @@ def _require_one_row_each(opened: Source) -> None:
     Raises:
         UsageError: several rows are of one person.
     """
-    engine = opened.engine if opened.warehouse is None else opened.warehouse
-    repeated = repeated_columns(engine.rows, opened.relation, opened.columns, (), ())
+    repeated = repeated_columns(opened.holder.rows, opened.relation, opened.columns, (), ())
     if people := next((one for one in repeated if one.names_people), None):
         raise UsageError(
             f"{opened.name} has several rows of one person: {people.found()}. A budget of rows hides whether one row "
@@ -271,6 +269,4 @@ def _entity_of(opened: Source, kept_in: Path | None) -> str | None:
 
 
 def _exact(opened: Source, query: exp.Query) -> list[tuple[Any, ...]]:
-    if isinstance(opened.engine, Workbench) and opened.warehouse is not None:
-        return opened.warehouse.rows(query, _TITLE)
-    return opened.engine.rows(query, _TITLE)
+    return opened.holder.rows(query, _TITLE)

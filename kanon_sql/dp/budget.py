@@ -25,7 +25,6 @@ from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import is_database
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import BudgetError, NoRightError, NoRoomError, SourceError, UsageError, command_line
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.policy.profile.people import numbers_people
@@ -54,7 +53,7 @@ def require_table(source: Source) -> None:
         return
     if source.frame_kind is not None or source.address is not None:
         return
-    if source.warehouse is None:
+    if not source.in_warehouse:
         _require_current(source)
         _require_lasting(source)
     if kind_of(source.engine, source.relation) != "TABLE":
@@ -312,7 +311,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     if not is_database(kept_in):  # DuckDB opens a data file as a database in memory, and forgets what was spent
         raise UsageError(f"{kept_in} is no DuckDB file: a budget is kept in one, such as budget.duckdb.")
     keeper = waited(lambda: DuckDBEngine.from_file(kept_in, writable=True))
-    key = (_place(source), schema if source.warehouse is not None or source.database is not None else "", name)
+    key = (_place(source), schema if source.in_warehouse or source.database is not None else "", name)
     if source.file is not None:
         key = (_place(source), "", "")
     return Budgets(keeper, key, source.name, named, ("--budget", str(kept_in)), person, owned=True)
@@ -355,8 +354,8 @@ def keeps_budget(source: Source) -> bool:
 
 def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
     """Return the database of a table, if it can keep a budget: all or nothing of what is written at once."""
-    if isinstance(source.engine, Workbench):
-        return source.warehouse if source.warehouse is not None and source.warehouse.all_or_nothing else None
+    if source.in_warehouse:
+        return source.holder if source.engine.all_or_nothing else None
     if source.file is not None or source.frame_kind is not None or source.address is not None:
         return None
     return source.engine

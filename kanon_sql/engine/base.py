@@ -96,6 +96,7 @@ class Engine(Protocol):
     statements: list[Logged]
     listener: Callable[[Logged], None] | None
     has_collations: bool
+    tests_together: bool  # whether nodes of a lattice are better tested several at once
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""
@@ -148,8 +149,18 @@ class Engine(Protocol):
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a table or subquery in their order."""
 
+    def is_sealed(self, relation: exp.Table) -> bool:
+        """Tell whether the tuples of a relation may not be read here: they are to stay in their warehouse."""
+
+    def may_read(self, relation: exp.Table) -> bool:
+        """Tell whether this user may read a table of kanon's own; whether it exists is not checked."""
+
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all statements take effect together, or none does."""
+
+    @property
+    def all_or_nothing(self) -> bool:
+        """Whether the statements of a transaction take effect together."""
 
     @property
     def is_shared(self) -> bool:

@@ -175,7 +175,7 @@ def open_population(source: Source, given: str, columns: Sequence[Column], *, as
     path = Path(given)
     if path.suffix and path.exists():
         population = open_beside(source, path, as_text=as_text)
-    elif source.warehouse is None and (source.file is not None or source.frame_kind is not None):
+    elif not source.in_warehouse and (source.file is not None or source.frame_kind is not None):
         raise UsageError(
             f"There is no file {given}, and {source.name} is in no database that could have it as a table."
         )

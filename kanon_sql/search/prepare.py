@@ -148,7 +148,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         tell("Fetching values")
         with timed(seconds, "fetch"):
             known = values_there(source, roles.quasi_identifiers)
-    elif source.warehouse is not None:
+    elif source.in_warehouse:
         tell("Fetching distinct tuples")
         with timed(seconds, "fetch"):
             source.bring((*roles.quasi_identifiers, *_columns_of_models(policy, roles)), roles.entity)
@@ -183,7 +183,7 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
         UsageError: the column that is to name people is another one in each row, and one that names people is not.
     """
     named = policy.columns
-    asked = source.engine if source.warehouse is None else source.warehouse
+    asked = source.holder
     if named.entity is not None:
         entity = find_column(named.entity, source.columns)
         if entity is None:

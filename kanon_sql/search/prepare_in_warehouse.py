@@ -45,7 +45,7 @@ def require_there(source: Source, policy: Policy) -> None:
     Raises:
         UsageError: the table is in none, or what is asked cannot be searched there.
     """
-    if source.warehouse is None:
+    if not source.in_warehouse:
         raise UsageError(
             f"{source.name} is in no warehouse: leave --search-on out, the search runs where the table is."
         )

@@ -278,7 +278,7 @@ def script_text(release: Release, script: Script, which: str, dialect: str) -> s
     if which == "release":
         return script.text
     source = release.prepared.source
-    run_in = source.engine.dialect if source.warehouse is not None and dialect == source.dialect else dialect
+    run_in = source.engine.dialect if source.in_warehouse and dialect == source.dialect else dialect
     return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script.text}"
 
 

@@ -35,6 +35,7 @@ class DuckDBEngine:
 
     dialect = "duckdb"
     has_collations = True
+    tests_together = False
 
     def __init__(
         self,
@@ -348,6 +349,19 @@ class DuckDBEngine:
                 self.connection.rollback()
             raise
         self._worker.finish(self.connection.commit, "commit")
+
+    @property
+    def all_or_nothing(self) -> bool:
+        """Whether the statements of a transaction take effect together."""
+        return True
+
+    def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - a workbench looks at it
+        """Tell whether the tuples of a relation may not be read here: all may."""
+        return False
+
+    def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
+        """Tell whether this user may read a table of kanon's own: the connection may read all."""
+        return True
 
     @property
     def is_shared(self) -> bool:

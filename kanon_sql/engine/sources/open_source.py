@@ -100,9 +100,19 @@ class Source:
         return str(self.database) if self.warehouse is None else self.warehouse.place
 
     @property
+    def in_warehouse(self) -> bool:
+        """Whether the table is in a warehouse."""
+        return self.warehouse is not None
+
+    @property
+    def holder(self) -> DuckDBEngine | Warehouse:
+        """What has the rows of the table, and can be asked about all of them without moving any."""
+        return self.engine if self.warehouse is None else self.warehouse
+
+    @property
     def dialect(self) -> str:
         """The dialect of where the table is."""
-        return self.engine.dialect if self.warehouse is None else self.warehouse.dialect
+        return self.holder.dialect
 
     @property
     def tuples(self) -> exp.Table:

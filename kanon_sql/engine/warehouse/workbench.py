@@ -308,6 +308,11 @@ class Workbench(DuckDBEngine):
         return super().columns(relation)
 
     @property
+    def all_or_nothing(self) -> bool:
+        """Whether the statements of a transaction of the warehouse take effect together."""
+        return self.warehouse.all_or_nothing
+
+    @property
     def is_shared(self) -> bool:
         """Whether others may change the tables between two statements: those of a warehouse, always."""
         return True
