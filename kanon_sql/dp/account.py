@@ -63,10 +63,10 @@ class Charge:
     """What an answer costs.
 
     Attributes:
-        question: what was asked, in words.
+        question: in words.
         epsilon, delta: what it costs whoever it is about.
         group: the column and the value of the rows that it is about, where those have no person in common with others.
-        entity: the column that names the people whom it protects; None where each row is a person.
+        entity: the column that names the people that it protects; None where each row is a person.
     """
 
     question: str
@@ -153,7 +153,7 @@ class Limits:
     Attributes:
         epsilon: what all answers may cost together.
         delta: with which probability their bounds may fail together; None for what it was, 0 at first.
-        entity: the column that names the people whom all answers protect; None for what it was, each row at first.
+        entity: the column that names the people that all answers protect; None for what it was, each row at first.
     """
 
     epsilon: Decimal
@@ -169,7 +169,7 @@ class Budget:
         table: as messages call it.
         epsilon: what may be spent in all.
         delta: with which probability the bounds of all answers may fail together.
-        entity: the column that names the people whom all answers protect; None where each row is a person.
+        entity: the column that names the people that all answers protect; None where each row is a person.
         spent: the charges, in their order.
     """
 

@@ -57,7 +57,7 @@ def ask(
         resources: what may be taken of the machine.
 
     Raises:
-        BudgetError: the table has no budget, or not so much left; nothing was asked of it.
+        BudgetError: the table has no budget, or not so much left; the table was not read.
         UsageError: a column or a setting is wrong.
         SourceError: the table cannot be read, the budget cannot be written, or OpenDP is not installed.
     """
@@ -79,8 +79,8 @@ def ask_sql(
     Args:
         source: as for ``ask``.
         table: the table in a database.
-        question: what would be asked.
-        budget: as for ``ask``; it says whom the answer would protect, if the question does not.
+        question: the question.
+        budget: as for ``ask``; it says which people the answer would protect, if the question does not.
         dialect: of the SQL; by default, that of where the table is.
 
     Raises:
@@ -111,7 +111,7 @@ def set_budget(
         table: the table in a database.
         epsilon: what all answers may cost.
         delta: with which probability the bound may fail, for all answers together; if not given, what it was, or 0.
-        entity: the column that names the people whom all answers protect; if not given, what it was, or each row.
+        entity: the column that names the people that all answers protect; if not given, what it was, or each row.
         count: what is protected: "people", for which a table with several rows of one person needs an entity; or
             "rows", also where several are of one person.
         budget: as for ``ask``.

@@ -174,7 +174,7 @@ class Budgets:
         """Set what may be spent on the table; return the budget. What was spent stays spent.
 
         Raises:
-            UsageError: other people would be protected than by what was told already.
+            UsageError: other people would be protected than by earlier answers.
             SourceError: it cannot be written.
         """
 

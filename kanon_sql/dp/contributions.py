@@ -252,7 +252,7 @@ def _rounded(value: exp.Expr) -> exp.Expr:
 
 def _person(queried: QueriedRows) -> exp.Column:
     if queried.person is None:
-        raise TypeError("Nobody said who a person is")
+        raise TypeError("There is no column of people")
     return sql.column(queried.person.name, SOURCE)
 
 

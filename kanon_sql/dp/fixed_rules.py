@@ -4,8 +4,8 @@ SafePub asks for it: were one more row to change the labels of others, or the le
 a release at all, no sampling would hide that row.
 
 - What is chosen by the data is refused: quantiles, masks (as long as the longest value), prefixes without lengths,
-  hierarchies that nobody gave, and those in the database, of which nobody knows what they were made from.
-- What rules ask of a column, its least and its greatest number, they are told by its type. So intervals of a type that
+  hierarchies that are not given, and those in the database, whose origin is unknown.
+- What rules need of a column, its least and its greatest number, comes from its type. So intervals of a type that
   has negative numbers are written [20, 25), also where no number is negative.
 - What a rule has no label for counts as missing, at every level: values that a file does not list, numbers of 10^18
   and more, infinity, and years before 1 and after 9999. An error would tell that such a value is there.

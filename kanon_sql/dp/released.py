@@ -1,7 +1,7 @@
 """A differentially private release: what may be said of it, and the ways to publish it.
 
 What is exact about the table or about the sample is kept to itself: how many rows there were, how many were sampled or
-left out, how long it took. What is told can be counted in the release by whoever has it.
+left out, how long it took. What is said can be counted in the release itself.
 """
 
 from __future__ import annotations

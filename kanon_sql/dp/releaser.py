@@ -2,7 +2,7 @@
 
 1. All that can be known without a row is checked: columns, rules, files, levels, k, epsilon and delta.
 2. What it costs is charged to the budget of the table.
-3. Levels that nobody gave are chosen by the exponential mechanism, on all rows (``node_choice``).
+3. Levels that are not given are chosen by the exponential mechanism, on all rows (``node_choice``).
 4. Rows are sampled (``sampling``); only the columns that are published are copied.
 5. The sample is recoded at the levels, and classes of fewer than k of its rows are left out: by the query that makes
    every other release, and checked as every other release.

@@ -304,19 +304,19 @@ def _parameters(epsilon: Decimal, delta: Decimal | None, k: int | None) -> SafeP
     return parameters
 
 
-def _search_part(epsilon: Decimal, asked: Number | None, *, chosen: bool) -> Decimal:
+def _search_part(epsilon: Decimal, requested: Number | None, *, chosen: bool) -> Decimal:
     """Return the part of epsilon that chooses levels; nothing where they were given.
 
     Raises:
         UsageError: it is all, or nothing, or there is nothing to choose.
     """
     if not chosen:
-        if asked is not None:
+        if requested is not None:
             raise UsageError("Levels were given, and choosing them costs nothing: leave --epsilon-search out.")
         return Decimal(0)
-    if asked is None:
+    if requested is None:
         return (epsilon / _SEARCH_SHARE).quantize(_LAST_DIGIT, ROUND_DOWN).normalize()
-    part = _decimal_of(asked, "epsilon-search")
+    part = _decimal_of(requested, "epsilon-search")
     if not 0 < part < epsilon:
         raise UsageError(f"--epsilon-search is a part of epsilon, above 0 and below {epsilon:f}, not {part:f}.")
     return part

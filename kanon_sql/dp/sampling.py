@@ -1,4 +1,4 @@
-"""Which rows are sampled: each by itself, with a rate that everybody knows and a key that nobody keeps.
+"""Which rows are sampled: each by itself, with a public rate and a key that is not kept.
 
     kanon_sample    of the rows that are sampled, the columns that are published; nothing else is read
 

@@ -69,7 +69,7 @@ def published_type(column: Column) -> str:
     """Return the type of a column that is published as it is: its own, with text in the place of any ENUM.
 
     Raises:
-        UsageError: there is an ENUM inside a type that cannot be written anew.
+        UsageError: there is an ENUM inside a type that cannot be rewritten.
     """
     if column.family == "text":
         return "VARCHAR"

@@ -57,7 +57,7 @@ class PrivateDirectory:
         try:
             _remove_abandoned(parent)
             self.path, lock = _made(parent)
-            # At the latest when nobody knows of it any more, or Python ends.
+            # At the latest when there is no reference to it, or Python ends.
             self._end = weakref.finalize(self, _remove, self.path, lock, os.getpid())
         except OSError as error:
             self._failure = error
@@ -140,7 +140,7 @@ def _remove_abandoned(parent: Path) -> None:
 def _remove_if_abandoned(path: Path) -> None:
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # gone, somebody else's, or no directory
+    except OSError:  # gone, of another user, or no directory
         return
     try:
         found = os.fstat(lock)
@@ -223,7 +223,7 @@ def take_name(new: Path, name: Path) -> None:
 def remove_spill_of(database: Path) -> None:
     """Remove what DuckDB itself put beside a database when it did not fit into memory, and left when it was killed.
 
-    Nobody else may have the database open.
+    No other process may have the database open.
     """
     directory = database.with_name(f"{database.name}.tmp")
     with suppress(OSError):

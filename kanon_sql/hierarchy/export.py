@@ -148,7 +148,7 @@ def exportable(
         table: the table in a database.
         column: the column.
         rule: its rule or file; by default the one in the database, else the one that is chosen.
-        listener: is told each statement.
+        listener: called with each statement.
 
     Raises:
         UsageError: there is no such table or column.

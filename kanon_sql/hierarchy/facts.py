@@ -31,12 +31,12 @@ def column_facts(
         source: the table.
         columns: each with its rule; None where one is to be chosen.
     """
-    asked = [(column.name, fact) for column, rule in columns for fact in _needed_facts(column, rule)]
+    needed = [(column.name, fact) for column, rule in columns for fact in _needed_facts(column, rule)]
     answers: tuple[Any, ...] = ()
     if (query := facts_query(source, columns)) is not None:
         answers = engine.row(query, "extremes of the columns that get a hierarchy built")
     known: dict[str, dict[str, Any]] = {column.name: {} for column, _ in columns}
-    for (name, fact), answer in zip(asked, answers, strict=True):
+    for (name, fact), answer in zip(needed, answers, strict=True):
         if answer is not None:
             known[name][fact] = Decimal(str(answer)) if fact in {"minimum", "maximum"} else answer
     return {name: ColumnExtremes(**facts) for name, facts in known.items()}
@@ -44,8 +44,8 @@ def column_facts(
 
 def facts_query(source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]) -> exp.Select | None:
     """Return the query behind ``column_facts``; None if nothing must be known."""
-    asked = [expression for column, rule in columns for expression in _needed_facts(column, rule).values()]
-    return exp.select(*asked).from_(sql.aliased(source, "source")) if asked else None
+    needed = [expression for column, rule in columns for expression in _needed_facts(column, rule).values()]
+    return exp.select(*needed).from_(sql.aliased(source, "source")) if needed else None
 
 
 def _needed_facts(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "kanon"
 REMEMBERING = frozenset({"releases", "dp_budgets", "dp_spent"})
-"""Tables of it that remember what was told of others: they outlive the rows that it was told of."""
+"""Tables of it that record releases and answers about other tables: they outlive the rows of these."""
 _PREFIX = "hierarchy_"
 
 

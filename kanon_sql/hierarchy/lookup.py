@@ -51,7 +51,7 @@ def build_hierarchy(
         made = _coded(engine, column, query, height, ROOT, settled.origin, definition=query, chosen=chosen)
         return replace(made, notes=settled.notes)
     except ComputationError:
-        if chosen and not isinstance(rule, FlatRule):  # nobody asked for this rule
+        if chosen and not isinstance(rule, FlatRule):  # this rule was not given
             return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)
         raise HierarchyError(
             f"The hierarchy of column {column.name!r} ({rule}) cannot be computed: the column is {column.type}, and "

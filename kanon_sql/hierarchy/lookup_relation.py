@@ -74,7 +74,7 @@ class Hierarchy:
         origin: what it was made from, in the words of the person who gave it.
         definition: the query that makes values and levels from the source; None where a file gave them.
         stored: the table in schema ``kanon`` that holds it, where it was loaded before.
-        chosen: whether it was chosen here because nobody gave one.
+        chosen: whether it was chosen here because none was given.
         format: the format of the file that gave it.
         notes: what a person should know about how it was made.
     """

@@ -43,7 +43,7 @@ class Present:
     Attributes:
         values: distinct values.
         rows: rows that have one.
-        labels: different labels that a hierarchy gives them at its first level; None where nobody counted them.
+        labels: different labels that a hierarchy gives them at its first level; None where they were not counted.
     """
 
     values: int
@@ -220,7 +220,7 @@ class Suggestion:
         covers: whether it has every value of the column. NULL goes to the root in any case.
         values_missing: distinct values of the column that it does not have.
         rows_missing: rows of the table with such a value.
-        distinct: distinct values of the column, NULL not counted; None where nobody counted them.
+        distinct: distinct values of the column, NULL not counted; None where they were not counted.
         by_name: whether the name of the column speaks for it.
         reason: why it is suggested.
         score: how much speaks for it; the rule that the type gives has 0.
@@ -314,12 +314,12 @@ def _suggestions_in(
     source: Source, columns: Sequence[Column], facts: Mapping[str, ColumnExtremes]
 ) -> dict[str, tuple[Suggestion, ...]]:
     engine = source.engine
-    asked = _candidates(columns)
-    known = load_known(engine, chain.from_iterable(asked.values()))
+    fitting_entries = _candidates(columns)
+    known = load_known(engine, chain.from_iterable(fitting_entries.values()))
     found = {}
     for column in columns:
         ready: list[Suggestion] = []
-        if entries := asked.get(column):
+        if entries := fitting_entries.get(column):
             present, covered = count_covered(engine, source.relation, column, entries, known)
             ready = _ready_made(column, entries, present, covered)
         found[column.name] = (*ready, *_by_type(column, facts[column.name], ready))
@@ -329,14 +329,14 @@ def _suggestions_in(
 def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp.Expr]:
     """Return the statements that ``suggestions_for`` runs; the values of ready-made hierarchies stand in the first."""
     known = sql.relation("kanon_ready")
-    asked = _candidates(columns)
-    entries = list(chain.from_iterable(asked.values()))
+    fitting_entries = _candidates(columns)
+    entries = list(chain.from_iterable(fitting_entries.values()))
     facts = facts_query(source.relation, [(column, None) for column in columns])
     return [
         *source.setup,
         *([known_statement(known, entries)] if known_rows(entries) else []),
         *([facts] if facts is not None else []),
-        *(ready_coverage_query(source.relation, column, fitting, known) for column, fitting in asked.items()),
+        *(ready_coverage_query(source.relation, column, fitting, known) for column, fitting in fitting_entries.items()),
     ]
 
 

@@ -35,7 +35,7 @@ class Question(ABC):
 
     Attributes:
         epsilon: what the answer may cost: e^epsilon bounds how much likelier any answer becomes by one person.
-        delta: the probability with which that bound may fail; for Gaussian noise, and for keys that nobody gave.
+        delta: the probability with which that bound may fail; for Gaussian noise, and for keys that are not given.
         noise: "laplace" (discrete Laplace) or "gaussian" (discrete Gaussian).
         entity: the column that names the person; without it, each row is a person of its own.
         max_rows: how many rows of a person count.
@@ -106,7 +106,7 @@ class Question(ABC):
         """Raise what can be said against the question before anything is spent; tries the mechanism on nothing.
 
         Raises:
-            UsageError: the mechanism cannot keep what is asked of it.
+            UsageError: the mechanism cannot keep epsilon and delta.
             SourceError: OpenDP is not installed.
         """
 

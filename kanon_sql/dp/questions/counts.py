@@ -2,7 +2,7 @@
 
 The keys of a histogram are known before the table is read, so that none tells by its presence who is there; all of it
 costs as much as one count, since a row has one key. The most frequent key is chosen by the exponential mechanism: the
-counts themselves are not told.
+counts themselves are not published.
 """
 
 from __future__ import annotations
@@ -384,7 +384,7 @@ class MostFrequent(KeyedQuestion):
         """Return a key: the more rows it has, the likelier. All counts change in the same direction with one person."""
         known = self.known(queried)
         if known is None:
-            raise TypeError("Nobody gave keys")
+            raise TypeError("There are no keys")
         counts, _ = known.counts(by_key(rows))
         epsilon, _ = self.price
         chosen = choose(counts, queried.most_rows, epsilon, monotone=True)

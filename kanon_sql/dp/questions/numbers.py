@@ -217,7 +217,7 @@ def _error(noise: float, total: int, bounds: Bounds) -> Decimal:
     return bounds.value(bounds.width * share)
 
 
-_MOST = 10_000  # intervals between candidates, where nobody says how fine the answer is to be
+_MOST = 10_000  # intervals between candidates, where no step is given
 _MOST_ASKED = 100_000
 _PARTS = 10_000  # a quantile is taken to four digits
 
@@ -228,7 +228,7 @@ class Quantile(BoundedQuestion):
 
     Attributes:
         share: from 0 to 1; 0.5 is the median.
-        step: between the values that can be the answer; as fine as 10,000 of them allow, if nobody says.
+        step: between the values that can be the answer; by default as fine as 10,000 of them allow.
     """
 
     share: Number = "0.5"

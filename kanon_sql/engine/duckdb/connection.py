@@ -168,13 +168,13 @@ class Worker:
         """Begin to work for a connection.
 
         Args:
-            connection: whose statements are stopped when somebody interrupts.
+            connection: whose statements are stopped at an interrupt.
             spills_to: where it puts what does not fit into memory; None if that is not known.
         """
         self._connection = connection
         self._spills_to = spills_to
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
-        # Now, when nothing runs: the pool forgets a thread in whose beginning somebody interrupts, and begins another.
+        # Now, when nothing runs: the pool forgets a thread that is interrupted while it begins, and begins another.
         self._pool.submit(lambda: None).result()
 
     def close(self) -> None:
@@ -192,21 +192,21 @@ class Worker:
             return
         self._wait_for(after)
 
-    def call(self, work: Callable[[], Result], title: str, *, told: bool = True) -> Result:
+    def call(self, work: Callable[[], Result], title: str, *, translate: bool = True) -> Result:
         """Return what work comes to; it is stopped at a deadline, and when somebody interrupts.
 
         Args:
             work: a statement.
             title: what it is for.
-            told: whether an error is told in our words; else it is DuckDB's own, and no deadline stops the work.
+            translate: whether an error becomes one of ours; else it is DuckDB's own, and no deadline stops the work.
 
         Raises:
             DeadlineReachedError: it was stopped because time was up (see ``kanon_sql.engine.progress``).
             SourceError: it failed.
         """
-        deadline = next_deadline() if told else None
+        deadline = next_deadline() if translate else None
         try:
-            future = self._submit(work, title) if told else self._pool.submit(work)
+            future = self._submit(work, title) if translate else self._pool.submit(work)
             while not future.done() and (deadline is None or time.monotonic() < deadline):
                 # Not one long wait: a signal that another thread received is only seen between waits.
                 wait_for([future], _patience(deadline))

@@ -256,7 +256,7 @@ class DuckDBEngine:
         Without a title, an error is DuckDB's own.
         """
         text = render(statement, self.dialect)
-        self._worker.call(lambda: self.connection.execute(text), title, told=bool(title))
+        self._worker.call(lambda: self.connection.execute(text), title, translate=bool(title))
 
     def run_unlogged(self, statement: exp.Expr) -> None:
         """Run a statement that no script shows; an error is DuckDB's own."""
@@ -372,7 +372,7 @@ class DuckDBEngine:
     def snapshot(self) -> Iterator[None]:
         """Make the statements inside see the same rows, whatever others do to the tables meanwhile.
 
-        Nobody else changes a file that was opened here; somebody else's transaction is a snapshot already.
+        No other process changes a file that was opened here; a transaction of its owner is a snapshot already.
         """
         if self._owned or self.in_transaction():
             yield

@@ -63,10 +63,10 @@ class PostgresWarehouse:
         Args:
             connection: in autocommit mode.
             place: what messages call it.
-            url: by which it was opened here, to be closed with this; None if it is somebody else's.
+            url: by which it was opened here, to be closed with this; None if its owner closes it.
 
         Raises:
-            SourceError: the server cannot be asked.
+            SourceError: the server cannot be read.
         """
         self.connection = connection
         self.place = place
@@ -206,8 +206,8 @@ class PostgresWarehouse:
         """Make rows a table until the end of the transaction (see ``Warehouse.upload``).
 
         Parallel workers do not read temporary tables. While a release is made, it is a plain one that is not logged, is
-        seen by nobody else, and is gone before the transaction ends; if this user may make one. Its name there is one
-        that nobody has: a table of the user's may be called as ours, and another run that makes one of the same name
+        not seen by others, and is gone before the transaction ends; if this user may make one. Its name there is one
+        that is not taken: a table of the user's may be called as ours, and another run that makes one of the same name
         would wait for this one to end.
         """
         from psycopg import sql as composed
@@ -266,7 +266,7 @@ class PostgresWarehouse:
             raise
         finally:
             self._publishing = False
-        for table in self._temporary:  # somebody else's connection lives on
+        for table in self._temporary:  # a connection of its owner lives on
             self.drop(table, "TABLE")
         with postgres_errors("commit"):
             self.connection.execute("COMMIT")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.addresses import DatabaseAddress, ObjectAddress
 
 ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
-"""The environment variable by which somebody allows that extensions are downloaded: 1, true or yes."""
+"""The environment variable that allows to download extensions: 1, true or yes."""
 
 
 def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
@@ -213,7 +213,7 @@ def read_objects(
     reader = reader_of(path)
     setup = [load_extension(engine, address.extension, address.shown), *_access(engine, address)]
     place: exp.Expr = sql.literal(pattern)
-    if address.is_signed:  # nobody is to read it in a log or in a script
+    if address.is_signed:  # it must not be in a log or in a script
         variable = unused_name("kanon_address", _variables(engine))
         engine.run_unlogged(_set_variable(variable, pattern))
         setup.append(_set_variable(variable, address.shown))
@@ -276,8 +276,8 @@ def _access(engine: DuckDBEngine, address: ObjectAddress) -> tuple[exp.Expr, ...
         settings["ACCOUNT_NAME"] = sql.literal(account)
     create = create_secret(_SECRET, settings)
     with suppress(duckdb.Error, SourceError):
-        asked = {"address": address.given, "kind": kind}
-        if not engine.rows(sql.statement("files/secret_of", values=asked), "is there a secret for it?"):
+        values = {"address": address.given, "kind": kind}
+        if not engine.rows(sql.statement("files/secret_of", values=values), "is there a secret for it?"):
             load_extension(engine, _CHAIN_OF[kind], address.shown)
             engine.run_unlogged(create)
             return (exp.Command(this="LOAD", expression=sql.identifier(_CHAIN_OF[kind])), create)

@@ -57,7 +57,7 @@ class SparkWarehouse:
             url: by which it was opened.
 
         Raises:
-            SourceError: Spark cannot be asked.
+            SourceError: Spark cannot be read.
         """
         self._frame = None if hasattr(session, "catalog") else session
         self.session = session if self._frame is None else session.sparkSession
@@ -246,7 +246,7 @@ class SparkWarehouse:
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
         """Take back what was made and is not to be."""
-        with suppress(KanonError):  # the error that led here is told
+        with suppress(KanonError):  # the error that led here is reported
             self.drop(relation, kind)
         for table in [table for table in self._made if folded(table.db) == SCHEMA]:
             with suppress(KanonError):

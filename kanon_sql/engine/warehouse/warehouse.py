@@ -1,6 +1,6 @@
 """The warehouse: the engine that holds a table which is too large, or too well kept, to be carried elsewhere.
 
-What it is asked for is little: which relations and columns there are, the distinct tuples of some columns with their
+Little is needed of it: which relations and columns there are, the distinct tuples of some columns with their
 counts (one scan), and to run the statements that publish (one scan). Everything between is done on the workbench, an
 embedded DuckDB, on those tuples: see ``kanon_sql.engine.warehouse.workbench``.
 
@@ -205,7 +205,7 @@ def counted_tuples_query(
 ) -> tuple[exp.Query, dict[str, str]]:
     """Return the query of the distinct tuples of some columns with their counts, and the types of what it returns.
 
-    One scan and one grouping. People leave the warehouse as numbers, not as names: each has one, and NULL is nobody's.
+    One scan and one grouping. People leave the warehouse as numbers, not as names: each has one, and NULL has none.
 
     Args:
         warehouse: that will run it.

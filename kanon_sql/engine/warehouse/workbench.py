@@ -1,4 +1,4 @@
-"""The workbench: an embedded DuckDB that has the tables of a warehouse as far as somebody looks at them.
+"""The workbench: an embedded DuckDB that has the tables of a warehouse as far as statements read them.
 
 A table of the warehouse is known here under its own name. When a statement first asks for some of its columns, their
 distinct tuples are fetched with their counts, by one scan there; a view repeats each tuple as often as it is there. So
@@ -99,7 +99,7 @@ class Workbench(DuckDBEngine):
         self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
         self.unreadable: set[tuple[str, str]] = set()
         self.newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again
-        warehouse.tell = self._told
+        warehouse.tell = self._log
         for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
             create = exp.Create(this=exp.Table(db=sql.identifier(schema)), kind="SCHEMA", exists=True)
             self._execute(create, "schemas of the warehouse")
@@ -195,7 +195,7 @@ class Workbench(DuckDBEngine):
 
         Args:
             relation: of the warehouse.
-            columns: those that will be asked for.
+            columns: those that will be read.
             person: that of them which names people; their names stay in the warehouse.
         """
         mirror = self.mirror(relation)
@@ -336,7 +336,7 @@ class Workbench(DuckDBEngine):
     def _key(self, relation: exp.Table) -> tuple[str, str]:
         return folded(relation.db or self.warehouse.schema), folded(relation.name)
 
-    def _told(self, logged: Logged) -> None:
+    def _log(self, logged: Logged) -> None:
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)

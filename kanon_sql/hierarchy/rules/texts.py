@@ -102,13 +102,13 @@ class PrefixesRule:
         From the longest prefix down, a length becomes a level if it has at most a quarter of the labels of the level
         below it; if none has, the first character is the one level.
         """
-        asked = range(1, min(longest, _LONGEST))
-        if not asked:
+        counted_lengths = range(1, min(longest, _LONGEST))
+        if not counted_lengths:
             return self
-        counts = engine.row(prefix_query(asked, column, source), f"prefixes of {column.name}")
+        counts = engine.row(prefix_query(counted_lengths, column, source), f"prefixes of {column.name}")
         values, *labels = (int(count) for count in counts)
         lengths, last = [], values
-        for length, count in sorted(zip(asked, labels, strict=True), reverse=True):
+        for length, count in sorted(zip(counted_lengths, labels, strict=True), reverse=True):
             if 1 < count <= last // _FEWER:
                 lengths.append(length)
                 last = count

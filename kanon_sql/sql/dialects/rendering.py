@@ -126,8 +126,8 @@ def _for_duckdb(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 def _hinted(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     """Return a step of a query: kept in between where that may be said, since it is read twice."""
     if isinstance(node, exp.CTE):
-        asked = node.args.get("materialized")
-        node.set("materialized", (asked is not None or None) if capabilities.hints else None)
+        hint = node.args.get("materialized")
+        node.set("materialized", (hint is not None or None) if capabilities.hints else None)
     return node
 
 
