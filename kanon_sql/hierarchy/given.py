@@ -18,7 +18,7 @@ from kanon_sql.hierarchy.lookup import build_hierarchy, load_hierarchy, load_pre
 from kanon_sql.hierarchy.lookup_relation import Hierarchy, StoredHierarchy, coded_query
 from kanon_sql.hierarchy.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
-from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.script import lookup_statement, rule_of
+from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
 from kanon_sql.release.pseudonyms import TITLE
 from kanon_sql.release.publication import joined_hierarchies, levels_joined
 from kanon_sql.release.publish.file_formats import copy_statement, reading_back, spreadsheet_safe

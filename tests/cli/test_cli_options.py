@@ -14,7 +14,7 @@ from conftest import files_in, tables_of
 
 from kanon_sql.cli.commands import anonymize
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.engine import whole_files
+from kanon_sql.engine import files
 from kanon_sql.errors import SourceError, counted
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 import kanon_sql as kanon
 from kanon_sql.cli.options.options import _columns
-from kanon_sql.engine.duckdb import extensions
+from kanon_sql.engine.duckdb.connection import translated
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.keys import without_passwords
 from kanon_sql.engine.sources import addresses, remote

@@ -40,8 +40,8 @@ from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_colum
 from kanon_sql.cli.output.diagnostics import note as say
 from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
 from kanon_sql.cli.output.release_tables import print_release
-from kanon_sql.engine.duckdb.connect import waited
-from kanon_sql.engine.progress import Progress
+from kanon_sql.engine.duckdb.connection import waited
+from kanon_sql.engine.progress import Progress, within
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import Destination

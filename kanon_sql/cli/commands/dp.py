@@ -248,8 +248,8 @@ def _print_budget(budget: Budget) -> None:
         print_table(columns, rows, spare=["group", "delta"])
     print_pairs(
         [
-            ("epsilon", f"{plain(epsilon)} spent of {plain(budget.epsilon)}"),
-            ("delta", f"{small(delta)} spent of {small(budget.delta)}"),
+            ("epsilon", f"{without_zeros(epsilon)} spent of {without_zeros(budget.epsilon)}"),
+            ("delta", f"{short_probability(delta)} spent of {short_probability(budget.delta)}"),
             ("for", "each row" if budget.entity is None else f"the people that {visible(budget.entity)} names"),
         ]
     )

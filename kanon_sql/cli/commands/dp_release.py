@@ -25,7 +25,6 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.dp.release_asked import AskedRelease
 from kanon_sql.dp.released import ASSUMPTIONS, require_destination
 from kanon_sql.dp.releaser import dp_release_script, make_dp_release
 from kanon_sql.dp.safepub import RequestedRelease

@@ -23,7 +23,8 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.engine.base import resolve_columns
+from kanon_sql.engine.sources.addresses import is_warehouse, without_credentials
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy
@@ -45,7 +46,6 @@ from kanon_sql.hierarchy.report import (
     shape_query,
 )
 from kanon_sql.hierarchy.spec import FileRule
-from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.hierarchy.suggest import columns_to_suggest, suggestion_statements, suggestions_for
 from kanon_sql.policy.policy import Policy
 from kanon_sql.release.script import one_line

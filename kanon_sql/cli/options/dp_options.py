@@ -201,7 +201,7 @@ def print_answer(answer: Answer) -> None:
         print_table(["key", answer.unit, "from (95 %)", "to"], rows)
     else:
         print_prose("No key has enough rows to be shown.\n")
-    pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {shown(answer.scale)}")]
+    pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {rounded_text(answer.scale)}")]
     pairs.append(("cost", _price(answer.epsilon, answer.delta)))
     if answer.budget is not None:
         epsilon, delta = answer.budget.composed

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Self
 from sqlglot import exp
 
 from kanon_sql.engine.progress import timed
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.prefix_file import PrefixRule

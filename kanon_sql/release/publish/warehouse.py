@@ -18,8 +18,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Column
-from kanon_sql.engine.private_files import private_directory
-from kanon_sql.engine.timing import lift_deadlines, timed
+from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, VerificationError
