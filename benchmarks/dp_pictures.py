@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from kanon_sql.dp.laws import DiscreteLaplace
+from kanon_sql.dp.mechanisms import DiscreteLaplace
 
 INK, GREY, FAINT, BLUE, ORANGE = "#17313e", "#5b6a72", "#d5dcdf", "#0b6078", "#9a4a0c"
 WITH, WITHOUT, EPSILON = 5, 4, 0.5  # the vegetarians at the dinner, with one more guest and without

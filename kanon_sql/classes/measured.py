@@ -33,8 +33,8 @@ from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double
 from kanon_sql.models.sensitive import number as number_literal
 from kanon_sql.models.t_closeness import TCloseness, compares_features
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects.aggregates import each_once
 from kanon_sql.sql.names import unused_name
-from kanon_sql.sql.repeated_aggregates import each_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -222,7 +222,7 @@ class _Steps:
 
     def _same_value(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
         """Return the condition that two sensitive values are the same; codes are never NULL."""
-        return sql.same(one, other, sql.TWINS) if self.members.null_safe else exp.EQ(this=one, expression=other)
+        return sql.same(one, other, sql.SAME_TYPE) if self.members.null_safe else exp.EQ(this=one, expression=other)
 
     def _distance(self, weighed: str, number: int, model: TCloseness, of_rows: Mapping[int, RowModel] | None) -> _Part:
         """Add the classes with their distance from the table, by features; and with their rows, if asked to."""
@@ -288,7 +288,7 @@ class _Steps:
         for part in others:
             pairs = zip(self.classes(first.step), self.classes(part.step), strict=True)
             same = [
-                sql.same(one, other, sql.TWINS) if self.members.null_safe else exp.EQ(this=one, expression=other)
+                sql.same(one, other, sql.SAME_TYPE) if self.members.null_safe else exp.EQ(this=one, expression=other)
                 for one, other in pairs
             ]
             in_population = any(isinstance(compared.get(name), PopulationModel) for name in part.columns)

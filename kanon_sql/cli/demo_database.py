@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.engine.private_files import private_directory
+from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity

@@ -19,12 +19,8 @@ if TYPE_CHECKING:
     from kanon_sql.dp.answer import Answer, Figure
     from kanon_sql.dp.asking import ask, ask_sql, read_budget, set_budget
     from kanon_sql.dp.questions.base import Question
-    from kanon_sql.dp.questions.count import Count
-    from kanon_sql.dp.questions.histogram import Histogram
-    from kanon_sql.dp.questions.mean import Mean
-    from kanon_sql.dp.questions.most_frequent import MostFrequent
-    from kanon_sql.dp.questions.quantile import Quantile
-    from kanon_sql.dp.questions.sum import Sum
+    from kanon_sql.dp.questions.counts import Count, Histogram, MostFrequent
+    from kanon_sql.dp.questions.numbers import Mean, Quantile, Sum
     from kanon_sql.dp.released import DPRelease
     from kanon_sql.dp.releaser import release
 
@@ -39,12 +35,12 @@ _HOME = {
     "DPRelease": "released",
     "release": "releaser",
     "Question": "questions.base",
-    "Count": "questions.count",
-    "Histogram": "questions.histogram",
-    "Mean": "questions.mean",
-    "MostFrequent": "questions.most_frequent",
-    "Quantile": "questions.quantile",
-    "Sum": "questions.sum",
+    "Count": "questions.counts",
+    "Histogram": "questions.counts",
+    "Mean": "questions.numbers",
+    "MostFrequent": "questions.counts",
+    "Quantile": "questions.numbers",
+    "Sum": "questions.numbers",
 }
 
 __all__ = [

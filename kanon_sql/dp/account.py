@@ -1,14 +1,149 @@
-"""The budget of a table as it is: what may be spent, for whom, and what was."""
+"""What answers cost together, and the budget of a table: sequential composition, and parallel composition over groups.
+
+A row is in one group of a column at most. So of the answers that are each about one group of a column, a row pays for
+those of its own group alone, and they cost together what the dearest group does (McSherry 2009, theorem 4); answers
+about all rows, and those about groups of different columns, add up (Dwork & Roth 2014, theorem 3.16).
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import TYPE_CHECKING
 
-from kanon_sql.dp.spending import ZERO, Spent, composed
+from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
-    from decimal import Decimal
+    from collections.abc import Iterable
+    from datetime import datetime
+
+Number = Decimal | int | float | str
+
+
+def exact_decimal(value: Number, what: str) -> Decimal:
+    """Return a number as it is written.
+
+    Args:
+        value: what a person gave.
+        what: it is, for messages.
+
+    Raises:
+        UsageError: it is no number, or none that is finite.
+    """
+    try:
+        found = Decimal(str(value).strip())
+    except InvalidOperation:
+        raise UsageError(f"{what} is a number, not {str(value)!r}.") from None
+    if not found.is_finite():
+        raise UsageError(f"{what} is a number, not {value}.")
+    return found
+
+
+def without_zeros(number: Decimal) -> str:
+    """Return a number for people, without zeros at its end."""
+    return f"{number.normalize():f}"
+
+
+def short_probability(number: Decimal) -> str:
+    """Return a probability near 0 for people."""
+    return f"{number.normalize():.3g}" if number else "0"
+
+
+ZERO = Decimal(0)
+_DIGITS = 20  # after the point, as the tables of the budget keep them
+_LARGEST = Decimal(10**9)
+_PRECISION = 60
+_EXACT = Context(prec=4 * _PRECISION)
+_LEAST = Decimal(1).scaleb(-_DIGITS)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What an answer costs.
+
+    Attributes:
+        question: in words.
+        epsilon, delta: what it costs whoever it is about.
+        group: the column and the value of the rows that it is about, where those have no person in common with others.
+        entity: the column that names the people that it protects; None where each row is a person.
+    """
+
+    question: str
+    epsilon: Decimal
+    delta: Decimal = ZERO
+    group: tuple[str, str] | None = None
+    entity: str | None = None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A charge that was written down.
+
+    Attributes:
+        number: of the charge, in its database.
+        at: when, in UTC.
+        charge: what it was.
+    """
+
+    number: int
+    at: datetime
+    charge: Charge
+
+
+def composed(charges: Iterable[Charge]) -> tuple[Decimal, Decimal]:
+    """Return the epsilon and the delta that charges cost together."""
+    charges = list(charges)
+    return _composed((each.group, each.epsilon) for each in charges), _composed(
+        (each.group, each.delta) for each in charges
+    )
+
+
+def _composed(costs: Iterable[tuple[tuple[str, str] | None, Decimal]]) -> Decimal:
+    with localcontext(prec=_PRECISION):
+        of_all = ZERO
+        of_group: dict[tuple[str, str], Decimal] = defaultdict(lambda: ZERO)
+        for group, cost in costs:
+            if group is None:
+                of_all += cost
+            else:
+                of_group[group] += cost
+        dearest: dict[str, Decimal] = {}
+        for (column, _), cost in of_group.items():
+            dearest[column] = max(dearest.get(column, ZERO), cost)
+        return of_all + sum(dearest.values(), ZERO)
+
+
+def epsilon_of(value: Number) -> Decimal:
+    """Return an epsilon as an exact number.
+
+    Raises:
+        UsageError: it is none: a number above 0.
+    """
+    found = _number(value, "epsilon")
+    if not 0 < found <= _LARGEST:
+        raise UsageError(f"epsilon is a number above 0, such as 0.5; not {value}.")
+    return found
+
+
+def delta_of(value: Number) -> Decimal:
+    """Return a delta as an exact number.
+
+    Raises:
+        UsageError: it is none: a number from 0 to below 1.
+    """
+    found = _number(value, "delta")
+    if not 0 <= found < 1:
+        raise UsageError(f"delta is a probability from 0 to below 1, such as 1e-6; not {value}.")
+    return found
+
+
+def _number(value: Number, what: str) -> Decimal:
+    found = exact_decimal(value, what)
+    # Not normalize(): that rounds to 28 digits first, and a number that is too small to nothing.
+    if abs(found.adjusted()) > _PRECISION or found != found.quantize(_LEAST, context=_EXACT):
+        raise UsageError(f"{what} has {_DIGITS} digits after the point at most.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -18,7 +153,7 @@ class Limits:
     Attributes:
         epsilon: what all answers may cost together.
         delta: with which probability their bounds may fail together; None for what it was, 0 at first.
-        entity: the column that names the people whom all answers protect; None for what it was, each row at first.
+        entity: the column that names the people that all answers protect; None for what it was, each row at first.
     """
 
     epsilon: Decimal
@@ -34,7 +169,7 @@ class Budget:
         table: as messages call it.
         epsilon: what may be spent in all.
         delta: with which probability the bounds of all answers may fail together.
-        entity: the column that names the people whom all answers protect; None where each row is a person.
+        entity: the column that names the people that all answers protect; None where each row is a person.
         spent: the charges, in their order.
     """
 

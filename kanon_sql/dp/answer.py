@@ -38,8 +38,8 @@ class Figure:
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values."""
-        interval = [plain(self.low), plain(self.high)]
-        return {"key": self.key, "other": self.other, "answer": plain(self.value), "interval": interval}
+        interval = [json_number(self.low), json_number(self.high)]
+        return {"key": self.key, "other": self.other, "answer": json_number(self.value), "interval": interval}
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Answer:
             "table": self.table,
             "unit": self.unit,
             "counted": self.counted,
-            "answer": each if single is None else single.key if single.value is None else plain(single.value),
+            "answer": each if single is None else single.key if single.value is None else json_number(single.value),
             "interval": None if single is None or single.low is None else each[0]["interval"],
             "confidence": CONFIDENCE,
             "expected_error": None if self.expected_error is None else float(self.expected_error),
@@ -141,14 +141,14 @@ class Answer:
         }
 
 
-def plain(value: Number | None) -> int | float | None:
+def json_number(value: Number | None) -> int | float | None:
     """Return a number as JSON has it: whole ones without a point."""
     if value is None or isinstance(value, int):
         return value
     return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
 
 
-def shown(value: Number | float | None, error: Number | float | None = None) -> str:
+def rounded_text(value: Number | float | None, error: Number | float | None = None) -> str:
     """Return a number for people: whole ones as they are, others to two digits of their error, or three of their own.
 
     Args:

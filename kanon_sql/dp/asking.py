@@ -13,17 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.dp.account import Limits
-from kanon_sql.dp.asked import asked_of
-from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets
+from kanon_sql.dp.account import Limits, delta_of, epsilon_of
+from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets, require_table
 from kanon_sql.dp.mechanisms import opendp
-from kanon_sql.dp.payable import require_table
-from kanon_sql.dp.spending import delta_of, epsilon_of
-from kanon_sql.engine.columns import resolve_columns
-from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.dp.questions.base import queried_rows
+from kanon_sql.engine.base import resolve_columns
+from kanon_sql.engine.duckdb.connection import waited
+from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import Source, is_database, open_source
-from kanon_sql.engine.sources.open_warehouse import is_warehouse
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import BudgetError, UsageError
 from kanon_sql.policy.profile.people import repeated_columns
 from kanon_sql.sql.dialects import script
@@ -33,9 +30,8 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.dp.account import Budget
+    from kanon_sql.dp.account import Budget, Number
     from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.numbers import Number
     from kanon_sql.dp.questions.base import Question
     from kanon_sql.engine.duckdb.resources import Resources
     from kanon_sql.policy.policy import Count
@@ -61,11 +57,11 @@ def ask(
         resources: what may be taken of the machine.
 
     Raises:
-        BudgetError: the table has no budget, or not so much left; nothing was asked of it.
+        BudgetError: the table has no budget, or not so much left; the table was not read.
         UsageError: a column or a setting is wrong.
         SourceError: the table cannot be read, the budget cannot be written, or OpenDP is not installed.
     """
-    opened = open_asked(source, table, budget, resources)
+    opened = open_budgeted(source, table, budget, resources)
     with opened.engine:
         return answered(opened, question, _path(budget))
 
@@ -83,8 +79,8 @@ def ask_sql(
     Args:
         source: as for ``ask``.
         table: the table in a database.
-        question: what would be asked.
-        budget: as for ``ask``; it says whom the answer would protect, if the question does not.
+        question: the question.
+        budget: as for ``ask``; it says which people the answer would protect, if the question does not.
         dialect: of the SQL; by default, that of where the table is.
 
     Raises:
@@ -95,7 +91,7 @@ def ask_sql(
     with opened.engine:
         require_table(opened)
         question = question.protecting(_entity_of(opened, _path(budget)))
-        return script([question.query(asked_of(opened, question))], dialect or opened.dialect)
+        return script([question.query(queried_rows(opened, question))], dialect or opened.dialect)
 
 
 def set_budget(
@@ -115,7 +111,7 @@ def set_budget(
         table: the table in a database.
         epsilon: what all answers may cost.
         delta: with which probability the bound may fail, for all answers together; if not given, what it was, or 0.
-        entity: the column that names the people whom all answers protect; if not given, what it was, or each row.
+        entity: the column that names the people that all answers protect; if not given, what it was, or each row.
         count: what is protected: "people", for which a table with several rows of one person needs an entity; or
             "rows", also where several are of one person.
         budget: as for ``ask``.
@@ -125,7 +121,7 @@ def set_budget(
         SourceError: it cannot be written.
     """
     limits = limits_of(epsilon, delta, entity)
-    opened = open_asked(source, table, budget)
+    opened = open_budgeted(source, table, budget)
     with opened.engine:
         return set_in(opened, limits, _path(budget), count=count)
 
@@ -202,8 +198,7 @@ def _require_one_row_each(opened: Source) -> None:
     Raises:
         UsageError: several rows are of one person.
     """
-    engine = opened.engine if opened.warehouse is None else opened.warehouse
-    repeated = repeated_columns(engine.rows, opened.relation, opened.columns, (), ())
+    repeated = repeated_columns(opened.holder.rows, opened.relation, opened.columns, (), ())
     if people := next((one for one in repeated if one.names_people), None):
         raise UsageError(
             f"{opened.name} has several rows of one person: {people.found()}. A budget of rows hides whether one row "
@@ -232,7 +227,7 @@ def read_in(opened: Source, kept_in: Path | None) -> Budget:
     return found
 
 
-def open_asked(
+def open_budgeted(
     source: Any,  # noqa: ANN401 - as for open_source
     table: str | None,
     budget: str | os.PathLike[str] | None,
@@ -251,13 +246,13 @@ def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer
         budget = budgets.read()
         # 2. Say all that can be said against the question; find the noise.
         question = question.protecting(None if budget is None else budget.entity)
-        asked = asked_of(opened, question)
-        query = question.query(asked)
-        question.prepare(asked)
+        queried = queried_rows(opened, question)
+        query = question.query(queried)
+        question.prepare(queried)
         # 3. Spend.
-        left = budgets.charge(question.charge(asked))
+        left = budgets.charge(question.charge(queried))
     # 4. Compute the exact numbers. 5. Add the noise.
-    return question.answer(_exact(opened, query), asked).paid(left, script([query], opened.dialect))
+    return question.answer(_exact(opened, query), queried).paid(left, script([query], opened.dialect))
 
 
 def _path(budget: str | os.PathLike[str] | None) -> Path | None:
@@ -274,6 +269,4 @@ def _entity_of(opened: Source, kept_in: Path | None) -> str | None:
 
 
 def _exact(opened: Source, query: exp.Query) -> list[tuple[Any, ...]]:
-    if isinstance(opened.engine, Workbench) and opened.warehouse is not None:
-        return opened.warehouse.rows(query, _TITLE)
-    return opened.engine.rows(query, _TITLE)
+    return opened.holder.rows(query, _TITLE)

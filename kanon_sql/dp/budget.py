@@ -2,9 +2,10 @@
 
 A charge is written, and committed, before anything of the table decides an answer. So an answer that a crash swallowed
 has cost what it would have cost, and nothing gives it back. Whoever charges takes hold of the row of the budget first:
-of two who do so at once, one waits, or fails and begins anew with what the other one wrote before its eyes.
+of two who do so at once, one waits, or fails and begins again with what the other one wrote before its eyes.
 
 Where nothing can be kept beside the table (a data file, Spark), a DuckDB file that the person names keeps the budget.
+What has a budget is one table, under one name, whose columns have types that its owner gave them.
 """
 
 from __future__ import annotations
@@ -19,16 +20,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlglot import exp
 
-from kanon_sql.dp.account import Budget
-from kanon_sql.dp.numbers import plain
-from kanon_sql.dp.payable import require_table
-from kanon_sql.dp.spending import ZERO, Charge, Spent, composed
-from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.dp.account import ZERO, Budget, Charge, Spent, composed, without_zeros
+from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import is_database
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import BudgetError, NoRightError, NoRoomError, SourceError, UsageError, command_line
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.policy.profile.people import numbers_people
 from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
@@ -41,6 +39,75 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.warehouse.warehouse import Warehouse
     from kanon_sql.sql.build import Value
+
+
+def require_table(source: Source) -> None:
+    """Raise unless a source is a table, or a file that says the types of its columns.
+
+    Raises:
+        UsageError: it is a view, which would have a budget of its own; or there are two tables that it could be; or
+            the types of its columns were guessed from its values.
+    """
+    if source.file is not None or isinstance(source.address, ObjectAddress):
+        _require_types(source)
+        return
+    if source.frame_kind is not None or source.address is not None:
+        return
+    if not source.in_warehouse:
+        _require_current(source)
+        _require_lasting(source)
+    if kind_of(source.engine, source.relation) != "TABLE":
+        raise UsageError(
+            f"{source.name} is no table: what is told of a view, or of files read in a query, would be paid for apart "
+            "from its table. Name the table, and say with --where which of its rows are meant."
+        )
+
+
+def _require_types(source: Source) -> None:
+    """Raise unless files say the types of their columns: one value more could make numbers of a column texts.
+
+    Raises:
+        UsageError: they do not.
+    """
+    called = {
+        (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper()
+        for statement in source.setup
+        for node in statement.find_all(exp.Func)
+    }
+    if "READ_PARQUET" not in called:
+        raise UsageError(
+            f"The types of the columns of {source.name} are guessed from its values, so that one row could change how "
+            "all others are read: write it to a Parquet file, or to a table, with the types that you know."
+        )
+
+
+def _require_current(source: Source) -> None:
+    """Raise unless a table is in the database that the connection uses: one of two names would have another budget.
+
+    Raises:
+        UsageError: it is in another one.
+    """
+    if not source.relation.catalog:
+        return
+    query = exp.select(exp.Anonymous(this="current_database"))
+    (current,) = source.engine.row(query, "the database we are in")
+    if folded(str(current)) != folded(source.relation.catalog):
+        raise UsageError(f"{source.name} is in another database, which keeps its budget: USE that one first.")
+
+
+def _require_lasting(source: Source) -> None:
+    """Raise where a temporary table or view stands before the table of its name, which would pay for other rows.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if source.relation.db:
+        return
+    listed = source.engine.rows(sql.statement("catalog/tables"), "find the table")
+    name = folded(source.relation.name)
+    if any(catalog == "temp" and folded(str(listed_name)) == name for catalog, _, listed_name, _ in listed):
+        raise UsageError(f"{source.name} is temporary, and its budget would not be: write it to a table first.")
+
 
 Result = TypeVar("Result")
 
@@ -107,7 +174,7 @@ class Budgets:
         """Set what may be spent on the table; return the budget. What was spent stays spent.
 
         Raises:
-            UsageError: other people would be protected than by what was told already.
+            UsageError: other people would be protected than by earlier answers.
             SourceError: it cannot be written.
         """
 
@@ -176,10 +243,12 @@ class Budgets:
 
     def _too_much(self, budget: Budget, charge: Charge) -> str:
         epsilon, delta = budget.composed
-        costs = f"epsilon {plain(charge.epsilon)}" + (f" and delta {plain(charge.delta)}" if charge.delta else "")
-        spent = f"epsilon {plain(epsilon)} of {plain(budget.epsilon)}"
+        costs = f"epsilon {without_zeros(charge.epsilon)}" + (
+            f" and delta {without_zeros(charge.delta)}" if charge.delta else ""
+        )
+        spent = f"epsilon {without_zeros(epsilon)} of {without_zeros(budget.epsilon)}"
         if charge.delta or budget.delta:
-            spent += f" and delta {plain(delta)} of {plain(budget.delta)}"
+            spent += f" and delta {without_zeros(delta)} of {without_zeros(budget.delta)}"
         return (
             f"This answer costs {costs}, and {self.table} has spent {spent}: it is not given. Ask for less, or let the "
             "owner of the table decide on more (--epsilon beside the command that shows what was spent):\n"
@@ -242,7 +311,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     if not is_database(kept_in):  # DuckDB opens a data file as a database in memory, and forgets what was spent
         raise UsageError(f"{kept_in} is no DuckDB file: a budget is kept in one, such as budget.duckdb.")
     keeper = waited(lambda: DuckDBEngine.from_file(kept_in, writable=True))
-    key = (_place(source), schema if source.warehouse is not None or source.database is not None else "", name)
+    key = (_place(source), schema if source.in_warehouse or source.database is not None else "", name)
     if source.file is not None:
         key = (_place(source), "", "")
     return Budgets(keeper, key, source.name, named, ("--budget", str(kept_in)), person, owned=True)
@@ -285,8 +354,8 @@ def keeps_budget(source: Source) -> bool:
 
 def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
     """Return the database of a table, if it can keep a budget: all or nothing of what is written at once."""
-    if isinstance(source.engine, Workbench):
-        return source.warehouse if source.warehouse is not None and source.warehouse.all_or_nothing else None
+    if source.in_warehouse:
+        return source.holder if source.engine.all_or_nothing else None
     if source.file is not None or source.frame_kind is not None or source.address is not None:
         return None
     return source.engine

@@ -1,4 +1,4 @@
-"""Exact aggregates in SQL to which a person contributes a bounded amount.
+"""Exact aggregates in SQL over the rows of a question, to which a person contributes a bounded amount.
 
 Values become whole numbers of a step first, cut to their bounds, so that every sum is exact and no order of the rows
 changes it: sums of floating-point numbers have no sensitivity that could be relied on (Casacuberta et al. 2022).
@@ -15,15 +15,61 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.dp.predicate import SOURCE
+from kanon_sql.dp.condition import SOURCE
+from kanon_sql.engine.base import resolve_columns
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.dp.rows import Asked
     from kanon_sql.engine.base import Column
+
+
+@dataclass(frozen=True)
+class QueriedRows:
+    """A table as a question sees it.
+
+    Attributes:
+        relation: how statements refer to it.
+        name: what messages call it.
+        columns: of it.
+        person: the column that names people; None where each row is a person of its own.
+        most_rows: how many rows of a person count.
+        conditions: on the rows.
+        group: the column and the value of its rows, where they are a group.
+    """
+
+    relation: exp.Table
+    name: str
+    columns: tuple[Column, ...]
+    person: Column | None
+    most_rows: int
+    conditions: tuple[exp.Expr, ...]
+    group: tuple[str, str] | None
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        (found,) = resolve_columns([name], self.columns, self.name)
+        return found
+
+    def rows(self, *expressions: exp.Expr, there: Column | None = None) -> exp.Select:
+        """Return the query of expressions over the rows, whose table is called ``source``.
+
+        Args:
+            expressions: each with its name.
+            there: a column without which a row does not count.
+        """
+        conditions = list(self.conditions)
+        if there is not None:
+            conditions.append(sql.negated(exp.Is(this=sql.column(there.name, SOURCE), expression=exp.null())))
+        query = exp.select(*expressions).from_(sql.aliased(self.relation, SOURCE))
+        return query.where(*(each.copy() for each in conditions)) if conditions else query
+
 
 _WHOLE = "DECIMAL(38, 0)"  # sums of whole numbers, which no table is too long for
 _STEPS = 9  # digits to which values that are not whole are taken: steps in the larger bound
@@ -58,7 +104,7 @@ class Bounds:
         return Decimal(steps) * self.step
 
 
-def bounds_of(
+def bounds_in_steps(
     bounds: tuple[Decimal, Decimal], column: Column, step: Decimal | None = None, *, means: bool = False
 ) -> Bounds:
     """Return bounds in steps: of whole numbers the step is 1, of others the larger bound has a thousand million.
@@ -98,41 +144,41 @@ def in_steps(column: Column, bounds: Bounds) -> exp.Expr:
     return _cut(steps, bounds.low, bounds.high)
 
 
-def row_count(asked: Asked) -> exp.Query:
+def row_count(queried: QueriedRows) -> exp.Query:
     """Return the query of the number of rows, of which a person has ``most_rows`` at most."""
-    if asked.person is None:
-        return asked.rows(sql.named(sql.count_rows(), "n"))
-    people = asked.rows(sql.named(sql.count_rows(), "n")).group_by(_person(asked))
-    total = _total(sql.least([sql.column("n", "people"), sql.literal(asked.most_rows)]))
+    if queried.person is None:
+        return queried.rows(sql.named(sql.count_rows(), "n"))
+    people = queried.rows(sql.named(sql.count_rows(), "n")).group_by(_person(queried))
+    total = _total(sql.least([sql.column("n", "people"), sql.literal(queried.most_rows)]))
     return exp.select(sql.named(total, "n")).from_(people.subquery("people"))
 
 
-def total_steps(asked: Asked, column: Column, bounds: Bounds) -> exp.Query:
+def total_steps(queried: QueriedRows, column: Column, bounds: Bounds) -> exp.Query:
     """Return the query of the sum of a column in steps; a person with too many rows counts with the mean of them."""
-    if asked.person is None:
-        steps = asked.rows(sql.named(in_steps(column, bounds), "steps"), there=column)
+    if queried.person is None:
+        steps = queried.rows(sql.named(in_steps(column, bounds), "steps"), there=column)
         return exp.select(sql.named(_total(sql.column("steps", "cut")), "total")).from_(steps.subquery("cut"))
-    low, high = (asked.most_rows * bound for bound in (min(bounds.low, 0), max(bounds.high, 0)))
-    own = _cut(_of_most_rows(asked.most_rows), low, high)
-    people = _people(asked, column, bounds, offset=0)
+    low, high = (queried.most_rows * bound for bound in (min(bounds.low, 0), max(bounds.high, 0)))
+    own = _cut(_of_most_rows(queried.most_rows), low, high)
+    people = _people(queried, column, bounds, offset=0)
     return exp.select(sql.named(_total(own), "total")).from_(people.subquery("people"))
 
 
-def sides_of_mean(asked: Asked, column: Column, bounds: Bounds) -> exp.Query:
+def sides_of_mean(queried: QueriedRows, column: Column, bounds: Bounds) -> exp.Query:
     """Return the query of two sums in steps: how far values are above the lower bound, and below the upper one.
 
     A row adds ``width`` to both together, whatever its value: they change together by no more than that.
     """
     width = bounds.width
-    if asked.person is None:
+    if queried.person is None:
         above = exp.Sub(this=in_steps(column, bounds), expression=sql.literal(bounds.low))
-        people: exp.Query = asked.rows(sql.named(above, "above"), sql.named(sql.literal(1), "counted"), there=column)
+        people: exp.Query = queried.rows(sql.named(above, "above"), sql.named(sql.literal(1), "counted"), there=column)
     else:
-        counted = sql.least([sql.column("n", "people"), sql.literal(asked.most_rows)])
-        own = _of_most_rows(asked.most_rows)
+        counted = sql.least([sql.column("n", "people"), sql.literal(queried.most_rows)])
+        own = _of_most_rows(queried.most_rows)
         whole = exp.Mul(this=counted.copy(), expression=sql.literal(width))
         cut = sql.greatest([sql.least([own, whole]), sql.literal(0)])
-        inner = _people(asked, column, bounds, offset=bounds.low)
+        inner = _people(queried, column, bounds, offset=bounds.low)
         people = exp.select(sql.named(cut, "above"), sql.named(counted, "counted")).from_(inner.subquery("people"))
     up, rows = sql.column("above", "sides"), sql.column("counted", "sides")
     below = exp.Sub(this=exp.Mul(this=rows, expression=sql.literal(width)), expression=up.copy())
@@ -140,21 +186,23 @@ def sides_of_mean(asked: Asked, column: Column, bounds: Bounds) -> exp.Query:
 
 
 def counts_of_keys(
-    asked: Asked, key: exp.Expr, wanted: Sequence[str] | None = None, there: Column | None = None
+    queried: QueriedRows, key: exp.Expr, wanted: Sequence[str] | None = None, there: Column | None = None
 ) -> exp.Query:
     """Return the query of the number of rows by key, of which a person has ``most_rows`` at most in all keys together.
 
     Which rows of a person count is chosen by a digest of the person and the key: it depends on nothing else.
 
     Args:
-        asked: the rows.
+        queried: the rows.
         key: of a row, as a text.
         wanted: the keys that are told apart; rows with others are counted together, under NULL. None for all keys.
         there: a column without which a row does not count.
     """
-    rows = asked.rows(sql.named(key, "key"), *([] if asked.person is None else [_named_person(asked)]), there=there)
+    rows = queried.rows(
+        sql.named(key, "key"), *([] if queried.person is None else [_named_person(queried)]), there=there
+    )
     counted: exp.Query = rows
-    if asked.person is not None:
+    if queried.person is not None:
         texts = [sql.cast(sql.column(name, "keyed"), "VARCHAR") for name in ("person", "key")]
         person, own = (exp.Coalesce(this=text, expressions=[sql.literal("")]) for text in texts)
         digest = exp.MD5(this=exp.DPipe(this=exp.DPipe(this=person, expression=sql.literal(":")), expression=own))
@@ -164,7 +212,7 @@ def counts_of_keys(
             order=exp.Order(expressions=[exp.Ordered(this=digest), exp.Ordered(this=sql.column("key", "keyed"))]),
         )
         numbered = exp.select(sql.column("key", "keyed"), sql.named(place, "place")).from_(rows.subquery("keyed"))
-        within = exp.LTE(this=sql.column("place", "numbered"), expression=sql.literal(asked.most_rows))
+        within = exp.LTE(this=sql.column("place", "numbered"), expression=sql.literal(queried.most_rows))
         counted = exp.select(sql.column("key", "numbered")).from_(numbered.subquery("numbered")).where(within)
     found: exp.Expr = sql.column("key", "counted")
     if wanted is not None:
@@ -175,12 +223,12 @@ def counts_of_keys(
     return grouped.from_(labelled.subquery("labelled")).group_by(sql.column("key", "labelled"))
 
 
-def _people(asked: Asked, column: Column, bounds: Bounds, offset: int) -> exp.Select:
+def _people(queried: QueriedRows, column: Column, bounds: Bounds, offset: int) -> exp.Select:
     """Return the query of the rows ``n`` and the sum ``total`` of each person, of values less an offset, in steps."""
     steps = in_steps(column, bounds)
     if offset:
         steps = exp.Sub(this=steps, expression=sql.literal(offset))
-    rows = asked.rows(_named_person(asked), sql.named(steps, "steps"), there=column)
+    rows = queried.rows(_named_person(queried), sql.named(steps, "steps"), there=column)
     total = exp.Sum(this=sql.cast(sql.column("steps", "cut"), _WHOLE))
     counted = exp.select(sql.named(sql.count_rows(), "n"), sql.named(total, "total"))
     return counted.from_(rows.subquery("cut")).group_by(sql.column("person", "cut"))
@@ -202,14 +250,14 @@ def _rounded(value: exp.Expr) -> exp.Expr:
     return exp.Floor(this=exp.Add(this=value, expression=_double(Decimal("0.5"))))
 
 
-def _person(asked: Asked) -> exp.Column:
-    if asked.person is None:
-        raise TypeError("Nobody said who a person is")
-    return sql.column(asked.person.name, SOURCE)
+def _person(queried: QueriedRows) -> exp.Column:
+    if queried.person is None:
+        raise TypeError("There is no column of people")
+    return sql.column(queried.person.name, SOURCE)
 
 
-def _named_person(asked: Asked) -> exp.Expr:
-    return sql.named(_person(asked), "person")
+def _named_person(queried: QueriedRows) -> exp.Expr:
+    return sql.named(_person(queried), "person")
 
 
 def _total(value: exp.Expr) -> exp.Expr:

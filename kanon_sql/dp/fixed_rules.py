@@ -4,8 +4,8 @@ SafePub asks for it: were one more row to change the labels of others, or the le
 a release at all, no sampling would hide that row.
 
 - What is chosen by the data is refused: quantiles, masks (as long as the longest value), prefixes without lengths,
-  hierarchies that nobody gave, and those in the database, of which nobody knows what they were made from.
-- What rules ask of a column, its least and its greatest number, they are told by its type. So intervals of a type that
+  hierarchies that are not given, and those in the database, whose origin is unknown.
+- What rules need of a column, its least and its greatest number, comes from its type. So intervals of a type that
   has negative numbers are written [20, 25), also where no number is negative.
 - What a rule has no label for counts as missing, at every level: values that a file does not list, numbers of 10^18
   and more, infinity, and years before 1 and after 9999. An error would tell that such a value is there.
@@ -20,15 +20,14 @@ from sqlglot import exp
 
 from kanon_sql.engine.equality import published
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.build import VALUE, require_fit
+from kanon_sql.hierarchy.build import require_fit
+from kanon_sql.hierarchy.expressions import VALUE, number_literal
 from kanon_sql.hierarchy.given import given_rules
 from kanon_sql.hierarchy.lookup import build_hierarchy, load_hierarchy, load_prefixed
-from kanon_sql.hierarchy.pieces import number_literal
-from kanon_sql.hierarchy.rules.base import Facts
-from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
-from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
-from kanon_sql.hierarchy.rules.quantiles import QuantileRule
-from kanon_sql.hierarchy.rules.steps import StepRule
+from kanon_sql.hierarchy.prefix_file import PrefixRule
+from kanon_sql.hierarchy.rules import ColumnExtremes
+from kanon_sql.hierarchy.rules.numbers import QuantileRule, StepRule
+from kanon_sql.hierarchy.rules.texts import PrefixesRule
 from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule
 from kanon_sql.sql import build as sql
 
@@ -136,12 +135,12 @@ def _made(engine: Engine, copy: exp.Table, column: Column, rule: Rule) -> Hierar
         return load_hierarchy(engine, copy, column, rule)
     if isinstance(rule, PrefixRule):
         return load_prefixed(engine, copy, column, rule)
-    return build_hierarchy(engine, copy, column, rule, facts_of(column))
+    return build_hierarchy(engine, copy, column, rule, facts_of_type(column))
 
 
-def facts_of(column: Column) -> Facts:
+def facts_of_type(column: Column) -> ColumnExtremes:
     """Return the extremes of a column, as far as its type says them."""
-    return Facts(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)
+    return ColumnExtremes(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)
 
 
 def _has_label(column: Column, rule: Rule, value: exp.Expr) -> exp.Expr | None:

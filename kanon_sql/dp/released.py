@@ -1,7 +1,7 @@
 """A differentially private release: what may be said of it, and the ways to publish it.
 
 What is exact about the table or about the sample is kept to itself: how many rows there were, how many were sampled or
-left out, how long it took. What is told can be counted in the release by whoever has it.
+left out, how long it took. What is said can be counted in the release itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kanon_sql.dp.fixed_rules import lists_values, unlisted_statement
 from kanon_sql.dp.sampling import TITLE
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.hierarchy.script import lookup_statement
+from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.publish.file_formats import require_frame
 from kanon_sql.release.publish.files import check_file
@@ -47,7 +47,7 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PublishedSample:
     """The sample and how it is published; kept to itself, as much of it is exact.
 
     Attributes:
@@ -87,7 +87,7 @@ class DPRelease:
     rows_out: int
     classes: int
     smallest_class: int
-    _drawn: Drawn = field(repr=False)
+    _drawn: PublishedSample = field(repr=False)
 
     @property
     def epsilon(self) -> Decimal:
@@ -160,7 +160,7 @@ class DPRelease:
 
     def sql(self, destination: Destination | None = None) -> str:
         """Return the script that makes a release like this one: with a key of its own, so of another sample."""
-        return script_of(self._drawn, destination or Destination())
+        return sample_script(self._drawn, destination or Destination())
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
         """Return what may be said of the release as plain values: what ``--format json`` prints."""
@@ -216,7 +216,7 @@ def require_destination(destination: Destination) -> None:
         raise UsageError("Say where the release should go: --into NAME or --out FILE.")
 
 
-def script_of(drawn: Drawn, destination: Destination) -> str:
+def sample_script(drawn: PublishedSample, destination: Destination) -> str:
     """Return the statements from the table to the release, with placeholders for the key of the sample."""
     source, publication = drawn.source, drawn.publication
 

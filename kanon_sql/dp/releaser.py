@@ -2,7 +2,7 @@
 
 1. All that can be known without a row is checked: columns, rules, files, levels, k, epsilon and delta.
 2. What it costs is charged to the budget of the table.
-3. Levels that nobody gave are chosen by the exponential mechanism, on all rows (``node_choice``).
+3. Levels that are not given are chosen by the exponential mechanism, on all rows (``node_choice``).
 4. Rows are sampled (``sampling``); only the columns that are published are copied.
 5. The sample is recoded at the levels, and classes of fewer than k of its rows are left out: by the query that makes
    every other release, and checked as every other release.
@@ -27,10 +27,10 @@ from kanon_sql.classes.of_node import classes_query
 from kanon_sql.classes.recoding import FullDomain, by_name
 from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
 from kanon_sql.dp.node_choice import SCALE, candidates, scores
-from kanon_sql.dp.release_asked import AskedRelease
-from kanon_sql.dp.released import DPRelease, Drawn, script_of
-from kanon_sql.dp.sampling import copy_statement, draw_sample, sample_statement
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.dp.released import DPRelease, PublishedSample, sample_script
+from kanon_sql.dp.safepub import RequestedRelease
+from kanon_sql.dp.sampling import copy_rows_statement, draw_sample, sample_statement
+from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.keys import draw_key
 from kanon_sql.engine.progress import Progress, silent
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.lattice import Node
-    from kanon_sql.dp.numbers import Number
+    from kanon_sql.dp.account import Number
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.resources import Resources
     from kanon_sql.engine.progress import Listener
@@ -101,17 +101,17 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
         NoSolutionError: nothing is left to be published; what it cost is spent.
     """
     policy = make_policy(None, quasi_identifiers=quasi_identifiers, hierarchies=hierarchies)
-    asked = AskedRelease.of(policy, epsilon, delta=delta, k=k, levels=levels, epsilon_search=epsilon_search)
+    requested = RequestedRelease.of(policy, epsilon, delta=delta, k=k, levels=levels, epsilon_search=epsilon_search)
     opened = open_source(source, table, resources=resources)
     try:
-        return make_dp_release(opened, asked, None if budget is None else Path(budget), progress or silent)
+        return make_dp_release(opened, requested, None if budget is None else Path(budget), progress or silent)
     except BaseException:
         opened.engine.close()
         raise
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReleaseShape:
     """What is known of a release before a row of the table is read.
 
     Attributes:
@@ -142,24 +142,24 @@ class Shape:
             self.source.engine.run(sql.drop(made), "drop what was made for no row")
 
 
-def make_dp_release(source: Source, asked: AskedRelease, budget: Path | None, progress: Listener) -> DPRelease:
+def make_dp_release(source: Source, requested: RequestedRelease, budget: Path | None, progress: Listener) -> DPRelease:
     """Return the release of an open source that is asked for."""
     progress(Progress("Preparing hierarchies"))
-    shape = _shape_of(source, asked)
+    shape = _shape_of(source, requested)
     _require_no_transaction(source)
     nodes: list[Node] = []
     if shape.node is None:
         nodes = candidates(shape.lattice)
         _require_mechanisms()
     shape.forget_copy()
-    _charge(source, budget, asked.parameters.epsilon + asked.epsilon_search, asked.parameters.delta)
+    _charge(source, budget, requested.parameters.epsilon + requested.epsilon_search, requested.parameters.delta)
     try:
         node = shape.node
         if node is None:
             progress(Progress("Choosing levels"))
-            node = _chosen_node(shape, asked, nodes)
+            node = _chosen_node(shape, requested, nodes)
         progress(Progress("Sampling"))
-        return _sampled_release(shape, asked, node)
+        return _sampled_release(shape, requested, node)
     except (HierarchyError, ComputationError):  # not to be expected of rules that have a label for every value
         raise HierarchyError(
             "A hierarchy has no place for some values. Which ones, and how many, is not said, since it is exact; what "
@@ -167,19 +167,21 @@ def make_dp_release(source: Source, asked: AskedRelease, budget: Path | None, pr
         ) from None
 
 
-def dp_release_script(source: Source, asked: AskedRelease, destination: Destination) -> str:
+def dp_release_script(source: Source, requested: RequestedRelease, destination: Destination) -> str:
     """Return the script of a release at levels that were given; no row is read, and nothing is spent.
 
     Raises:
         UsageError: the levels are to be chosen, which takes the data.
     """
-    if asked.levels is None:
+    if requested.levels is None:
         raise UsageError("Which levels are chosen is known when it was paid for: give them (--levels) to see the SQL.")
-    shape = _shape_of(source, asked)
-    return script_of(_drawn(shape, asked, shape.node or (), shape.empty, shape.trees, Expected(0, 0)), destination)
+    shape = _shape_of(source, requested)
+    return sample_script(
+        _drawn(shape, requested, shape.node or (), shape.empty, shape.trees, Expected(0, 0)), destination
+    )
 
 
-def _shape_of(source: Source, asked: AskedRelease) -> Shape:
+def _shape_of(source: Source, requested: RequestedRelease) -> ReleaseShape:
     """Return what is known of a release without a row: hierarchies are made for none, so that their heights are known.
 
     Raises:
@@ -191,7 +193,7 @@ def _shape_of(source: Source, asked: AskedRelease) -> Shape:
             f"{source.name} is in {source.warehouse.kind}, of which this version makes no differentially private "
             "releases: export the columns that are to be published to a Parquet file, and release that."
         )
-    policy = asked.policy
+    policy = requested.policy
     columns = resolve_columns(policy.columns.quasi_identifiers, source.columns, source.name)
     if not columns:
         raise UsageError("No column was named: say with --qi which columns the release has; all others are left out.")
@@ -202,12 +204,12 @@ def _shape_of(source: Source, asked: AskedRelease) -> Shape:
     rules = fixed_rules(source, columns, policy)
     values = {column.name: copied_value(column, rules[column.name]) for column in columns}
     empty = source.engine.temporary_name("kanon_sample")
-    create = copy_statement(empty, source.relation, values)
+    create = copy_rows_statement(empty, source.relation, values)
     create.set("expression", create.expression.limit(0))
     source.engine.run(create, "the columns that are published, without a row")
     trees = make_fixed(source.engine, empty, _copied(source, empty, columns), rules)
-    node = _given_node(source, trees, asked.levels)
-    return Shape(source, tuple(columns), rules, values, empty, trees, node)
+    node = _given_node(source, trees, requested.levels)
+    return ReleaseShape(source, tuple(columns), rules, values, empty, trees, node)
 
 
 def _given_node(source: Source, trees: Sequence[Hierarchy], levels: Mapping[str, int] | None) -> Node | None:
@@ -230,27 +232,27 @@ def _given_node(source: Source, trees: Sequence[Hierarchy], levels: Mapping[str,
     return tuple(named[name] for name in known)
 
 
-def _chosen_node(shape: Shape, asked: AskedRelease, nodes: Sequence[Node]) -> Node:
+def _chosen_node(shape: ReleaseShape, requested: RequestedRelease, nodes: Sequence[Node]) -> Node:
     """Return levels that the exponential mechanism chooses on the whole table."""
     engine = shape.source.engine
     whole = engine.temporary_name("kanon_whole")
-    engine.run(copy_statement(whole, shape.source.relation, shape.values), "copy the columns that are published")
+    engine.run(copy_rows_statement(whole, shape.source.relation, shape.values), "copy the columns that are published")
     trees = make_fixed(engine, whole, _copied(shape.source, whole, shape.columns), shape.rules)
     frequency = build_frequency(engine, whole, trees, None)
-    least = ceil(asked.parameters.k / asked.parameters.beta)
-    chosen = _choose(scores(frequency, shape.lattice, nodes, least), SCALE, asked.epsilon_search)
+    least = ceil(requested.parameters.k / requested.parameters.beta)
+    chosen = _choose(scores(frequency, shape.lattice, nodes, least), SCALE, requested.epsilon_search)
     for made in (whole, frequency.relation, *(tree.relation for tree in trees)):
         engine.run(sql.drop(made), "drop what levels were chosen by")
     return nodes[chosen]
 
 
-def _sampled_release(shape: Shape, asked: AskedRelease, node: Node) -> DPRelease:
+def _sampled_release(shape: ReleaseShape, requested: RequestedRelease, node: Node) -> DPRelease:
     """Return the release of a sample at given levels.
 
     Raises:
         NoSolutionError: no class of the sample has k rows.
     """
-    source, parameters = shape.source, asked.parameters
+    source, parameters = shape.source, requested.parameters
     sample = source.engine.temporary_name("kanon_sample")
     statement = sample_statement(sample, source.relation, shape.values, parameters.threshold)
     draw_sample(source.engine, statement, draw_key())
@@ -263,8 +265,8 @@ def _sampled_release(shape: Shape, asked: AskedRelease, node: Node) -> DPRelease
             "spent, since that nothing is left says something too. Publish fewer columns, or higher levels of them."
         )
     expected = Expected(rows, classes, frequency.rows, squares)
-    drawn = _drawn(shape, asked, node, sample, trees, expected)
-    return DPRelease(parameters, by_name(trees, node), asked.epsilon_search, rows, classes, smallest, drawn)
+    drawn = _drawn(shape, requested, node, sample, trees, expected)
+    return DPRelease(parameters, by_name(trees, node), requested.epsilon_search, rows, classes, smallest, drawn)
 
 
 def _published(frequency: FrequencySet, node: Node, k: int) -> tuple[int, int, int, int]:
@@ -287,8 +289,13 @@ def _published(frequency: FrequencySet, node: Node, k: int) -> tuple[int, int, i
 
 
 def _drawn(
-    shape: Shape, asked: AskedRelease, node: Node, sample: exp.Table, trees: tuple[Hierarchy, ...], expected: Expected
-) -> Drawn:
+    shape: ReleaseShape,
+    requested: RequestedRelease,
+    node: Node,
+    sample: exp.Table,
+    trees: tuple[Hierarchy, ...],
+    expected: Expected,
+) -> PublishedSample:
     source, copied = shape.source, tuple(tree.column for tree in trees)
     in_order = [column.name for column in source.columns]
     publication = Publication(
@@ -297,12 +304,12 @@ def _drawn(
         roles=Roles(copied, (), (), (), ()),
         hierarchies=trees,
         recoding=FullDomain(node),
-        models=(KAnonymity(asked.parameters.k),),
+        models=(KAnonymity(requested.parameters.k),),
         seed=secrets.randbits(_IN_ORDER),
         combinations=source.engine.temporary_name("kanon_combinations"),
     )
-    statement = sample_statement(sample, source.relation, shape.values, asked.parameters.threshold)
-    return Drawn(source, publication, shape.rules, statement, expected)
+    statement = sample_statement(sample, source.relation, shape.values, requested.parameters.threshold)
+    return PublishedSample(source, publication, shape.rules, statement, expected)
 
 
 def _copied(source: Source, copy: exp.Table, columns: Sequence[Column]) -> list[Column]:
@@ -323,8 +330,8 @@ def _require_no_transaction(source: Source) -> None:
 
 def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decimal) -> None:
     """Take what a release costs from the budget of its table, before a row of it decides anything."""
+    from kanon_sql.dp.account import Charge
     from kanon_sql.dp.budget import closing, open_budgets
-    from kanon_sql.dp.spending import Charge
 
     if kept_in is None:
         source.make_writable()

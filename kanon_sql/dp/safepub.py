@@ -17,17 +17,26 @@ t of n rows, of which the probability grows with n: only the largest of them cou
 below the maximum so far, that is the maximum.
 
 No rounding makes delta smaller: beta is taken a little larger than it is, gamma a little smaller, sums are rounded up.
+
+``RequestedRelease`` says what epsilon and delta are, and which k follows from them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from math import comb, factorial
+from typing import TYPE_CHECKING
 
+from kanon_sql.dp.account import Number, exact_decimal
 from kanon_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kanon_sql.policy.policy import Policy
 
 LEAST_EPSILON, LARGEST_EPSILON = Decimal("0.000001"), Decimal(20)
 LARGEST_K = 10_000_000
@@ -90,10 +99,10 @@ def parameters_of(epsilon: Decimal, k: int) -> SafePubParameters:
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LARGEST_K:
         raise UsageError(f"k must be a whole number from 1 to {LARGEST_K:,}, not {k!r}.")
     beta, gamma = _beta(epsilon), _gamma(epsilon)
-    return SafePubParameters(epsilon, k, delta_of(k, epsilon), _shown(beta), _shown(gamma))
+    return SafePubParameters(epsilon, k, least_delta(k, epsilon), _shown(beta), _shown(gamma))
 
 
-def delta_of(k: int, epsilon: Decimal) -> Decimal:
+def least_delta(k: int, epsilon: Decimal) -> Decimal:
     """Return the least delta that the theorem proves for classes of at least k rows, rounded up to 6 digits."""
     delta = most_above(k, _beta(epsilon) + _MARGIN, _gamma(epsilon) - _MARGIN)
     shown = Context(prec=_SHOWN_DIGITS, rounding=ROUND_CEILING).plus(min(delta, Decimal(1)))
@@ -109,7 +118,7 @@ def k_for(epsilon: Decimal, delta: Decimal) -> int:
     require_epsilon(epsilon)
     require_delta(delta)
     high = 1
-    while delta_of(high, epsilon) > delta:
+    while least_delta(high, epsilon) > delta:
         if high == LARGEST_K:
             raise UsageError(
                 f"For epsilon {epsilon:f} and delta {delta:f}, classes would need more than {LARGEST_K:,} rows: ask "
@@ -119,7 +128,7 @@ def k_for(epsilon: Decimal, delta: Decimal) -> int:
     low = high // 2 + 1 if high > 1 else 1
     while low < high:
         middle = (low + high) // 2
-        if delta_of(middle, epsilon) <= delta:
+        if least_delta(middle, epsilon) <= delta:
             high = middle
         else:
             low = middle + 1
@@ -230,3 +239,96 @@ def _shown(number: Fraction) -> Decimal:
 
 def _ceiling(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
+
+
+_SEARCH_SHARE = 10  # of epsilon, one part in so many chooses the levels where nothing else is said
+_MOST_DIGITS = 18  # after the point: as budgets keep them, and their sums
+_LAST_DIGIT = Decimal(1).scaleb(-_MOST_DIGITS)
+
+
+@dataclass(frozen=True)
+class RequestedRelease:
+    """What is requested of a release, as far as it can be checked without a table.
+
+    Attributes:
+        policy: names the columns that are published, and their hierarchies; nothing else of it counts.
+        parameters: of sampling and suppressing.
+        levels: the level of each column; None where a mechanism chooses.
+        epsilon_search: what that may spend.
+    """
+
+    policy: Policy
+    parameters: SafePubParameters
+    levels: Mapping[str, int] | None
+    epsilon_search: Decimal
+
+    @classmethod
+    def of(
+        cls,
+        policy: Policy,
+        epsilon: Number,
+        *,
+        delta: Number | None,
+        k: int | None,
+        levels: Mapping[str, int] | None,
+        epsilon_search: Number | None,
+    ) -> RequestedRelease:
+        """Return what is requested; arguments are those of ``kanon_sql.dp.releaser.release``.
+
+        Raises:
+            UsageError: it cannot be.
+        """
+        whole = _decimal_of(epsilon, "epsilon")
+        require_epsilon(whole)
+        search = _search_part(whole, epsilon_search, chosen=levels is None)
+        parameters = _parameters(whole - search, None if delta is None else _decimal_of(delta, "delta"), k)
+        return cls(policy, parameters, levels, search)
+
+
+def _parameters(epsilon: Decimal, delta: Decimal | None, k: int | None) -> SafePubParameters:
+    """Return the parameters that are requested: of k, or of the least k that keeps delta.
+
+    Raises:
+        UsageError: neither is given, or k does not keep delta.
+    """
+    if delta is None and k is None:
+        raise UsageError("Say what delta may be (--delta 0.000001), from which k follows; or give k (-k) itself.")
+    if delta is not None:
+        require_delta(delta)
+    parameters = parameters_of(epsilon, k_for(epsilon, delta or Decimal(0)) if k is None else k)
+    if delta is not None and parameters.delta > delta:
+        raise UsageError(
+            f"With k = {parameters.k:,}, delta is {parameters.delta:g} and not at most {delta:g}: take a k of at least "
+            f"{k_for(epsilon, delta):,}, or leave -k out."
+        )
+    return parameters
+
+
+def _search_part(epsilon: Decimal, requested: Number | None, *, chosen: bool) -> Decimal:
+    """Return the part of epsilon that chooses levels; nothing where they were given.
+
+    Raises:
+        UsageError: it is all, or nothing, or there is nothing to choose.
+    """
+    if not chosen:
+        if requested is not None:
+            raise UsageError("Levels were given, and choosing them costs nothing: leave --epsilon-search out.")
+        return Decimal(0)
+    if requested is None:
+        return (epsilon / _SEARCH_SHARE).quantize(_LAST_DIGIT, ROUND_DOWN).normalize()
+    part = _decimal_of(requested, "epsilon-search")
+    if not 0 < part < epsilon:
+        raise UsageError(f"--epsilon-search is a part of epsilon, above 0 and below {epsilon:f}, not {part:f}.")
+    return part
+
+
+def _decimal_of(number: Number, name: str) -> Decimal:
+    """Return a number as it is written: 0.1 is a tenth.
+
+    Raises:
+        UsageError: it is none, or has more digits than anybody means.
+    """
+    found = exact_decimal(number, f"--{name}")
+    if found.adjusted() > _MOST_DIGITS or found != found.quantize(_LAST_DIGIT):
+        raise UsageError(f"--{name} is a number with at most {_MOST_DIGITS} digits after the point, not {number}.")
+    return found

@@ -1,4 +1,4 @@
-"""Which rows are sampled: each by itself, with a rate that everybody knows and a key that nobody keeps.
+"""Which rows are sampled: each by itself, with a public rate and a key that is not kept.
 
     kanon_sample    of the rows that are sampled, the columns that are published; nothing else is read
 
@@ -37,7 +37,7 @@ TITLE = (
 _DIGITS = SAMPLED_BITS // 4
 
 
-def copy_statement(copy: exp.Table, source: exp.Table, values: Mapping[str, exp.Expr]) -> exp.Create:
+def copy_rows_statement(copy: exp.Table, source: exp.Table, values: Mapping[str, exp.Expr]) -> exp.Create:
     """Return the statement that copies columns of all rows.
 
     Args:

@@ -47,7 +47,7 @@ def published(value: exp.Expr, column: Column) -> exp.Expr:
 
 def comparable(column: Column) -> str:
     """Return what ``sql.same`` is told of a column that is compared with itself."""
-    return sql.TWINS if column.family == "other" or _is_enum(column) else column.family
+    return sql.SAME_TYPE if column.family == "other" or _is_enum(column) else column.family
 
 
 def looked_up(value: exp.Expr, column: Column) -> exp.Expr:
@@ -69,7 +69,7 @@ def published_type(column: Column) -> str:
     """Return the type of a column that is published as it is: its own, with text in the place of any ENUM.
 
     Raises:
-        UsageError: there is an ENUM inside a type that cannot be written anew.
+        UsageError: there is an ENUM inside a type that cannot be rewritten.
     """
     if column.family == "text":
         return "VARCHAR"

@@ -1,9 +1,20 @@
-"""Whom long work tells how far it is."""
+"""Progress callbacks, seconds by step, and deadlines that statements and loops keep.
+
+A deadline stops the work once, as Ctrl-C does: what undoes the work, or finishes it, is not stopped by the same one.
+"""
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from kanon_sql.errors import TimeLimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
@@ -41,3 +52,101 @@ class Tell(Protocol):
 
 def silent(_: object) -> None:
     """Take no note."""
+
+
+class DeadlineReachedError(Exception):
+    """The work was stopped because its deadline passed. Caught by the search or by ``within``, never shown."""
+
+
+@dataclass
+class _Deadline:
+    """When the work stops, on the clock of ``time.monotonic``, and whether it was stopped."""
+
+    at: float
+    reached: bool = False
+
+
+_DEADLINES: ContextVar[tuple[_Deadline, ...]] = ContextVar("kanon_deadlines", default=())
+
+_GRACE = 0.4  # seconds after a time limit: a release that is nearly published is published
+
+
+@contextmanager
+def timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    """Add the seconds that the block takes to those of a step, however it ends."""
+    begin = time.monotonic()
+    try:
+        yield
+    finally:
+        seconds[step] = seconds.get(step, 0.0) + time.monotonic() - begin
+
+
+@contextmanager
+def until(at: float | None) -> Iterator[None]:
+    """Stop the statements and loops of the block at a time on the clock of ``time.monotonic``; None never does.
+
+    Raises:
+        DeadlineReachedError: the time came; raised once.
+    """
+    token = _DEADLINES.set(_DEADLINES.get() if at is None else (*_DEADLINES.get(), _Deadline(at)))
+    try:
+        yield
+    finally:
+        _DEADLINES.reset(token)
+
+
+@contextmanager
+def within(limit: float | None, begun: float) -> Iterator[None]:
+    """Stop the block when a time limit is over; a block inside another one has the limit of the outer one.
+
+    Args:
+        limit: in seconds; None for no limit.
+        begun: when the time began, on the clock of ``time.monotonic``.
+
+    Raises:
+        TimeLimitError: the time is over.
+    """
+    if limit is None or _DEADLINES.get():
+        yield
+        return
+    try:
+        with until(begun + limit + _GRACE):
+            yield
+    except DeadlineReachedError as error:
+        step = f" during this step: {error}" if str(error) else ""
+        raise TimeLimitError(
+            f"The time limit of {limit:g} seconds ended{step}; nothing was written. Allow more time, or name fewer "
+            "quasi-identifiers."
+        ) from None
+
+
+def next_deadline() -> float | None:
+    """Return the next time at which the work stops; None if none is set."""
+    return min((deadline.at for deadline in _DEADLINES.get() if not deadline.reached), default=None)
+
+
+def check_deadline(step: str = "") -> None:
+    """Stop the work if a deadline has passed.
+
+    Args:
+        step: what is done.
+
+    Raises:
+        DeadlineReachedError: it has; raised once for each deadline.
+    """
+    at = next_deadline()
+    if at is not None and time.monotonic() >= at:
+        raise stopped(step)
+
+
+def stopped(step: str) -> DeadlineReachedError:
+    """Return the error of work that was stopped because the next deadline has passed, which stops nothing else."""
+    waiting = [deadline for deadline in _DEADLINES.get() if not deadline.reached]
+    min(waiting, key=lambda deadline: deadline.at).reached = True
+    return DeadlineReachedError(step)
+
+
+def lift_deadlines() -> None:
+    """Let what follows come to its end: a verified release that takes its name is not stopped half way."""
+    for deadline in _DEADLINES.get():
+        deadline.reached = True

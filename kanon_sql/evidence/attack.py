@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.columns import find_column, resolve_columns
+from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.addresses import ObjectAddress
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.pieces import VALUE, level_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness

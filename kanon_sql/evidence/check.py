@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.columns import find_column, names, resolve_columns
+from kanon_sql.engine.base import find_column, names, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
-from kanon_sql.hierarchy.script import lookup_statement
+from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.policy import Policy, models_with_k, read_policy

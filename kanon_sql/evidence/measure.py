@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import find_column
+from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_original, open_source
 from kanon_sql.errors import UsageError

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import find_column, names
+from kanon_sql.engine.base import find_column, names
+from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import Source, holds_tables, open_beside, open_source
-from kanon_sql.engine.sources.open_warehouse import is_warehouse
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.policy import Policy, read_policy
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers

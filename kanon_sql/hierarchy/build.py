@@ -3,6 +3,8 @@
 Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on
 from the level before, a shorter prefix is a prefix of a longer one. What has no label of its own (NULL, NaN,
 infinity) goes to the root. No floating point decides about the bounds of an interval.
+
+A tree of intervals from a file becomes a query over the values of a column in the same way.
 """
 
 from __future__ import annotations
@@ -13,46 +15,46 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.numbers import NUMBERS, exact_number, exact_places
-from kanon_sql.hierarchy.pieces import (
+from kanon_sql.hierarchy.expressions import (
+    NUMBERS,
     ROOT,
     VALUE,
-    as_written,
-    distinct_values,
-    level_name,
+    concatenated,
+    distinct_values_query,
+    exact_number,
+    exact_places,
+    is_above,
+    is_below,
+    no_number,
     number_literal,
     number_text,
     root_if_null,
-    text_of,
+    value_as_written,
     value_text,
     with_levels,
 )
-from kanon_sql.hierarchy.rules.bounds import BoundsRule
-from kanon_sql.hierarchy.rules.cut import CutRule
-from kanon_sql.hierarchy.rules.prefixes import PrefixesRule
-from kanon_sql.hierarchy.rules.quantiles import QuantileRule
-from kanon_sql.hierarchy.rules.steps import StepRule
+from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule
+from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule
 from kanon_sql.hierarchy.spec import BuiltRule, DateRule, DateUnit, IntervalRule, MaskRule, RoundRule
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.rules.base import Facts
-
-__all__ = ["VALUE", "built_query", "distinct_values", "level_name"]
+    from kanon_sql.hierarchy.formats.intervals import Interval, IntervalTree
+    from kanon_sql.hierarchy.rules import ColumnExtremes
 
 DATES = frozenset({"date", "timestamp"})
 """Families of types whose values are dates."""
 
 
-def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Facts) -> exp.Query:
+def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: ColumnExtremes) -> exp.Query:
     """Return the query that makes the lookup relation of a rule from the distinct values of a column.
 
     Raises:
         HierarchyError: the rule is for columns of another type.
     """
     require_fit(rule, column)
-    values = distinct_values(column, source)
+    values = distinct_values_query(column, source)
     match rule:
         case IntervalRule():
             return _intervals(rule, column, values, facts)
@@ -114,7 +116,7 @@ def _instead(column: Column, wanted: str) -> str:
 # Intervals
 
 
-def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Facts) -> exp.Query:
+def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: ColumnExtremes) -> exp.Query:
     """Return the steps: the values, each as an exact number, the bounds of its intervals, their labels."""
     limits = [limit for limit in (rule.bottom, rule.top) if limit is not None]
     scale = max(_scale(number) for number in [*rule.widths, rule.origin, *limits])
@@ -123,7 +125,7 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Fac
     dashed = column.family == "integer" and scale == 0 and _lowest_bound(rule, facts) >= 0
     value, number = sql.column(VALUE), sql.column("number")
     levels = range(1, len(rule.widths) + 1)
-    numbers = exp.select(value, sql.named(exact_number(as_written(column), column, scale, digits), "number"))
+    numbers = exp.select(value, sql.named(exact_number(value_as_written(column), column, scale, digits), "number"))
     lower = [
         sql.named(_lower_bound(rule, width, f"DECIMAL({digits}, {scale})"), f"lower_{level}")
         for level, width in zip(levels, rule.widths, strict=True)
@@ -155,7 +157,7 @@ def _floored(column: Column, data_type: str, places: int) -> exp.Expr:
     return sql.cast(exp.Sub(this=number.copy(), expression=unit), data_type)
 
 
-def _lowest_bound(rule: IntervalRule, facts: Facts) -> int:
+def _lowest_bound(rule: IntervalRule, facts: ColumnExtremes) -> int:
     """Return the lowest bound that any label of whole numbers can show."""
     if facts.minimum is None:
         return 0
@@ -199,11 +201,11 @@ def _interval_label(rule: IntervalRule, level: int, scale: int, *, dashed: bool,
         return case.else_(number_text(lower, 0))
     if dashed:
         last = exp.Sub(this=upper, expression=sql.literal(1))
-        return case.else_(text_of(number_text(lower, 0), "-", number_text(last, 0)))
-    return case.else_(text_of("[", number_text(lower, scale), ", ", number_text(upper, scale), ")"))
+        return case.else_(concatenated(number_text(lower, 0), "-", number_text(last, 0)))
+    return case.else_(concatenated("[", number_text(lower, scale), ", ", number_text(upper, scale), ")"))
 
 
-def _digits(rule: IntervalRule, facts: Facts, places: int) -> int:
+def _digits(rule: IntervalRule, facts: ColumnExtremes, places: int) -> int:
     """Return the digits that decimals need: 18 fit into a machine word, which is much faster than 38."""
     shown = [rule.widths[-1], rule.origin, *(bound for bound in (facts.minimum, facts.maximum) if bound is not None)]
     largest = max(abs(number) for number in shown)
@@ -221,7 +223,7 @@ def _scale(number: Decimal) -> int:
 
 def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
     """Return the values and, level by level, the number before rounded on: so the levels nest."""
-    number: exp.Expr = exact_number(as_written(column), column, max(0, -rule.digits[0]))
+    number: exp.Expr = exact_number(value_as_written(column), column, max(0, -rule.digits[0]))
     labels: list[exp.Expr] = []
     for digits in rule.digits:
         number = exp.Round(this=number.copy(), decimals=sql.literal(-digits))
@@ -263,17 +265,17 @@ def _truncated(unit: DateUnit) -> exp.Expr:
         case "day":
             return _formatted("%Y-%m-%d")
         case "week":
-            return text_of(_part_as_text("isoyear"), "-W", _two_digits(_part_as_text("week")))
+            return concatenated(_part_as_text("isoyear"), "-W", _two_digits(_part_as_text("week")))
         case "month":
             return _formatted("%Y-%m")
         case "quarter":
-            return text_of(_formatted("%Y"), "-Q", _part_as_text("quarter"))
+            return concatenated(_formatted("%Y"), "-Q", _part_as_text("quarter"))
         case "year":
             return _formatted("%Y")
         case "decade":
             tenths = exp.Div(this=_part("year"), expression=sql.literal(10.0))
             decade = exp.Mul(this=exp.Floor(this=tenths), expression=sql.literal(10))
-            return text_of(sql.cast(sql.cast(decade, "INTEGER"), "VARCHAR"), "s")
+            return concatenated(sql.cast(sql.cast(decade, "INTEGER"), "VARCHAR"), "s")
 
 
 def _formatted(pattern: str) -> exp.Expr:
@@ -290,3 +292,43 @@ def _part_as_text(unit: str) -> exp.Expr:
 
 def _two_digits(text: exp.Expr) -> exp.Expr:
     return exp.Pad(this=text, expression=sql.literal(2), fill_pattern=sql.literal("0"), is_left=True)
+
+
+def interval_query(tree: IntervalTree, column: Column, source: exp.Table, origin: str) -> exp.Query:
+    """Return the query of values and labels; values outside of the root interval get no row.
+
+    At each level a value has the label of the innermost interval that is not below this level, so that an interval
+    without others under it keeps its label. What is no number (NULL, NaN, infinity) goes to the root.
+
+    Args:
+        tree: the intervals.
+        column: the column.
+        source: the table.
+        origin: what messages call the hierarchy.
+
+    Raises:
+        HierarchyError: the column does not hold numbers.
+    """
+    if column.family not in NUMBERS:
+        raise HierarchyError(
+            f"The hierarchy of column {column.name!r} ({origin}) is a tree of intervals and needs numbers, but the "
+            f"column is {column.type}: cast the column, or use another hierarchy."
+        )
+    nodes = list(tree.nodes())
+    labels: list[exp.Expr] = []
+    for level in range(1, tree.height):
+        case = exp.Case().when(no_number(column), sql.literal(ROOT))
+        depth = tree.height - level
+        # From the inside out: an interval comes after those inside it.
+        for node, own in sorted(nodes, key=lambda item: -item[1]):
+            if 0 < own <= depth:
+                case = case.when(_inside(node.interval, column), sql.literal(str(node.interval)))
+        labels.append(case.else_(sql.literal(ROOT)))
+    known = exp.or_(no_number(column), _inside(tree.root.interval, column))
+    query = with_levels(exp.select(sql.column(VALUE)), labels).from_("present").where(known)
+    return query.with_("present", as_=distinct_values_query(column, source))
+
+
+def _inside(interval: Interval, column: Column) -> exp.Expr:
+    low = is_above(column, interval.low, with_bound=True)
+    return exp.Paren(this=exp.and_(low, is_below(column, interval.high, with_bound=not interval.high_open)))

@@ -1,4 +1,10 @@
-"""``export_hierarchy``: any hierarchy as a CSV file that ARX reads, and that kanon reads back as the same."""
+"""``export_hierarchy``: any hierarchy as a CSV file that ARX reads, and that kanon reads back as the same.
+
+ARX reads no header, ``;`` between labels, ``"`` around what needs it, leaf first, root last. It has no NULL: it knows
+empty texts, and the text NULL, which it takes for a missing value. NULL is written as an empty field without quotes,
+the empty text as ``""``: ARX reads both as empty, and our reader tells them apart. For data in which ARX finds the word
+NULL, that word can be written instead.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +13,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import resolve_columns
+from sqlglot import exp
+
+from kanon_sql.engine.base import resolve_columns
+from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.open_source import Source, is_database, open_database, open_source
-from kanon_sql.engine.whole_files import require_free, write_whole
-from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.arx import arx_query, arx_text
+from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import count_tree, require_tree
-from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchy
-from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.formats import read_hierarchy
+from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchy, stored_hierarchies
+from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy, shape_of_relation, shape_of_rows
-from kanon_sql.hierarchy.script import lookup_statement
-from kanon_sql.hierarchy.spec import FileRule, file_rule, parse_rule
-from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
-
-    from sqlglot import exp
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
@@ -83,7 +90,7 @@ def export_hierarchy(
         SourceError: something cannot be read or written.
     """
     path = Path(out)
-    check_target(path, replace=replace)
+    check_csv_target(path, replace=replace)
     if column is None:
         if hierarchy is not None:
             raise UsageError("A hierarchy is given without the column that it is for: name the column.")
@@ -95,7 +102,7 @@ def export_hierarchy(
     return shape
 
 
-def check_target(path: Path, *, replace: bool) -> None:
+def check_csv_target(path: Path, *, replace: bool) -> None:
     """Raise unless a hierarchy can be written to a file.
 
     Raises:
@@ -113,11 +120,11 @@ def file_as_arx(name: str, null: str) -> tuple[Shape, str]:
     Raises:
         UsageError: it is a rule or a tree of intervals, which have no values without a column.
     """
-    rule = parse_rule(name) if name.startswith(READY) else file_rule(name)
+    rule = parse_rule(name) if name.startswith(READY) else FileRule(Path(name))
     if not isinstance(rule, FileRule):
         raise UsageError(f"{name} has no values of its own: give the table, and COLUMN={name}.")
-    title = rule.path.stem if rule.part is None else rule.part
-    read = read_hierarchy(rule.path, title, rule.part)
+    title = rule.path.stem
+    read = read_hierarchy(rule.path, title)
     if isinstance(read, IntervalTree):
         raise UsageError(
             f"{rule} is a tree of intervals, which has no values of its own: give the table, and COLUMN={rule}."
@@ -141,7 +148,7 @@ def exportable(
         table: the table in a database.
         column: the column.
         rule: its rule or file; by default the one in the database, else the one that is chosen.
-        listener: is told each statement.
+        listener: called with each statement.
 
     Raises:
         UsageError: there is no such table or column.
@@ -178,3 +185,46 @@ def _made(opened: Source, name: str, rule: str | None) -> Exportable:
         shape = replace(shape, notes=(*shape.notes, note))
     statements = (*opened.setup, lookup_statement(opened.engine, hierarchy))
     return Exportable(opened.engine, arx_query(hierarchy.relation, hierarchy.height), shape, statements)
+
+
+_NEEDS_QUOTES = set('";\r\n')
+_BEGINS_ANOTHER_FORMAT = ("[", "{", "<", "\ufeff")
+
+
+def arx_query(relation: exp.Table, height: int) -> exp.Select:
+    """Return the query of the rows of a lookup relation, the values as text, in the order of the values."""
+    value = sql.cast(sql.column(VALUE, relation.name), "VARCHAR")
+    levels = [sql.column(level_name(level)) for level in range(1, height + 1)]
+    order = exp.Ordered(this=sql.column(VALUE, relation.name), nulls_first=True)
+    return exp.select(sql.named(value, VALUE), *levels).from_(relation.copy()).order_by(order)
+
+
+def arx_text(rows: Iterable[Sequence[str | None]], null: str = "") -> str:
+    """Return rows of a value and its labels as a file of ARX.
+
+    Args:
+        rows: the value first (None is NULL), then the label of each level up to the root.
+        null: what stands for NULL.
+
+    Raises:
+        HierarchyError: a label is empty, which neither ARX nor our reader could tell from one that is missing.
+    """
+    lines = []
+    for number, (value, *labels) in enumerate(rows, start=1):
+        if not all(labels):
+            raise HierarchyError(
+                f"Row {number:,} of the hierarchy has an empty label, which a file cannot tell from one that is "
+                "missing: give it a name."
+            )
+        first = null if value is None else _quoted(value)
+        lines.append(";".join([first, *map(_quoted, labels)]))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _quoted(text: str | None) -> str:
+    """Return a field, in quotes where it would be read as something else without."""
+    plain = text or ""
+    safe = plain == plain.strip() and plain.isprintable() and not _NEEDS_QUOTES & set(plain)
+    if plain and safe and not plain.startswith(_BEGINS_ANOTHER_FORMAT):
+        return plain
+    return '"{}"'.format(plain.replace('"', '""'))

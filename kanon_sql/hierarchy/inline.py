@@ -10,7 +10,7 @@ height = { quantiles = [16, 8, 4] }
 code = { prefixes = [3, 1] }                    # or true: as the data ask for
 sex = { flat = true }
 country = { ready = "country" }
-job = { file = "trees.xml", attribute = "job" }
+job = { file = "jobs.csv" }
 area = { file = "areas.csv", prefix = 3 }       # or [3, 2]; hide = true: the prefix itself is no level
 """
 
@@ -37,7 +37,7 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
     "prefixes": (),
     "flat": (),
     "ready": (),
-    "file": ("attribute", "prefix", "hide"),
+    "file": ("prefix", "hide"),
 }
 """For each kind of hierarchy, what may be said besides."""
 
@@ -133,13 +133,11 @@ def _file(table: Table, where: str) -> str:
     if "hide" in table:
         _require_true(table["hide"], f"{where}.hide")
     if "prefix" in table:
-        if "attribute" in table:
-            raise UsageError(f"{where} has an attribute and a prefix: a file of prefixes holds one hierarchy.")
         lengths = _numbers(table["prefix"], f"{where}.prefix")
         return f"prefix:{lengths}{':hide' if 'hide' in table else ''}:{path}"
     if "hide" in table:
         raise UsageError(f"{where}.hide is for prefixes: add prefix, or leave it out.")
-    return f"{path}#{_text(table['attribute'], f'{where}.attribute')}" if "attribute" in table else path
+    return path
 
 
 _WRITE: Mapping[str, Callable[[Table, str], str]] = {

@@ -11,24 +11,22 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import ComputationError, HierarchyError
-from kanon_sql.hierarchy.build import VALUE, built_query, level_name, require_fit
-from kanon_sql.hierarchy.by_data import settle
+from kanon_sql.hierarchy.build import built_query, interval_query, require_fit
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
-from kanon_sql.hierarchy.code import code_words, coded_query
+from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
+from kanon_sql.hierarchy.facts import bind_rule
+from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
 from kanon_sql.hierarchy.formats.intervals import IntervalTree
-from kanon_sql.hierarchy.interval_query import interval_query
-from kanon_sql.hierarchy.lookup_relation import Hierarchy
-from kanon_sql.hierarchy.pieces import ROOT
-from kanon_sql.hierarchy.prefix import prefix_columns, prefix_values, prefixed_query, require_prefixes
-from kanon_sql.hierarchy.read import read_hierarchy, read_levels
+from kanon_sql.hierarchy.lookup_relation import Hierarchy, code_words, coded_query
+from kanon_sql.hierarchy.prefix_file import prefix_columns, prefix_values, prefixed_query, require_prefixes
 from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
-    from kanon_sql.hierarchy.rules.base import Facts
-    from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+    from kanon_sql.hierarchy.prefix_file import PrefixRule
+    from kanon_sql.hierarchy.rules import ColumnExtremes
 
 
 def levels_columns(height: int) -> list[exp.Expr]:
@@ -37,7 +35,7 @@ def levels_columns(height: int) -> list[exp.Expr]:
 
 
 def build_hierarchy(
-    engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: Facts, *, chosen: bool = False
+    engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes, *, chosen: bool = False
 ) -> Hierarchy:
     """Return a hierarchy built from the values of a column.
 
@@ -47,13 +45,13 @@ def build_hierarchy(
     """
     require_fit(rule, column)
     try:
-        settled = settle(engine, source, column, rule, facts)
+        settled = bind_rule(engine, source, column, rule, facts)
         query = built_query(settled.rule, column, source, facts)
         height = len(query.selects) - 1
         made = _coded(engine, column, query, height, ROOT, settled.origin, definition=query, chosen=chosen)
         return replace(made, notes=settled.notes)
     except ComputationError:
-        if chosen and not isinstance(rule, FlatRule):  # nobody asked for this rule
+        if chosen and not isinstance(rule, FlatRule):  # this rule was not given
             return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)
         raise HierarchyError(
             f"The hierarchy of column {column.name!r} ({rule}) cannot be computed: the column is {column.type}, and "
@@ -69,7 +67,7 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: File
         SourceError: the file cannot be opened.
         HierarchyError: it is no hierarchy, its values are not of the column's type, or it is no tree.
     """
-    rows = read_hierarchy(rule.path, column.name, rule.part)
+    rows = read_hierarchy(rule.path, column.name)
     if isinstance(rows, IntervalTree):
         query = interval_query(rows, column, source, str(rule))
         made = _coded(engine, column, query, rows.height, ROOT, str(rule), definition=query)

@@ -1,17 +1,34 @@
-"""A hierarchy as a relation with the labels and the code of each value."""
+"""A hierarchy as a relation with the labels and the prefix code of each value.
+
+Prefix codes: a tree numbered so that an ancestor is a bit prefix. Among its siblings a label of level ``l`` has an
+ordinal, counted from 0 in the order of the smallest value under each. The code of a value is the ordinals on its way
+from the root to the leaf, each in a field as wide as the largest family at its level needs:
+
+    value            level 1      level 2        ordinals   code (level 2 | level 1 | value)
+    Bachelors        Undergrad    Higher         0, 0, 0    0 0 00
+    Masters          Graduate     Higher         0, 1, 0    0 1 00
+
+so that clearing the fields below level ``l`` leaves the same bits for two values exactly if they share their
+label at level ``l``. Fields fill words of 62 bits, which a signed BIGINT holds without touching its sign; a
+column that needs more has its code in several words.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kanon_sql.errors import HierarchyError
+from sqlglot import exp
+
+from kanon_sql.errors import HierarchyError, UsageError
+from kanon_sql.hierarchy.expressions import VALUE, distinct_values_query, level_name
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import rendered
 
 if TYPE_CHECKING:
-    from sqlglot import exp
+    from collections.abc import Sequence
 
-    from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.code import CodeWord
+    from kanon_sql.engine.base import Column, Engine
 
 
 @dataclass(frozen=True)
@@ -57,7 +74,7 @@ class Hierarchy:
         origin: what it was made from, in the words of the person who gave it.
         definition: the query that makes values and levels from the source; None where a file gave them.
         stored: the table in schema ``kanon`` that holds it, where it was loaded before.
-        chosen: whether it was chosen here because nobody gave one.
+        chosen: whether it was chosen here because none was given.
         format: the format of the file that gave it.
         notes: what a person should know about how it was made.
     """
@@ -78,3 +95,188 @@ class Hierarchy:
     def readable(self) -> exp.Table:
         """The relation that published SQL joins: the stored one, where there is one."""
         return self.stored or self.relation
+
+
+WORD_BITS = 62
+"""Bits of a word of codes."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """The bits of a word that tell apart the labels of one level under their parent."""
+
+    level: int
+    shift: int
+    bits: int
+
+    @property
+    def mask(self) -> int:
+        """The field's bits within its word."""
+        return ((1 << self.bits) - 1) << self.shift
+
+
+@dataclass(frozen=True)
+class CodeWord:
+    """One word of the codes of a column: the fields in it, lowest level first."""
+
+    fields: tuple[Field, ...]
+
+    @property
+    def bits(self) -> int:
+        """How many bits of the word are in use."""
+        return sum(field.bits for field in self.fields)
+
+    def mask(self, level: int) -> int:
+        """Return the bits that are left when a value is generalized to a level."""
+        return sum(field.mask for field in self.fields if field.level >= level)
+
+
+def code_name(word: int) -> str:
+    """Return the name of the lookup column that holds a word of the code (from 0): ``code``, ``code_2``, ..."""
+    return "code" if word == 0 else f"code_{word + 1}"
+
+
+def code_words(children: tuple[int, ...]) -> tuple[CodeWord, ...]:
+    """Return the layout of a column's codes.
+
+    Args:
+        children: for each level from 0 to below the root, the largest number of its labels under one parent.
+    """
+    words: list[CodeWord] = []
+    fields: list[Field] = []
+    used = 0
+    for level, siblings in enumerate(children):
+        bits = max(0, siblings - 1).bit_length()
+        if used + bits > WORD_BITS:
+            words.append(CodeWord(tuple(fields)))
+            fields, used = [], 0
+        if bits:
+            fields.append(Field(level, used, bits))
+            used += bits
+    words.append(CodeWord(tuple(fields)))
+    return tuple(words)
+
+
+def coded_query(levels: exp.Table, height: int, words: tuple[CodeWord, ...]) -> exp.Query:
+    """Return the query that adds the codes to a relation of values and levels."""
+    needed = [field.level for word in words for field in word.fields]
+    everything = [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
+    qualified = [sql.column(column.name, "levels") for column in everything]
+    # 3. The ordinals side by side.
+    codes = [
+        sql.named(
+            sql.cast(
+                sql.combined(
+                    [sql.shifted_left(sql.column(_ordinal(field.level)), field.shift) for field in word.fields]
+                ),
+                "BIGINT",
+            ),
+            code_name(number),
+        )
+        for number, word in enumerate(words)
+    ]
+    query = exp.select(*qualified, *codes).from_("leaves AS levels")
+    for level in needed:
+        if level > 0:
+            own = sql.column(level_name(level), _family(level))
+            condition = sql.same(sql.column(level_name(level), "levels"), own)
+            query = query.join(_family(level), on=condition, copy=False)
+    # 2. The ordinal of each value among those of its label ...
+    leaves = exp.select(*everything).from_(levels.copy())
+    if 0 in needed:
+        leaves = leaves.select(sql.named(_numbered(level_name(1), VALUE), _ordinal(0)))
+    query = query.with_("leaves", as_=leaves, copy=False)
+    # 1. ... and of each label among its siblings, in the order of the smallest value under each.
+    for level in needed:
+        if level > 0:
+            labels = exp.select(
+                sql.column(level_name(level)),
+                sql.named(exp.Min(this=sql.column(level_name(level + 1))), "parent"),
+                sql.named(exp.Min(this=sql.column(VALUE)), "smallest"),
+            )
+            grouped = labels.from_(levels.copy()).group_by(sql.column(level_name(level))).subquery("labels")
+            numbered = sql.named(_numbered("parent", "smallest"), _ordinal(level))
+            family = exp.select(sql.column(level_name(level)), numbered).from_(grouped)
+            query = query.with_(_family(level), as_=family, copy=False)
+    return query
+
+
+def _ordinal(level: int) -> str:
+    return f"ordinal_{level}"
+
+
+def _family(level: int) -> str:
+    return f"labels_{level}"
+
+
+def _numbered(within: str, by: str) -> exp.Expr:
+    """Return the number of a row among those with the same parent, from 0."""
+    order = exp.Order(expressions=[exp.Ordered(this=sql.column(by), nulls_first=True)])
+    window = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(within)], order=order)
+    return sql.cast(exp.Sub(this=window, expression=sql.literal(1)), "BIGINT")
+
+
+def lookup_statement(
+    engine: Engine,
+    hierarchy: Hierarchy,
+    *,
+    dialect: str = "duckdb",
+    levels: Sequence[int] | None = None,
+    source: exp.Table | None = None,
+    only: exp.Expr | None = None,
+) -> exp.Create:
+    """Return the statement that makes a lookup relation: its rule over the source, or its rows.
+
+    Args:
+        engine: holds the rows.
+        hierarchy: what is looked up.
+        dialect: of the script; a rule that it cannot say gives rows.
+        levels: those that are needed; None for all.
+        source: the relation that a rule reads, where that is not the one that it was made for.
+        only: which of the rows are written out; None for all.
+    """
+    if (rule := rule_query(hierarchy, dialect, levels, source)) is not None:
+        if source is not None:
+            rule.transform(_read_from, source, copy=False)
+        return sql.create_table(hierarchy.relation.copy(), rule, temporary=True)
+    needed = range(1, hierarchy.height + 1) if levels is None else levels
+    rows = _literal_rows(engine, hierarchy, needed, only)
+    return sql.create_table(hierarchy.relation.copy(), rows, temporary=True)
+
+
+def rule_query(
+    hierarchy: Hierarchy, dialect: str, levels: Sequence[int] | None, source: exp.Table | None
+) -> exp.Query | None:
+    """Return the query that makes some levels of a hierarchy from the source, if a dialect can say it; else None."""
+    query = hierarchy.definition
+    levels = range(1, hierarchy.height + 1) if levels is None else levels
+    if not levels and source is not None:  # the values alone, whatever says their labels
+        query = distinct_values_query(hierarchy.column, source)
+    if query is None or (dialect != "duckdb" and query.find(exp.Values) is not None):
+        return None
+    kept = {VALUE, *map(level_name, levels)}
+    query = query.copy()
+    for part in query.find_all(exp.Select, bfs=True) if isinstance(query, exp.SetOperation) else [query]:
+        if part is query or part.parent is query:
+            part.set("expressions", [item for item in part.selects if item.alias_or_name in kept])
+    try:
+        rendered(query, dialect)
+    except UsageError:
+        return None
+    return query
+
+
+def _read_from(node: exp.Expr, source: exp.Table) -> exp.Expr:
+    return sql.aliased(source, "source") if isinstance(node, exp.Table) and node.alias == "source" else node
+
+
+def _literal_rows(engine: Engine, hierarchy: Hierarchy, levels: Sequence[int], only: exp.Expr | None) -> exp.Query:
+    names = [VALUE, *map(level_name, levels)]
+    labels = [sql.column(name) for name in names[1:]]
+    as_text = [sql.named(sql.cast(sql.column(VALUE), "VARCHAR"), VALUE), *labels]
+    query = exp.select(*as_text).from_(hierarchy.relation.copy()).order_by(sql.column(VALUE, hierarchy.relation.name))
+    rows = engine.rows(
+        query if only is None else query.where(only), f"rows of the hierarchy of {hierarchy.column.name}"
+    )
+    held = {hierarchy.column.name: frozenset(row[0] for row in rows if row[0] is not None)}
+    return sql.written_out(names, rows, [hierarchy.column.lookup_type, *("VARCHAR" for _ in labels)], held)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import UsageError
-from kanon_sql.sql.data_files import data_directory
+from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from datetime import date

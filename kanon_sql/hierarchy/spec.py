@@ -1,7 +1,6 @@
 """What a person may say to get a hierarchy: a file, or a rule that builds one from the data.
 
 age.csv                              a file, in any of the formats of docs/hierarchies.md
-trees.xml#age                        one of the hierarchies in a file of several
 ready:us_state                       a hierarchy that comes with kanon-sql
 prefix:3:codes.csv                   a file that is looked up by the first 3 characters of a value: E11.9 -> E11 -> ...
 prefix:3,2:provinces.csv             ... by the first 2, with the first 3 as a level below
@@ -29,20 +28,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.prefix_file import PrefixRule, parse_prefix
 from kanon_sql.hierarchy.ready import READY, ready_made
-from kanon_sql.hierarchy.rules.base import RuleError as _RuleError
-from kanon_sql.hierarchy.rules.base import listed as _listed
-from kanon_sql.hierarchy.rules.base import plain as _plain
-from kanon_sql.hierarchy.rules.base import require as _require
-from kanon_sql.hierarchy.rules.base import rises as _rises
-from kanon_sql.hierarchy.rules.base import seen_from_here
-from kanon_sql.hierarchy.rules.bounds import BoundsRule
-from kanon_sql.hierarchy.rules.cut import CutRule, parse_cut
-from kanon_sql.hierarchy.rules.prefix_file import PrefixRule, parse_prefix
-from kanon_sql.hierarchy.rules.prefixes import PrefixesRule, parse_prefixes
-from kanon_sql.hierarchy.rules.quantiles import QuantileRule, parse_quantiles
-from kanon_sql.hierarchy.rules.steps import StepRule, parse_steps
-from kanon_sql.sql.data_files import data_directory
+from kanon_sql.hierarchy.rules import RuleError as _RuleError
+from kanon_sql.hierarchy.rules import comma_separated as _listed
+from kanon_sql.hierarchy.rules import decimal_text as _plain
+from kanon_sql.hierarchy.rules import require as _require
+from kanon_sql.hierarchy.rules import rises as _rises
+from kanon_sql.hierarchy.rules import seen_from_here
+from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule, parse_quantiles, parse_steps
+from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, parse_cut, parse_prefixes
+from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,15 +58,9 @@ DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
 
 @dataclass(frozen=True)
 class FileRule:
-    """A file with a hierarchy; with the hierarchies of several attributes, one of them is named.
-
-    Attributes:
-        path: the file.
-        part: the attribute, which stands after its name: ``FILE#attribute``.
-    """
+    """A file with a hierarchy."""
 
     path: Path
-    part: str | None = None
 
     def __str__(self) -> str:
         if self.path.parent == data_directory("hierarchies"):
@@ -83,7 +73,7 @@ class FileRule:
 
     def with_path(self, path: str) -> str:
         """Return the rule as text, with its file written as given."""
-        return path if self.part is None else f"{path}#{self.part}"
+        return path
 
 
 @dataclass(frozen=True)
@@ -216,19 +206,10 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
         raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
     except _RuleError as error:
         raise UsageError(f"Hierarchy {text!r}: {error}.") from None
-    rule = file_rule(text, relative_to)
+    rule = FileRule((relative_to or Path()) / text)
     if _LIKE_A_RULE.fullmatch(text) and not rule.path.exists():
         raise UsageError(f"Hierarchy {text!r} is neither a rule nor a file that exists. Rules are: {RULES}.")
     return rule
-
-
-def file_rule(text: str, relative_to: Path | None = None) -> FileRule:
-    """Return the file that a text names, and the attribute after ``#``, unless the file itself is called so."""
-    directory = relative_to or Path()
-    name, mark, part = text.rpartition("#")
-    if mark and name and part and not (directory / text).exists() and (directory / name).exists():
-        return FileRule(directory / name, part)
-    return FileRule(directory / text)
 
 
 def _is_number(text: str) -> bool:

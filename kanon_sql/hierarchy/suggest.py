@@ -1,40 +1,203 @@
-"""Which hierarchy would fit a column: by its name, by its values, and by its type; best first."""
+"""Hierarchies that would fit a column: by its name, by its values, and by its type; best first.
+
+How many values of a column each ready-made hierarchy has is found by one statement per column, for all hierarchies.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import resolve_columns
+from sqlglot import exp
+
+from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.hierarchy.choose import chosen_rule
-from kanon_sql.hierarchy.covered import (
-    Present,
-    count_covered,
-    covered_query,
-    entries_for,
-    first_labels,
-    known_rows,
-    known_statement,
-    load_known,
-    values_of,
-)
-from kanon_sql.hierarchy.facts import column_facts, facts_query
-from kanon_sql.hierarchy.ready import READY, ReadyMade
-from kanon_sql.hierarchy.spec import parse_rule
+from kanon_sql.hierarchy.build import DATES
+from kanon_sql.hierarchy.expressions import NUMBERS, compared, compared_value, matches_whole
+from kanon_sql.hierarchy.facts import chosen_rule, column_facts, facts_query
+from kanon_sql.hierarchy.formats import read_levels
+from kanon_sql.hierarchy.ready import READY, ReadyMade, catalogue
+from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from sqlglot import exp
-
-    from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.rules.base import Facts
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.rules import ColumnExtremes
     from kanon_sql.hierarchy.spec import Rule
+
+_ALL = ""
+_KNOWN = ("hierarchy", "value", "label")
+
+
+@dataclass(frozen=True)
+class Present:
+    """Values of a column, NULL not counted.
+
+    Attributes:
+        values: distinct values.
+        rows: rows that have one.
+        labels: different labels that a hierarchy gives them at its first level; None where they were not counted.
+    """
+
+    values: int
+    rows: int
+    labels: int | None = None
+
+
+def entries_for(column: Column) -> list[ReadyMade]:
+    """Return the ready-made hierarchies that a column of this type can have."""
+    return [entry for entry in catalogue().values() if _fits_type(entry, column)]
+
+
+def load_known(engine: Engine, entries: Iterable[ReadyMade]) -> exp.Table:
+    """Return a temporary table of the values that ready-made files have: ``(hierarchy, value, label)``."""
+    known = engine.temporary_name("kanon_ready")
+    rows = known_rows(entries)
+    loaded = {name: [row[place] for row in rows] for place, name in enumerate(_KNOWN)}
+    engine.load(known, loaded, "ready-made values")
+    return known
+
+
+def known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
+    """Return the values of ready-made files and the label above each; prefixes as they are compared."""
+    wanted = {entry.name: entry for entry in entries if entry.path is not None}
+    return [
+        (name, value, label)
+        for name, entry in sorted(wanted.items())
+        for value, label in zip(ready_values(entry), first_labels(entry), strict=True)
+    ]
+
+
+def known_statement(known: exp.Table, entries: Iterable[ReadyMade]) -> exp.Create:
+    """Return the statement that makes the table of ``load_known``, for a script."""
+    values = sql.values("known", list(_KNOWN), known_rows(entries))
+    query = exp.select(*(sql.column(name) for name in _KNOWN)).from_(values)
+    return sql.create_table(known.copy(), query, temporary=True)
+
+
+def count_covered(
+    engine: Engine, source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
+) -> tuple[Present, dict[str, Present]]:
+    """Return what a column has, and how much of it each of some ready-made hierarchies has that has some of it."""
+    rows = engine.rows(
+        ready_coverage_query(source, column, entries, known), f"which ready-made hierarchies fit {column.name}?"
+    )
+    found = {name: Present(int(values), int(n or 0), labels) for name, values, n, labels in rows}
+    return found.pop(_ALL), found
+
+
+def ready_coverage_query(
+    source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
+) -> exp.Query:
+    """Return the query behind ``count_covered``: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
+    own = sql.column(column.name, "source")
+    value = sql.cast(own, "VARCHAR")
+    present = (
+        exp.select(sql.named(value, "value"), sql.named(sql.count_rows(), "n"))
+        .from_(sql.aliased(source, "source"))
+        .where(own.is_(exp.null()).not_())
+        .group_by(value.copy())
+    )
+    coded = exp.select("value", "n", sql.named(compared_value(sql.column("value")), "code")).from_("present")
+    parts = [_counted(_ALL)]
+    if exact := [entry.name for entry in entries if entry.path is not None and not entry.prefix]:
+        hierarchy = sql.column("hierarchy", "known")
+        same = exp.EQ(this=sql.column("value", "known"), expression=sql.column("value", "coded"))
+        label = sql.column("label", "known")
+        joined = exp.select(hierarchy, *_counts(label)).from_("coded").join(sql.aliased(known, "known"), on=same)
+        parts.append(joined.where(hierarchy.copy().isin(*exact)).group_by(hierarchy.copy()))
+    parts += [_by_pattern(entry, known) for entry in entries if entry.prefix or entry.values is not None]
+    parts += [_if_equally_long(entry) for entry in entries if _needs_one_length(entry)]
+    query: exp.Query = sql.union_all(parts)
+    return query.with_("present", as_=present).with_("coded", as_=coded)
+
+
+def _counts(label: exp.Expr | None = None) -> list[exp.Expr]:
+    """Return the aggregates: values, rows, and the labels of the first level, where there is one to count."""
+    labels = sql.cast(exp.null(), "BIGINT") if label is None else sql.count_distinct(label)
+    return [
+        sql.named(sql.count_rows(), "n_values"),
+        sql.named(sql.sum_of(sql.column("n", "coded")), "n_rows"),
+        sql.named(labels, "n_labels"),
+    ]
+
+
+def _counted(name: str, label: exp.Expr | None = None) -> exp.Select:
+    return exp.select(sql.named(sql.literal(name), "hierarchy"), *_counts(label)).from_("coded")
+
+
+def _by_pattern(entry: ReadyMade, known: exp.Table) -> exp.Select:
+    """Return how many values look as an entry wants them, and have a known prefix."""
+    code = sql.column("code", "coded")
+    is_level = bool(entry.prefix) and not entry.hide  # then the first characters are the labels of the first level
+    label = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[0])) if is_level else None
+    query = _counted(entry.name, label)
+    if entry.values is not None:
+        query = query.where(matches_whole(entry.values, code))
+    if entry.prefix:
+        first = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[-1]))
+        own = exp.EQ(this=sql.column("hierarchy", "known"), expression=sql.literal(entry.name))
+        same = exp.EQ(this=sql.column("value", "known"), expression=first)
+        query = query.where(exp.Exists(this=exp.select("1").from_(sql.aliased(known, "known")).where(own, same)))
+    return query
+
+
+def _if_equally_long(entry: ReadyMade) -> exp.Select:
+    length = exp.Length(this=sql.column("value", "coded"))
+    equal = exp.EQ(this=exp.Min(this=length), expression=exp.Max(this=length.copy()))
+    return _counted(entry.name).having(equal)
+
+
+def _needs_one_length(entry: ReadyMade) -> bool:
+    return entry.rule is not None and entry.values is None and isinstance(parse_rule(entry.rule), MaskRule)
+
+
+def _fits_type(entry: ReadyMade, column: Column) -> bool:
+    """Tell whether a column of this type can have a hierarchy."""
+    if entry.rule is not None:
+        match parse_rule(entry.rule):
+            case IntervalRule() | RoundRule():
+                return column.family in NUMBERS
+            case DateRule():
+                return column.family in DATES
+            case _:
+                return column.family == "text" or (column.family == "integer" and entry.values is not None)
+    if entry.prefix:
+        return column.family == "text" or (column.family == "integer" and entry.values is not None)
+    return column.family == "text" or (column.family == "integer" and all(map(str.isdecimal, ready_values(entry))))
+
+
+def ready_values(entry: ReadyMade) -> tuple[str, ...]:
+    """Return the values of the file of an entry, prefixes as they are compared."""
+    assert entry.path is not None  # noqa: S101 - callers ask for files only
+    return _read_values(entry.path, bool(entry.prefix))
+
+
+def first_labels(entry: ReadyMade) -> tuple[str, ...]:
+    """Return the label above each value of the file of an entry."""
+    assert entry.path is not None  # noqa: S101 - callers ask for files only
+    return tuple(label for _, label in _read_pairs(entry.path))
+
+
+@cache
+def _read_values(path: Path, by_prefix: bool) -> tuple[str, ...]:
+    values = (value for value, _ in _read_pairs(path))
+    return tuple(map(compared, values)) if by_prefix else tuple(values)
+
+
+@cache
+def _read_pairs(path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the values of a file, NULL left out, each with its label at the first level."""
+    rows = read_levels(path, "value")
+    return tuple((value, label) for value, label in zip(rows.values, rows.levels[0], strict=True) if value is not None)
+
 
 _SHARE_WITH_NAME = 0.5
 _SHARE_WITHOUT_NAME = 0.9
@@ -57,7 +220,7 @@ class Suggestion:
         covers: whether it has every value of the column. NULL goes to the root in any case.
         values_missing: distinct values of the column that it does not have.
         rows_missing: rows of the table with such a value.
-        distinct: distinct values of the column, NULL not counted; None where nobody counted them.
+        distinct: distinct values of the column, NULL not counted; None where they were not counted.
         by_name: whether the name of the column speaks for it.
         reason: why it is suggested.
         score: how much speaks for it; the rule that the type gives has 0.
@@ -148,15 +311,15 @@ def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
 
 
 def _suggestions_in(
-    source: Source, columns: Sequence[Column], facts: Mapping[str, Facts]
+    source: Source, columns: Sequence[Column], facts: Mapping[str, ColumnExtremes]
 ) -> dict[str, tuple[Suggestion, ...]]:
     engine = source.engine
-    asked = _asked(columns)
-    known = load_known(engine, chain.from_iterable(asked.values()))
+    fitting_entries = _candidates(columns)
+    known = load_known(engine, chain.from_iterable(fitting_entries.values()))
     found = {}
     for column in columns:
         ready: list[Suggestion] = []
-        if entries := asked.get(column):
+        if entries := fitting_entries.get(column):
             present, covered = count_covered(engine, source.relation, column, entries, known)
             ready = _ready_made(column, entries, present, covered)
         found[column.name] = (*ready, *_by_type(column, facts[column.name], ready))
@@ -166,18 +329,18 @@ def _suggestions_in(
 def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp.Expr]:
     """Return the statements that ``suggestions_for`` runs; the values of ready-made hierarchies stand in the first."""
     known = sql.relation("kanon_ready")
-    asked = _asked(columns)
-    entries = list(chain.from_iterable(asked.values()))
+    fitting_entries = _candidates(columns)
+    entries = list(chain.from_iterable(fitting_entries.values()))
     facts = facts_query(source.relation, [(column, None) for column in columns])
     return [
         *source.setup,
         *([known_statement(known, entries)] if known_rows(entries) else []),
         *([facts] if facts is not None else []),
-        *(covered_query(source.relation, column, fitting, known) for column, fitting in asked.items()),
+        *(ready_coverage_query(source.relation, column, fitting, known) for column, fitting in fitting_entries.items()),
     ]
 
 
-def _asked(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
+def _candidates(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
     """Return, for each column whose values are looked at, the ready-made hierarchies that may have them."""
     fitting = {column: [entry for entry in entries_for(column) if _may_fit(entry, column)] for column in columns}
     return {column: entries for column, entries in fitting.items() if entries}
@@ -228,7 +391,7 @@ def _suggestion(entry: ReadyMade, column: Column, present: Present, had: Present
     if any(part in _letters(column.name) for part in entry.names):
         score += _SAME_WORD
     if entry.path is not None and not entry.prefix:
-        score += _SPECIFIC * had.values / len(values_of(entry))
+        score += _SPECIFIC * had.values / len(ready_values(entry))
     if entry.after:
         score -= _AFTER
     if entry.weak:
@@ -261,7 +424,7 @@ def _reason(entry: ReadyMade, present: Present, missing: Present, *, named: bool
     return f"the name of the column, and {has}" if named else has
 
 
-def _by_type(column: Column, facts: Facts, ready: Sequence[Suggestion]) -> list[Suggestion]:
+def _by_type(column: Column, facts: ColumnExtremes, ready: Sequence[Suggestion]) -> list[Suggestion]:
     """Return the rule that is chosen for a column if nobody says anything, unless it is a suggestion already."""
     rule = chosen_rule(column, facts)
     if any(parse_rule(suggestion.rule) == rule for suggestion in ready):

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name, mask_name
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.code import code_name
+from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import labels_alias
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql

@@ -18,8 +18,8 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import FrequencySet, Placement, key_name
 from kanon_sql.engine.equality import as_text
-from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.hierarchy.code import code_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.equality import published
-from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import PART, same_label
 from kanon_sql.models.counted import N

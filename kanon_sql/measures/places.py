@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.hierarchy.code import code_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import code_in_key
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql

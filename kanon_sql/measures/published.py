@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.code import code_name
+from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.boxes import ambiguity_alone, box_measures
 from kanon_sql.measures.costs import costs_of_classes
 from kanon_sql.measures.labels import LABEL, labels_alias, written_labels_query

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.cutting import Cutting
-from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import (
     SEPARATOR,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import names
+from kanon_sql.engine.base import names
 from kanon_sql.policy.policy import Policy, models_with_k, read_policy
 from kanon_sql.policy.roles import NamedColumns
 

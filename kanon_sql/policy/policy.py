@@ -47,11 +47,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.classes.cutting import OPTIONS, Cutting, cutting_of
-from kanon_sql.engine.whole_files import write_whole
+from kanon_sql.engine.files import write_whole
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.inline import rule_text
+from kanon_sql.hierarchy.prefix_file import PrefixRule
 from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from kanon_sql.engine.columns import _in_short, resolve_columns
+from kanon_sql.engine.base import _in_short, resolve_columns
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:

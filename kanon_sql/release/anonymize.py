@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.recoding import Local
-from kanon_sql.engine.duckdb.connect import waited
+from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.keys import draw_key, read_key, require_apart
-from kanon_sql.engine.progress import Listener, Progress, silent
+from kanon_sql.engine.progress import Listener, Progress, silent, timed, within
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.engine.timing import timed, within
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.local import measure_local

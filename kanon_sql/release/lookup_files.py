@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.whole_files import require_free, take_name, workspace
+from kanon_sql.engine.files import require_free, take_name, workspace
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, capabilities_of, render

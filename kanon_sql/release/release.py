@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kanon_sql.engine.keys import require_apart
-from kanon_sql.engine.timing import within
+from kanon_sql.engine.progress import within
 from kanon_sql.errors import UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
@@ -469,7 +469,7 @@ class Release:
     def _ledger(self, *, ignore: bool) -> Ledger | nullcontext[None]:
         """Return the ledger of the database that was opened for the source; None where there is none to write to."""
         self.prepared.source.require_rows()
-        if self.prepared.source.database is None and self.prepared.source.warehouse is None:
+        if self.prepared.source.database is None and not self.prepared.source.in_warehouse:
             return nullcontext()
         return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, ignore=ignore)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.script import lookup_statement, rule_of
+from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
 from kanon_sql.release.pseudonyms import TITLE
 from kanon_sql.release.publication import joined_hierarchies, levels_joined
 from kanon_sql.release.publish.file_formats import copy_statement, reading_back, spreadsheet_safe
@@ -21,7 +21,7 @@ from kanon_sql.release.target import check_target, kind_of
 from kanon_sql.release.verify.pseudonyms import leaving_out
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects import begin, clean_up, rendered
+from kanon_sql.sql.dialects import begin_script, clean_up, rendered
 from kanon_sql.sql.dialects import script as as_script
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Plan:
         return [(title, text) for title, texts in self._texts(dialect) for text in texts]
 
     def _texts(self, dialect: str) -> Iterator[tuple[str, list[str]]]:
-        if first := begin(dialect):
+        if first := begin_script(dialect):
             yield "What the script needs", first
         for step in self.steps:
             try:
@@ -203,7 +203,7 @@ def release_plan_of(
 
     def is_written_out(hierarchy: Hierarchy) -> bool:
         is_there = hierarchy.stored is not None and not stands_alone
-        return not is_there and rule_of(hierarchy, dialect, levels.get(hierarchy.column.name), own) is None
+        return not is_there and rule_query(hierarchy, dialect, levels.get(hierarchy.column.name), own) is None
 
     joined = [hierarchy.column.name for hierarchy in joined_hierarchies(publication)]
     written = [

@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -63,7 +63,7 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     """
     if source.address is not None:
         raise UsageError(f"{source.address.shown} is only read: give --out FILE instead of a {kind}.")
-    if source.setup or (source.frame_kind is not None and source.warehouse is None):
+    if source.setup or (source.frame_kind is not None and not source.in_warehouse):
         raise UsageError(f"{source.name} is not in a database, where a {kind} could be made: give --out FILE.")
     target = target_table(source.engine, name)
     existing = kind_of(source.engine, target)
@@ -77,7 +77,7 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
         raise UsageError(
             f"There is a {existing.lower()} {name!r} already: give another name, or replace it (--replace)."
         )
-    if kind == "view" and source.warehouse is None:
+    if kind == "view" and not source.in_warehouse:
         _require_secure_views(source)
     return target
 

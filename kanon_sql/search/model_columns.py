@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import FrequencySet, build_frequency
-from kanon_sql.engine.columns import find_column, resolve_columns
+from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.sources.open_source import open_beside
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.models.distances import hierarchical_features, natural_distance, ordered_features, require_few
@@ -175,7 +175,7 @@ def open_population(source: Source, given: str, columns: Sequence[Column], *, as
     path = Path(given)
     if path.suffix and path.exists():
         population = open_beside(source, path, as_text=as_text)
-    elif source.warehouse is None and (source.file is not None or source.frame_kind is not None):
+    elif not source.in_warehouse and (source.file is not None or source.frame_kind is not None):
         raise UsageError(
             f"There is no file {given}, and {source.name} is in no database that could have it as a table."
         )

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import FrequencySet, build_frequency
 from kanon_sql.classes.lattice import Lattice
-from kanon_sql.engine.columns import find_column
+from kanon_sql.engine.base import find_column
 from kanon_sql.engine.equality import require_identity
-from kanon_sql.engine.progress import Tell, silent
-from kanon_sql.engine.timing import timed
+from kanon_sql.engine.progress import Tell, silent, timed
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.measures.cell_measures import CELL_MEASURES
@@ -149,7 +148,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         tell("Fetching values")
         with timed(seconds, "fetch"):
             known = values_there(source, roles.quasi_identifiers)
-    elif source.warehouse is not None:
+    elif source.in_warehouse:
         tell("Fetching distinct tuples")
         with timed(seconds, "fetch"):
             source.bring((*roles.quasi_identifiers, *_columns_of_models(policy, roles)), roles.entity)
@@ -184,7 +183,7 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
         UsageError: the column that is to name people is another one in each row, and one that names people is not.
     """
     named = policy.columns
-    asked = source.engine if source.warehouse is None else source.warehouse
+    asked = source.holder
     if named.entity is not None:
         entity = find_column(named.entity, source.columns)
         if entity is None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.engine.equality import looked_up
 from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
-from kanon_sql.engine.warehouse.sending import shape_of, written_rows
+from kanon_sql.engine.warehouse.warehouse import shape_of, written_rows
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.build import VALUE, level_name
-from kanon_sql.hierarchy.code import code_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.t_closeness import TCloseness
@@ -45,7 +45,7 @@ def require_there(source: Source, policy: Policy) -> None:
     Raises:
         UsageError: the table is in none, or what is asked cannot be searched there.
     """
-    if source.warehouse is None:
+    if not source.in_warehouse:
         raise UsageError(
             f"{source.name} is in no warehouse: leave --search-on out, the search runs where the table is."
         )

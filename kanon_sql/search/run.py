@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kanon_sql.classes.cutting import COMPARED, MONDRIAN
 from kanon_sql.classes.recoding import FullDomain, Local
-from kanon_sql.engine.timing import DeadlineReachedError, until
+from kanon_sql.engine.progress import DeadlineReachedError, until
 from kanon_sql.errors import UnsuitableError
 from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.models.population import PopulationModel

@@ -8,12 +8,12 @@ called, it stays an identifier, and no text is ever spliced into SQL.
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
 
-from kanon_sql.sql.data_files import data_directory
 from kanon_sql.sql.names import needs_quotes
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def cast(expression: exp.Expr, data_type: str) -> exp.Cast:
     return exp.Cast(this=expression, to=exp.DataType.build(data_type, dialect="duckdb"))
 
 
-TWINS = "twins"
+SAME_TYPE = "twins"
 """In the place of a family: both sides have the same type, whatever it is."""
 
 
@@ -125,7 +125,7 @@ def same(left: exp.Expr, right: exp.Expr, family: str | None = None) -> exp.Expr
     Args:
         left: one side.
         right: the other.
-        family: of the types of both sides, or ``TWINS``, where it is known: some engines need it to do it fast.
+        family: of the types of both sides, or ``SAME_TYPE``, where it is known: some engines need it to do it fast.
     """
     equal = exp.NullSafeEQ(this=left, expression=right)
     if family is not None:
@@ -305,3 +305,16 @@ def create_view(name: exp.Table, query: exp.Query, *, temporary: bool = False, s
 def drop(name: exp.Table, kind: str = "TABLE") -> exp.Drop:
     """Return ``DROP <kind> IF EXISTS name``."""
     return exp.Drop(tables=[name.copy()], kind=kind, exists=True)
+
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+def data_directory(kind: str) -> Path:
+    """Return the directory of the shipped files of a kind: ``sql`` or ``hierarchies``.
+
+    In a wheel they lie inside the package (``_data/``); in an editable install, which does not see files that
+    the build moves, they lie where they are edited: at the top of the repository.
+    """
+    installed = _PACKAGE / "_data" / kind
+    return installed if installed.is_dir() else _PACKAGE.parent / kind

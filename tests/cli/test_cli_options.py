@@ -14,7 +14,7 @@ from conftest import files_in, tables_of
 
 from kanon_sql.cli.commands import anonymize
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.engine import whole_files
+from kanon_sql.engine import files
 from kanon_sql.errors import SourceError, counted
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ def test_a_policy_is_written_whole_and_reads_back(clinic: Path, kanon: Callable[
 def test_a_policy_that_cannot_be_written_is_one_line_and_the_release_is_there(
     clinic: Path, in_tmp: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take_name = whole_files.take_name
+    take_name = files.take_name
 
     def fail(new: Path, name: Path) -> None:
         if name.suffix == ".toml":
             raise OSError(28, "No space left on device")
         take_name(new, name)
 
-    monkeypatch.setattr(whole_files, "take_name", fail)
+    monkeypatch.setattr(files, "take_name", fail)
     ended = kanon(*shlex.split(SEX), "--into", "x", "--save-policy", "p.toml", "-q")
     assert ended.code == 3
     assert ended.err == (

@@ -13,15 +13,11 @@ import duckdb
 import pytest
 
 import kanon_sql
+from kanon_sql.dp.account import delta_of, epsilon_of
 from kanon_sql.dp.asking import ask, ask_sql, read_budget, set_budget
 from kanon_sql.dp.mechanisms import above_threshold
-from kanon_sql.dp.questions.count import Count
-from kanon_sql.dp.questions.histogram import Histogram
-from kanon_sql.dp.questions.mean import Mean
-from kanon_sql.dp.questions.most_frequent import MostFrequent
-from kanon_sql.dp.questions.quantile import Quantile
-from kanon_sql.dp.questions.sum import Sum
-from kanon_sql.dp.spending import delta_of, epsilon_of
+from kanon_sql.dp.questions.counts import Count, Histogram, MostFrequent
+from kanon_sql.dp.questions.numbers import Mean, Quantile, Sum
 from kanon_sql.errors import BudgetError, UsageError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'"
 import kanon_sql as kanon
 from kanon_sql import dp
 from kanon_sql.dp import asking
-from kanon_sql.dp.spending import Charge, composed
+from kanon_sql.dp.account import Charge, composed
 from kanon_sql.errors import BudgetError, SourceError, UsageError
 
 if TYPE_CHECKING:

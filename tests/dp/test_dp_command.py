@@ -15,7 +15,7 @@ from sqlglot import exp
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
 
 from kanon_sql import dp
-from kanon_sql.dp.predicate import condition
+from kanon_sql.dp.condition import condition
 from kanon_sql.engine.base import Column
 from kanon_sql.errors import UsageError
 

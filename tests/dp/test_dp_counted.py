@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
 
 from kanon_sql import dp
-from kanon_sql.dp.asked import asked_of
+from kanon_sql.dp.questions.base import queried_rows
 from kanon_sql.engine.sources.open_source import open_source
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def test_intervals_hold_what_is_counted_as_often_as_they_say() -> None:
         "mean": dp.Mean(**people, **bounded),
     }
     for name, question in questions.items():
-        asked = asked_of(opened, question)
+        asked = queried_rows(opened, question)
         found = opened.engine.rows(question.query(asked))
         figures = [question.answer(found, asked).figures[0] for _ in range(500)]
         held = sum(float(figure.low) <= exact[name] <= float(figure.high) for figure in figures)

@@ -14,7 +14,7 @@ import pglast
 
 from kanon_sql import dp
 from kanon_sql.dp import asking
-from kanon_sql.dp.asked import asked_of
+from kanon_sql.dp.questions.base import queried_rows
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import BudgetError, UsageError
 
@@ -91,7 +91,7 @@ def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def exact(place: Place, question: dp.Question) -> list[tuple[Any, ...]]:
     opened = open_source(place.source, "patients")
     with opened.engine:
-        found = asking._exact(opened, question.query(asked_of(opened, question)))  # noqa: SLF001 - the exact numbers, which nobody is told
+        found = asking._exact(opened, question.query(queried_rows(opened, question)))  # noqa: SLF001 - the exact numbers, which nobody is told
     return sorted((tuple(value if value is None else str(value) for value in row) for row in found), key=repr)
 
 

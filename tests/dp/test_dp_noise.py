@@ -20,20 +20,27 @@ from conftest import REPOSITORY
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
 
 from kanon_sql import dp
-from kanon_sql.dp.laws import DiscreteGaussian, DiscreteLaplace
-from kanon_sql.dp.mechanisms import above_threshold, choice_scale, choose, law_of, with_noise
-from kanon_sql.dp.rows import Asked
+from kanon_sql.dp.contributions import QueriedRows
+from kanon_sql.dp.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    above_threshold,
+    choice_scale,
+    choose,
+    law_of,
+    with_noise,
+)
 from kanon_sql.engine.base import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kanon_sql.dp.laws import Law
+    from kanon_sql.dp.mechanisms import Law
     from kanon_sql.dp.questions.base import Question
 
 DRAWS = 20_000
 FAILS = 1e-9
-ASKED = Asked(None, "t", (Column("x", "INTEGER"), Column("g", "VARCHAR")), None, 1, (), None)  # type: ignore[arg-type]  # no table is asked
+ASKED = QueriedRows(None, "t", (Column("x", "INTEGER"), Column("g", "VARCHAR")), None, 1, (), None)  # type: ignore[arg-type]  # no table is asked
 
 
 def chance_of_more(statistic: float, degrees: int) -> float:

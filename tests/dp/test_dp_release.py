@@ -31,7 +31,7 @@ from kanon_sql.dp.account import Limits
 from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
 from kanon_sql.dp.node_choice import MOST_NODES, SCALE, candidates, scores, weight
 from kanon_sql.dp.safepub import k_for, parameters_of
-from kanon_sql.dp.sampling import copy_statement, draw_sample, sample_statement
+from kanon_sql.dp.sampling import copy_rows_statement, draw_sample, sample_statement
 from kanon_sql.engine.keys import padded
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import HierarchyError, KanonError, NoSolutionError, UsageError
@@ -387,7 +387,7 @@ def hierarchies_of(source: Source, policy: Policy) -> tuple[Any, ...]:
     rules = fixed_rules(source, source.columns, policy)
     copy = source.engine.temporary_name("kanon_copy")
     values = {column.name: copied_value(column, rules[column.name]) for column in source.columns}
-    source.engine.run(copy_statement(copy, source.relation, values))
+    source.engine.run(copy_rows_statement(copy, source.relation, values))
     trees = make_fixed(source.engine, copy, source.engine.columns(copy), rules)
     source.relation = copy
     return trees
@@ -639,7 +639,7 @@ def test_a_warehouse_is_refused_with_what_to_do(database: Path, charged: list[An
     source = open_source(database)
     source.warehouse = SimpleNamespace(kind="PostgreSQL", place="there")  # type: ignore[assignment]  # as far as it is asked
     policy = Policy()
-    asked = releaser.AskedRelease.of(policy, 1, delta=None, k=5, levels=None, epsilon_search=None)
+    asked = releaser.RequestedRelease.of(policy, 1, delta=None, k=5, levels=None, epsilon_search=None)
     with pytest.raises(UsageError, match="Parquet"):
         releaser.make_dp_release(source, asked, None, lambda _: None)
     source.engine.close()

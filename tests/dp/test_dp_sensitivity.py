@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'kanon-sql[dp]'")
 
 from kanon_sql import dp
-from kanon_sql.dp.asked import asked_of
+from kanon_sql.dp.questions.base import queried_rows
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.sql.build import identifier
 
@@ -54,12 +54,12 @@ class Table:
     def exact(self, question: Question) -> list[tuple[Any, ...]]:
         """Return what the query of a question finds."""
         opened = open_source(self.connection, "source")
-        asked = asked_of(opened, question)
+        asked = queried_rows(opened, question)
         return opened.engine.rows(question.query(asked))
 
     def bounds(self, question: Any) -> Any:
         """Return the bounds of a question, in its steps."""
-        return question.in_bounds(asked_of(open_source(self.connection, "source"), question))
+        return question.in_bounds(queried_rows(open_source(self.connection, "source"), question))
 
 
 def vector(rows: list[tuple[Any, ...]]) -> list[int]:
@@ -176,7 +176,7 @@ def test_the_interval_of_a_mean_has_the_mean() -> None:
     table = Table(["p", "x", "n", "t"], [(None, None, value, "a") for value in values])
     question = dp.Mean(column="n", bounds=(0, 100), epsilon=1)
     opened = open_source(table.connection, "source")
-    asked = asked_of(opened, question)
+    asked = queried_rows(opened, question)
     rows = opened.engine.rows(question.query(asked))
     exact = sum(values) / len(values)
     draws, inside = 2000, 0

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kanon_sql.dp import releaser
-from kanon_sql.dp.safepub import LARGEST_K, delta_of, k_for, most_above, parameters_of, tail
+from kanon_sql.dp.safepub import LARGEST_K, k_for, least_delta, most_above, parameters_of, tail
 from kanon_sql.engine.keys import padded
 from kanon_sql.errors import NoSolutionError, UsageError
 
@@ -85,19 +85,19 @@ def test_what_is_reported_is_rounded_up(epsilon: str) -> None:
     gamma = 1 - Fraction((Decimal(epsilon) * -2).exp()) + Fraction(1, 10**25)
     for k in (1, 7, 20):
         exact = published_delta(k, below, gamma, ceil(k / gamma) + 60)
-        assert exact < Fraction(delta_of(k, Decimal(epsilon))) < exact * Fraction(100_001, 100_000)
+        assert exact < Fraction(least_delta(k, Decimal(epsilon))) < exact * Fraction(100_001, 100_000)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "0.00001"), ("1", "0.000001"), ("2", "1e-9"), ("5", "0.3")])
 def test_k_is_the_least_that_keeps_delta(epsilon: str, delta: str) -> None:
     k = k_for(Decimal(epsilon), Decimal(delta))
-    assert delta_of(k, Decimal(epsilon)) <= Decimal(delta) < delta_of(k - 1, Decimal(epsilon))
+    assert least_delta(k, Decimal(epsilon)) <= Decimal(delta) < least_delta(k - 1, Decimal(epsilon))
 
 
 def test_delta_falls_with_k() -> None:
-    deltas = [delta_of(k, Decimal("0.7")) for k in range(1, 60)]
+    deltas = [least_delta(k, Decimal("0.7")) for k in range(1, 60)]
     assert deltas == sorted(deltas, reverse=True)
-    assert delta_of(400, Decimal("0.7")) == Decimal("1E-20")  # a budget keeps no more digits: the rest is rounded up
+    assert least_delta(400, Decimal("0.7")) == Decimal("1E-20")  # a budget keeps no more digits: the rest is rounded up
 
 
 def test_the_rate_is_never_above_beta() -> None:

@@ -19,12 +19,10 @@ from sqlglot import exp
 
 import kanon_sql as kanon
 from kanon_sql.cli.options.options import _columns
-from kanon_sql.engine.duckdb import extensions
+from kanon_sql.engine.duckdb.connection import translated
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.engine.duckdb.failures import translated
-from kanon_sql.engine.duckdb.passwords import without_passwords
-from kanon_sql.engine.sources import addresses, attached
-from kanon_sql.engine.sources import object_stores as objects
+from kanon_sql.engine.keys import without_passwords
+from kanon_sql.engine.sources import addresses, remote
 from kanon_sql.engine.sources.addresses import DatabaseAddress, ObjectAddress, address_of
 from kanon_sql.engine.sources.open_source import open_beside, open_source
 from kanon_sql.sql import build as sql
@@ -95,13 +93,13 @@ def test_the_address_of_a_server(given: str, connection: str, shown: str, passwo
 
 def test_the_statements_that_attach_a_server_and_keep_its_password() -> None:
     address = database_at(f"mysql://ada:{ENCODED}@db/shop")
-    shown = render(attached.attach_statement(address, "shop"), "duckdb")
+    shown = render(remote.attach_statement(address, "shop"), "duckdb")
     assert shown == """ATTACH 'host="db" user="ada" database="shop"' AS shop (TYPE mysql, READ_ONLY)"""
-    run = render(attached.attach_statement(address, "shop", secret=True), "duckdb")
+    run = render(remote.attach_statement(address, "shop", secret=True), "duckdb")
     assert run == shown.replace("READ_ONLY", "READ_ONLY, SECRET kanon_password")
-    secret = render(attached.secret_statement(address), "duckdb")
+    secret = render(remote.secret_statement(address), "duckdb")
     assert secret == f"CREATE TEMPORARY SECRET kanon_password (TYPE mysql, PASSWORD '{PASSWORD}')"
-    for text in (shown, run, secret, render(attached.forget_statement(), "duckdb")):
+    for text in (shown, run, secret, render(remote.forget_statement(), "duckdb")):
         duckdb.extract_statements(text)
 
 
@@ -202,7 +200,7 @@ def test_nothing_is_downloaded_unless_it_is_allowed(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(DuckDBEngine, "run_unlogged", refuse)
     for allowed, statements in (("", []), ("0", []), ("yes", ["INSTALL sqlite_scanner"])):
-        monkeypatch.setenv(extensions.ALLOWS_INSTALLING, allowed)
+        monkeypatch.setenv(remote.ALLOWS_INSTALLING, allowed)
         with pytest.raises(kanon.SourceError) as caught:
             open_source(str(lite))
         assert [text for text in asked if "INSTALL" in text] == statements
@@ -259,7 +257,7 @@ def served(in_tmp: Path, clinic: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
         engine.run_unlogged(exp.Attach(this=alias, expressions=[exp.AttachOption(this=exp.var("READ_ONLY"))]))
         return exp.Command(this="LOAD", expression=exp.var("x"))
 
-    monkeypatch.setattr(attached, "connect", connect)
+    monkeypatch.setattr(remote, "attach_database", connect)
     return lambda: asked
 
 
@@ -404,7 +402,7 @@ def store(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory whose files are read as if they were elsewhere, by file:// addresses."""
     monkeypatch.setitem(addresses._OBJECTS, "file", "httpfs")  # noqa: SLF001 - a store that is at hand
     monkeypatch.setattr(
-        objects, "load_extension", lambda _, name, __: exp.Command(this="LOAD", expression=sql.identifier(name))
+        remote, "load_extension", lambda _, name, __: exp.Command(this="LOAD", expression=sql.identifier(name))
     )
     directory = in_tmp / "store"
     for year, rows in (("2023", "(1, 'a', 5), (2, 'b', 5)"), ("2024", "(3, 'a', 6), (4, 'b', 6)")):
@@ -487,8 +485,8 @@ def test_credentials_are_asked_for_where_no_secret_was_made(monkeypatch: pytest.
     """S3 and Azure: by their own programs' chain, when the extension that knows it is there."""
     ran: list[str] = []
     there = {"aws", "httpfs"}
-    monkeypatch.setattr(objects, "is_installed", lambda _, name: name in there)
-    monkeypatch.setattr(objects, "load_extension", lambda *_: None)
+    monkeypatch.setattr(remote, "is_installed", lambda _, name: name in there)
+    monkeypatch.setattr(remote, "load_extension", lambda *_: None)
     monkeypatch.setattr(DuckDBEngine, "run_unlogged", lambda _, statement: ran.append(render(statement, "duckdb")))
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", "it's")
     for address in (
@@ -499,12 +497,12 @@ def test_credentials_are_asked_for_where_no_secret_was_made(monkeypatch: pytest.
         "hf://x.parquet",
     ):
         with DuckDBEngine.in_memory() as engine:
-            objects._access(engine, objects_at(address))  # noqa: SLF001 - what it runs needs the extension
+            remote._access(engine, objects_at(address))  # noqa: SLF001 - what it runs needs the extension
     chain = "CREATE TEMPORARY SECRET kanon_access (TYPE {}, PROVIDER credential_chain{})"
     assert ran == [chain.format("s3", ""), chain.format("huggingface", "")]
     there.add("azure")
     with DuckDBEngine.in_memory() as engine:
-        shown = objects._access(engine, objects_at("az://b/x.parquet"))  # noqa: SLF001 - as above
+        shown = remote._access(engine, objects_at("az://b/x.parquet"))  # noqa: SLF001 - as above
     assert ran[2] == chain.format("azure", ", ACCOUNT_NAME 'it''s'") == render(shown[1], "duckdb")
     for text in ran:
         duckdb.extract_statements(text)

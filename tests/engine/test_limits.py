@@ -18,7 +18,7 @@ from conftest import files_in, tables_of
 
 import kanon_sql as kanon
 from kanon_sql.cli.demo_database import make_demo_file
-from kanon_sql.engine.private_files import PrivateDirectory, is_private
+from kanon_sql.engine.files import PrivateDirectory, is_private
 from kanon_sql.engine.sources.open_source import open_beside, open_source
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def test_the_library_takes_them_and_a_connection_has_its_own(clinic: Path) -> No
 MAKES_ONE = """
 import os, sys
 from pathlib import Path
-from kanon_sql.engine.private_files import PrivateDirectory
+from kanon_sql.engine.files import PrivateDirectory
 made = PrivateDirectory(Path(sys.argv[1]))
 (made.path / "values").write_text("raw")
 os._exit(9)

@@ -16,9 +16,8 @@ import duckdb
 import pytest
 
 import kanon_sql as kanon
-from kanon_sql.engine.spark.catalog import kept_as
-from kanon_sql.engine.spark.session import place_of
-from kanon_sql.engine.spark.types import type_of
+from kanon_sql.engine.spark.rows import from_spark_type
+from kanon_sql.engine.spark.session import kept_as, place_of
 from kanon_sql.errors import ComputationError
 
 if TYPE_CHECKING:
@@ -390,7 +389,7 @@ def test_a_run_scans_the_source_twice(spark: Any, patients: str, algorithm: str)
     ],
 )
 def test_types(spark_type: str, expected: str) -> None:
-    assert type_of(spark_type) == expected
+    assert from_spark_type(spark_type) == expected
 
 
 def test_names_of_our_own_tables_stay_apart() -> None:

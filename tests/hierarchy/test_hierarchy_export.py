@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_sql as kanon_library
-from kanon_sql.hierarchy.arx import arx_text
-from kanon_sql.hierarchy.read import HierarchyRows, read_hierarchy
+from kanon_sql.hierarchy.export import arx_text
+from kanon_sql.hierarchy.formats import read_hierarchy
+from kanon_sql.hierarchy.formats.rows import HierarchyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kanon_sql.errors import HierarchyError, SourceError
-from kanon_sql.hierarchy.read import HierarchyRows, read_hierarchy
+from kanon_sql.hierarchy.formats import read_hierarchy
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows
 
 
 def read(tmp_path: Path, content: str | bytes, column: str = "column") -> HierarchyRows:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         ('{ ready = "country" }', "ready:country"),
         ('{ file = "f.csv" }', "./f.csv"),
         ('{ file = "flat" }', "./flat"),
-        ('{ file = "../trees/t.xml", attribute = "age" }', "../trees/t.xml#age"),
+        ('{ file = "../trees/t.csv" }', "../trees/t.csv"),
         ('"mask:right:1"', "mask:right:1"),
     ],
 )

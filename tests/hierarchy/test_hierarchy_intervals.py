@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 import pytest
-from test_hierarchy_formats import UTD
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -23,6 +22,8 @@ from kanon_sql.sql.build import relation
 if TYPE_CHECKING:
     from pathlib import Path
 
+TREE = "range\nname age\nheight 3\n0,50 has 0,25 25,50\n0,100 has 0,50 50,100\n"
+
 
 def labels(tmp_path: Path, content: str, kind: str, values: list[Any]) -> tuple[dict[Any, list[str]], int]:
     """Return the labels that a tree of intervals gives to a column of these values, and how many it misses."""
@@ -33,31 +34,31 @@ def labels(tmp_path: Path, content: str, kind: str, values: list[Any]) -> tuple[
         connection.execute("CREATE TABLE source AS FROM given")
         connection.execute("ALTER TABLE source ALTER c TYPE " + kind)
         engine, column = DuckDBEngine(connection, owned=False), Column("c", kind)
-        made = load_hierarchy(engine, relation("source"), column, FileRule(path, "age" if "<" in content else None))
+        made = load_hierarchy(engine, relation("source"), column, FileRule(path))
         rows = engine.rows(rows_query(made.relation, made.height, None))
         return {value: list(own) for value, *own in rows}, count_missing(engine, relation("source"), made).values
 
 
 def test_open_and_closed_bounds_decide_in_sql(tmp_path: Path) -> None:
-    low, high, above, root = ["[0, 25)", "[0, 50]"], ["[25, 50]", "[0, 50]"], ["(50, 100)", "(50, 100)"], ["*", "*"]
-    assert labels(tmp_path, UTD, "INTEGER", [0, 24, 25, 50, 51, 99, None]) == (
-        {0: [*low, "*"], 24: [*low, "*"], 25: [*high, "*"], 50: [*high, "*"], 51: [*above, "*"], 99: [*above, "*"]}
+    low, high, above, root = ["[0, 25)", "[0, 50)"], ["[25, 50)", "[0, 50)"], ["[50, 100]", "[50, 100]"], ["*", "*"]
+    assert labels(tmp_path, TREE, "INTEGER", [0, 24, 25, 49, 50, 100, None]) == (
+        {0: [*low, "*"], 24: [*low, "*"], 25: [*high, "*"], 49: [*high, "*"], 50: [*above, "*"], 100: [*above, "*"]}
         | {None: [*root, "*"]},
         0,
     )
-    found, missing = labels(tmp_path, UTD, "DECIMAL(5, 2)", ["24.99", "25.00", "50.01", "100.00", "-0.01"])
+    found, missing = labels(tmp_path, TREE, "DECIMAL(5, 2)", ["24.99", "25.00", "50.00", "100.01", "-0.01"])
     assert missing == 2
     assert {value: own[0] for value, own in found.items() if value is not None} == {
         Decimal("24.99"): "[0, 25)",
-        Decimal("25.00"): "[25, 50]",
-        Decimal("50.01"): "(50, 100)",
+        Decimal("25.00"): "[25, 50)",
+        Decimal("50.00"): "[50, 100]",
     }
     found, missing = labels(
-        tmp_path, UTD, "DOUBLE", [24.999999999999996, 50.00000000000001, 1e300, "nan", "inf", "-inf"]
+        tmp_path, TREE, "DOUBLE", [24.999999999999996, 49.99999999999999, 1e300, "nan", "inf", "-inf"]
     )
     assert missing == 1
     assert found[24.999999999999996][0] == "[0, 25)"
-    assert found[50.00000000000001][0] == "(50, 100)"
+    assert found[49.99999999999999][0] == "[25, 50)"
     assert found[float("inf")] == found[float("-inf")] == ["*", "*", "*"]
 
 
@@ -75,4 +76,4 @@ def test_a_tree_of_intervals_is_for_numbers(tmp_path: Path) -> None:
     with pytest.raises(
         HierarchyError, match=re.escape("is a tree of intervals and needs numbers, but the column is VARCHAR")
     ):
-        labels(tmp_path, UTD, "VARCHAR", ["1"])
+        labels(tmp_path, TREE, "VARCHAR", ["1"])

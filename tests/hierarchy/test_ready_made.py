@@ -12,7 +12,7 @@ import pytest
 from conftest import REPOSITORY
 
 import kanon_sql as kanon_library
-from kanon_sql.hierarchy.read import read_hierarchy
+from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.ready import catalogue, ready_made, ready_made_names
 from kanon_sql.hierarchy.spec import FileRule, PrefixRule, parse_rule
 

@@ -409,7 +409,7 @@ def test_backups_that_cannot_be(hospital: Path) -> None:
 
 
 def test_no_room(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kanon_sql.engine.whole_files.shutil.disk_usage", lambda _: _Disk())
+    monkeypatch.setattr("kanon_sql.engine.files.shutil.disk_usage", lambda _: _Disk())
     refused(hospital, "0 MB are free", SourceError)
 
 

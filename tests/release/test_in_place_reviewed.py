@@ -276,16 +276,16 @@ def test_names_of_files(ward: Path, name: str, kanon: Callable[..., Ended]) -> N
 
 
 def test_a_directory_that_cannot_be_synced(ward: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kanon_sql.engine import whole_files
+    from kanon_sql.engine import files
 
-    as_it_is = whole_files.sync
+    as_it_is = files.sync
 
     def sync(path: Path) -> None:
         if path.is_dir():
             raise OSError(22, "Invalid argument")
         as_it_is(path)
 
-    monkeypatch.setattr(whole_files, "sync", sync)
+    monkeypatch.setattr(files, "sync", sync)
     in_place(ward)
     assert "name" not in [name for name, *_ in asked_of(ward, "DESCRIBE patients")]
 

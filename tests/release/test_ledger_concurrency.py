@@ -12,7 +12,7 @@ import pytest
 from effort import count
 
 import kanon_sql as kanon
-from kanon_sql.engine.duckdb import connect as opening
+from kanon_sql.engine.duckdb import connection as opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable

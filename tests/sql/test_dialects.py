@@ -19,7 +19,7 @@ import kanon_sql as kanon
 from kanon_sql.engine.base import Column
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.build import built_query
-from kanon_sql.hierarchy.rules.base import Facts
+from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.policy import Destination
 from kanon_sql.sql import build as sql
@@ -234,7 +234,7 @@ NOT_SAID = {
 @pytest.mark.parametrize("dialect", [*OTHERS, "duckdb"])
 def test_every_rule_is_an_expression(dialect: str) -> None:
     """Fails on 0.1.0, where rules for DuckDB alone could be rendered. ClickHouse computes otherwise with decimals."""
-    facts = Facts(Decimal(-3), Decimal(99), 2, 5, 5)
+    facts = ColumnExtremes(Decimal(-3), Decimal(99), 2, 5, 5)
     for kind, rules in EACH_RULE.items():
         for rule in rules:
             query = built_query(parse_rule(rule), Column("a", kind), sql.relation("t"), facts)  # type: ignore[arg-type]

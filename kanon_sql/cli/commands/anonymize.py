@@ -40,10 +40,9 @@ from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_colum
 from kanon_sql.cli.output.diagnostics import note as say
 from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
 from kanon_sql.cli.output.release_tables import print_release
-from kanon_sql.engine.duckdb.connect import waited
-from kanon_sql.engine.progress import Progress
+from kanon_sql.engine.duckdb.connection import waited
+from kanon_sql.engine.progress import Progress, within
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.engine.timing import within
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.anonymize import make_release
@@ -279,7 +278,7 @@ def script_text(release: Release, script: Script, which: str, dialect: str) -> s
     if which == "release":
         return script.text
     source = release.prepared.source
-    run_in = source.engine.dialect if source.warehouse is not None and dialect == source.dialect else dialect
+    run_in = source.engine.dialect if source.in_warehouse and dialect == source.dialect else dialect
     return f"{release.statements_run(run_in)}\n-- The script of the release\n\n{script.text}"
 
 

@@ -18,7 +18,7 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, visible
-from kanon_sql.engine.sources.open_warehouse import is_warehouse
+from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.release.in_place.clean import Cleaned, clean, clean_statements
 from kanon_sql.sql.dialects import script

@@ -19,15 +19,11 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.dp.account import Budget
-from kanon_sql.dp.asking import budget_sql, limits_of, open_asked, read_in, set_in
-from kanon_sql.dp.numbers import plain, small
-from kanon_sql.dp.questions.count import Count as CountQuestion
-from kanon_sql.dp.questions.histogram import Histogram
-from kanon_sql.dp.questions.mean import Mean
-from kanon_sql.dp.questions.most_frequent import MostFrequent
-from kanon_sql.dp.questions.quantile import Quantile
-from kanon_sql.dp.questions.sum import Sum
+from kanon_sql.dp.account import Budget, short_probability, without_zeros
+from kanon_sql.dp.asking import budget_sql, limits_of, open_budgeted, read_in, set_in
+from kanon_sql.dp.questions.counts import Count as CountQuestion
+from kanon_sql.dp.questions.counts import Histogram, MostFrequent
+from kanon_sql.dp.questions.numbers import Mean, Quantile, Sum
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.policy import Count
 
@@ -204,7 +200,7 @@ def budget_command(
     if sql:
         print_sql(budget_sql(source, table, limits=limits, budget=budget, dialect=dialect))
         return
-    opened = open_asked(source, table, budget)
+    opened = open_budgeted(source, table, budget)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
         found = read_in(opened, budget) if limits is None else set_in(opened, limits, budget, count=count or "people")
@@ -243,8 +239,8 @@ def _print_budget(budget: Budget) -> None:
                 each.number,
                 each.at.isoformat(" ", timespec="seconds"),
                 each.charge.question,
-                plain(each.charge.epsilon),
-                small(each.charge.delta),
+                without_zeros(each.charge.epsilon),
+                short_probability(each.charge.delta),
                 "" if each.charge.group is None else "=".join(each.charge.group),
             )
             for each in budget.spent
@@ -252,8 +248,8 @@ def _print_budget(budget: Budget) -> None:
         print_table(columns, rows, spare=["group", "delta"])
     print_pairs(
         [
-            ("epsilon", f"{plain(epsilon)} spent of {plain(budget.epsilon)}"),
-            ("delta", f"{small(delta)} spent of {small(budget.delta)}"),
+            ("epsilon", f"{without_zeros(epsilon)} spent of {without_zeros(budget.epsilon)}"),
+            ("delta", f"{short_probability(delta)} spent of {short_probability(budget.delta)}"),
             ("for", "each row" if budget.entity is None else f"the people that {visible(budget.entity)} names"),
         ]
     )

@@ -25,10 +25,10 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.dp.release_asked import AskedRelease
 from kanon_sql.dp.released import ASSUMPTIONS, require_destination
 from kanon_sql.dp.releaser import dp_release_script, make_dp_release
-from kanon_sql.engine.columns import split_names
+from kanon_sql.dp.safepub import RequestedRelease
+from kanon_sql.engine.base import split_names
 from kanon_sql.engine.progress import Progress
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError, counted
@@ -133,7 +133,7 @@ def release_command(
     opened = open_source(source, table, writable=into is not None and not sql)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
-        asked = AskedRelease.of(
+        asked = RequestedRelease.of(
             _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies),
             _given(epsilon),
             delta=delta,

@@ -23,29 +23,29 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.engine.columns import resolve_columns
+from kanon_sql.engine.base import resolve_columns
+from kanon_sql.engine.sources.addresses import is_warehouse, without_credentials
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
-from kanon_sql.engine.sources.open_warehouse import is_warehouse, shown
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
-from kanon_sql.hierarchy.given import given_rules, make_hierarchy
-from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
-from kanon_sql.hierarchy.read import IntervalTree, read_hierarchy
+from kanon_sql.hierarchy.formats import read_hierarchy
+from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.given import given_rules, make_hierarchy, stored_hierarchies
+from kanon_sql.hierarchy.lookup_relation import StoredHierarchy, lookup_statement
 from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
-from kanon_sql.hierarchy.ready_shown import ready_rows, ready_shape
 from kanon_sql.hierarchy.report import (
     Fit,
     Shape,
     fit,
     missing_values_query,
+    ready_rows,
+    ready_shape,
     rows_query,
     shape_of_file,
     shape_of_relation,
     shape_of_rows,
     shape_query,
 )
-from kanon_sql.hierarchy.script import lookup_statement
-from kanon_sql.hierarchy.spec import FileRule, file_rule
-from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.hierarchy.suggest import columns_to_suggest, suggestion_statements, suggestions_for
 from kanon_sql.policy.policy import Policy
 from kanon_sql.release.script import one_line
@@ -160,21 +160,20 @@ def show_command(
     """Show a hierarchy: its shape, and the labels of its first values."""
     refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
     ready = ready_made(source.removeprefix(READY)) if source.startswith(READY) else None
-    rule = file_rule(source)
-    path = rule.path
+    path = Path(source)
     if ready is not None or not (is_warehouse(source) or is_database(path)):
         if column is not None:
             raise UsageError(f"A file holds one hierarchy: leave {column!r} out.")
         if sql:
             raise UsageError("A file is shown without SQL: --sql is for a database.")
         if ready is None:
-            _show(*_from_file(rule, limit), output_format)
+            _show(*_from_file(FileRule(path), limit), output_format)
         else:
             _show_ready(ready, limit, output_format)
         return
     with _open_database(source, path) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(engine)
-        kept = _stored(engine, column, shown(source))
+        kept = _stored(engine, column, without_credentials(source))
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
             print_sql(script(queries, dialect))
@@ -288,8 +287,8 @@ def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
 
 def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
     """Return the shape and the first rows of a file; a tree of intervals has rows without values."""
-    name = rule.path.stem if rule.part is None else rule.part
-    read = read_hierarchy(rule.path, name, rule.part)
+    name = rule.path.stem
+    read = read_hierarchy(rule.path, name)
     rows = read.paths() if isinstance(read, IntervalTree) else zip(read.values, *read.levels, strict=True)
     return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
 

@@ -23,18 +23,17 @@ from kanon_sql.cli.options.options import (
 )
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_sql
-from kanon_sql.engine.columns import find_column, resolve_columns
+from kanon_sql.engine.base import find_column, resolve_columns
+from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.warehouse.workbench import Workbench
-from kanon_sql.engine.whole_files import write_whole
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.export import check_target, exportable, file_as_arx
-from kanon_sql.hierarchy.given import make_hierarchies
+from kanon_sql.hierarchy.export import check_csv_target, exportable, file_as_arx
+from kanon_sql.hierarchy.given import keep_in_warehouse, make_hierarchies, store_statements, stored_hierarchies
 from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
-from kanon_sql.hierarchy.script import lookup_statement
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
-from kanon_sql.hierarchy.store import keep_in_warehouse, store_statements, stored_hierarchies
 from kanon_sql.policy.policy import Policy
 from kanon_sql.sql import build as sql_of
 from kanon_sql.sql.dialects import script
@@ -238,7 +237,7 @@ def export_command(
     elif out is None:
         raise UsageError("Say which file to write: --out FILE.csv.")
     else:
-        check_target(out, replace=replace)
+        check_csv_target(out, replace=replace)
     with Talk(quiet=quiet, verbose=verbose) as talk:
         if not arguments:
             shape, text = file_as_arx(source, null)

@@ -10,7 +10,7 @@ from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, SqlOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.engine.sources.open_warehouse import shown
+from kanon_sql.engine.sources.addresses import without_credentials
 from kanon_sql.errors import counted
 from kanon_sql.release.ledger.entry import Entry
 from kanon_sql.release.ledger.listing import forget_in, open_ledger, remembered_in
@@ -58,9 +58,9 @@ def ledger_command(
             return
         remembered = [each.summary() for each in remembered_in(engine)]
     if output_format == "json":
-        print_json({"database": shown(source), "releases": remembered})
+        print_json({"database": without_credentials(source), "releases": remembered})
     else:
-        _print_releases(shown(source), remembered)
+        _print_releases(without_credentials(source), remembered)
 
 
 def _print_forgotten(entries: list[Entry], output_format: str) -> None:

@@ -31,9 +31,9 @@ from kanon_sql.cli.output.output import (
     print_table,
     visible,
 )
-from kanon_sql.engine.columns import split_names
+from kanon_sql.engine.base import split_names
+from kanon_sql.engine.files import require_free
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.engine.whole_files import require_free
 from kanon_sql.errors import counted
 from kanon_sql.hierarchy.vocabulary import Role
 from kanon_sql.policy.policy import DEFAULT_K

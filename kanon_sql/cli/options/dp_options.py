@@ -15,9 +15,9 @@ from kanon_sql.cli.options.conflicts import check_options
 from kanon_sql.cli.options.options import DialectName, FormatOption, QuietOption, VerboseOption
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.dp.answer import Answer, Figure, shown
-from kanon_sql.dp.asking import answered, ask_sql, open_asked
-from kanon_sql.dp.numbers import plain, small
+from kanon_sql.dp.account import short_probability, without_zeros
+from kanon_sql.dp.answer import Answer, Figure, rounded_text
+from kanon_sql.dp.asking import answered, ask_sql, open_budgeted
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Asking:
         if given["sql"]:
             print_sql(ask_sql(source, table, question, budget=given["budget"], dialect=given["dialect"]))
             return
-        opened = open_asked(source, table, given["budget"])
+        opened = open_budgeted(source, table, given["budget"])
         with opened.engine, Talk(quiet=given["quiet"], verbose=given["verbose"]) as talk:
             talk.follow(opened.engine)
             answer = answered(opened, question, given["budget"])
@@ -192,29 +192,29 @@ def print_answer(answer: Answer) -> None:
     pairs = []
     if (only := answer.single) is not None:
         error = answer.expected_error
-        value = _key(only) if only.value is None else shown(only.value, error)
+        value = _key(only) if only.value is None else rounded_text(only.value, error)
         pairs.append(("answer", f"{value} {answer.unit}" if answer.is_count else value))
         if only.low is not None:
-            pairs.append(("interval", f"{shown(only.low, error)} to {shown(only.high, error)} (95 %)"))
+            pairs.append(("interval", f"{rounded_text(only.low, error)} to {rounded_text(only.high, error)} (95 %)"))
     elif answer.figures:
         rows = [(_key(each), each.value, each.low, each.high) for each in answer.figures]
         print_table(["key", answer.unit, "from (95 %)", "to"], rows)
     else:
         print_prose("No key has enough rows to be shown.\n")
-    pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {shown(answer.scale)}")]
+    pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {rounded_text(answer.scale)}")]
     pairs.append(("cost", _price(answer.epsilon, answer.delta)))
     if answer.budget is not None:
         epsilon, delta = answer.budget.composed
-        spent = f"epsilon {plain(epsilon)} of {plain(answer.budget.epsilon)} spent"
+        spent = f"epsilon {without_zeros(epsilon)} of {without_zeros(answer.budget.epsilon)} spent"
         if answer.budget.delta:
-            spent += f", delta {small(delta)} of {small(answer.budget.delta)}"
+            spent += f", delta {short_probability(delta)} of {short_probability(answer.budget.delta)}"
         pairs.append(("budget", spent))
     pairs += [("assumes" if not number else "", text) for number, text in enumerate(answer.assumes)]
     print_pairs(pairs)
 
 
 def _price(epsilon: Decimal, delta: Decimal) -> str:
-    return f"epsilon {plain(epsilon)}" + (f", delta {small(delta)}" if delta else "")
+    return f"epsilon {without_zeros(epsilon)}" + (f", delta {short_probability(delta)}" if delta else "")
 
 
 def _key(figure: Figure) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from kanon_sql.cli.output import colour
 from kanon_sql.cli.output.output import as_called, visible
-from kanon_sql.engine.duckdb.passwords import without_address_passwords
+from kanon_sql.engine.keys import without_address_passwords
 from kanon_sql.errors import SearchInterruptedError
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The questions that can be asked: one per file."""
+"""The questions: about numbers, and about counts of rows."""

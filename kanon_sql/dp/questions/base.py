@@ -7,18 +7,24 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from sqlglot import exp
+
+from kanon_sql.dp.account import Charge, delta_of, epsilon_of
 from kanon_sql.dp.answer import Answer
-from kanon_sql.dp.spending import Charge, delta_of, epsilon_of
+from kanon_sql.dp.condition import SOURCE, condition
+from kanon_sql.dp.contributions import QueriedRows
+from kanon_sql.engine.base import resolve_columns
+from kanon_sql.engine.equality import collated
 from kanon_sql.errors import UsageError
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlglot import exp
-
     from kanon_sql.dp.answer import Figure, Unit
     from kanon_sql.dp.mechanisms import Noise
-    from kanon_sql.dp.rows import Asked
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.sources.open_source import Source
 
 Row = tuple[Any, ...]
 
@@ -29,7 +35,7 @@ class Question(ABC):
 
     Attributes:
         epsilon: what the answer may cost: e^epsilon bounds how much likelier any answer becomes by one person.
-        delta: the probability with which that bound may fail; for Gaussian noise, and for keys that nobody gave.
+        delta: the probability with which that bound may fail; for Gaussian noise, and for keys that are not given.
         noise: "laplace" (discrete Laplace) or "gaussian" (discrete Gaussian).
         entity: the column that names the person; without it, each row is a person of its own.
         max_rows: how many rows of a person count.
@@ -80,7 +86,7 @@ class Question(ABC):
         """The question in a few words."""
 
     @abstractmethod
-    def query(self, asked: Asked) -> exp.Query:
+    def query(self, queried: QueriedRows) -> exp.Query:
         """Return the query of the exact numbers.
 
         Raises:
@@ -88,25 +94,25 @@ class Question(ABC):
         """
 
     @abstractmethod
-    def answer(self, rows: Sequence[Row], asked: Asked) -> Answer:
+    def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the answer, given the exact numbers; epsilon and delta have been spent."""
 
     @abstractmethod
-    def counted(self, asked: Asked) -> str:
+    def counted(self, queried: QueriedRows) -> str:
         """Return what the answer counts and what it does not, in words; the table decides nothing of it."""
 
     @abstractmethod
-    def prepare(self, asked: Asked) -> None:
+    def prepare(self, queried: QueriedRows) -> None:
         """Raise what can be said against the question before anything is spent; tries the mechanism on nothing.
 
         Raises:
-            UsageError: the mechanism cannot keep what is asked of it.
+            UsageError: the mechanism cannot keep epsilon and delta.
             SourceError: OpenDP is not installed.
         """
 
-    def told(
+    def build_answer(
         self,
-        asked: Asked,
+        queried: QueriedRows,
         figures: tuple[Figure, ...],
         *,
         mechanism: str,
@@ -119,9 +125,9 @@ class Question(ABC):
         epsilon, delta = self.price
         return Answer(
             question=self.words,
-            table=asked.name,
-            unit=unit_of(asked),
-            counted=self.counted(asked),
+            table=queried.name,
+            unit=unit_of(queried),
+            counted=self.counted(queried),
             figures=figures,
             keyed=keyed,
             mechanism=mechanism,
@@ -130,61 +136,117 @@ class Question(ABC):
             accuracy=accuracy,
             epsilon=epsilon,
             delta=delta,
-            assumes=self.assumes(asked),
+            assumes=self.assumes(queried),
         )
 
     @staticmethod
-    def counted_rows(asked: Asked, rows: str, once: str) -> str:
+    def counted_rows(queried: QueriedRows, rows: str, once: str) -> str:
         """Return which rows count, of questions that count rows.
 
         Args:
-            asked: the rows.
+            queried: the rows.
             rows: what they are, such as "rows with a value".
             once: how a person counts who counts once.
         """
-        if asked.person is None:
+        if queried.person is None:
             return rows
-        person = asked.person.name
-        if asked.most_rows == 1:
+        person = queried.person.name
+        if queried.most_rows == 1:
             return (
                 f"people: each {person} counts {once}, however many rows it has; rows without {person} are one person"
             )
         return (
-            f"{rows}, at most {asked.most_rows} per {person}: what is above is not counted; rows without {person} are "
-            "one person"
+            f"{rows}, at most {queried.most_rows} per {person}: what is above is not counted; rows without {person} "
+            "are one person"
         )
 
-    def charge(self, asked: Asked) -> Charge:
+    def charge(self, queried: QueriedRows) -> Charge:
         """Return what the answer costs.
 
         A person may have rows in several groups: then an answer about a group is paid for by all.
         """
         epsilon, delta = self.price
-        group = asked.group if asked.person is None else None
+        group = queried.group if queried.person is None else None
         about = self.words
-        if asked.group is not None:
-            about += f" where {asked.group[0]} is a given value"
-        return Charge(about, epsilon, delta, group, None if asked.person is None else asked.person.name)
+        if queried.group is not None:
+            about += f" where {queried.group[0]} is a given value"
+        return Charge(about, epsilon, delta, group, None if queried.person is None else queried.person.name)
 
     def protecting(self, entity: str | None) -> Self:
         """Return the question for the people whom a budget is about, where it names no others itself."""
         return self if entity is None or self.entity is not None else replace(self, entity=entity)
 
-    def assumes(self, asked: Asked) -> tuple[str, ...]:
+    def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
         """Return what the promise rests on."""
-        if asked.person is None:
+        if queried.person is None:
             return ("Neighbouring tables differ in one row: each person has one. If not, name the person (--entity).",)
-        rows = "1 counts" if asked.most_rows == 1 else f"{asked.most_rows} count"
-        shared = () if asked.group is None else ("A person may be in several groups: all pay for the answer.",)
-        person = f"all rows of one {asked.person.name}, of which at most {rows}"
+        rows = "1 counts" if queried.most_rows == 1 else f"{queried.most_rows} count"
+        shared = () if queried.group is None else ("A person may be in several groups: all pay for the answer.",)
+        person = f"all rows of one {queried.person.name}, of which at most {rows}"
         return (f"Neighbouring tables differ in one person: {person}.", *shared)
 
 
-def unit_of(asked: Asked) -> Unit:
+def unit_of(queried: QueriedRows) -> Unit:
     """Return what is counted: people where each of them counts once."""
-    return "people" if asked.person is not None and asked.most_rows == 1 else "rows"
+    return "people" if queried.person is not None and queried.most_rows == 1 else "rows"
 
 
 def whole(value: Any) -> int:  # noqa: ANN401 - whatever an engine makes of a whole number
     """Return a number of an engine as a whole number; nothing is 0."""
     return 0 if value is None else int(value)
+
+
+_GROUPS = {"text", "integer", "boolean"}
+
+
+def queried_rows(source: Source, question: Question) -> QueriedRows:
+    """Return the rows that a question is about.
+
+    Raises:
+        UsageError: a column does not exist, or the condition is none.
+    """
+    columns, name = source.columns, source.name
+    conditions: list[exp.Expr] = []
+    if question.where is not None:
+        conditions.append(exp.paren(condition(question.where, columns, name)))
+    group = None
+    if question.group is not None:
+        named, value = question.group
+        (column,) = resolve_columns([named], columns, name)
+        if column.family not in _GROUPS:
+            raise UsageError(f"Column {column.name} cannot make groups: texts, whole numbers and truth values can.")
+        group = (column.name, value)
+        conditions.append(_is_in_group(column, value))
+    if question.key is not None:
+        _require_no_collation(source, question.key)
+    person = None
+    if question.entity is None and question.max_rows > 1:
+        raise UsageError("--max-rows is how many rows of a person count: say with --entity who that is.")
+    if question.entity is not None:
+        (person,) = resolve_columns([question.entity], columns, name)
+    return QueriedRows(source.relation, name, columns, person, question.max_rows, tuple(conditions), group)
+
+
+def _require_no_collation(source: Source, name: str) -> None:
+    """Raise where texts that are written differently count as equal: the first of them names the key of all.
+
+    One person who goes takes that name away, and all rows of the key have another one.
+
+    Raises:
+        UsageError: the column has a collation.
+    """
+    columns = [column for column in resolve_columns([name], source.columns, source.name) if column.family == "text"]
+    if collated(source.engine, source.relation, columns):
+        raise UsageError(
+            f"Column {name} has a collation: texts that are written differently count as one key, whose name would "
+            "tell who is there. Remove it (ALTER TABLE ... ALTER ... TYPE VARCHAR), or SET default_collation = ''."
+        )
+
+
+def _is_in_group(column: Column, value: str) -> exp.Expr:
+    """Return the condition of a group: texts are compared byte by byte, so that no row is in the groups of two texts.
+
+    A column may have a collation by which two texts are equal. By their digests they never are.
+    """
+    own = exp.MD5(this=sql.cast(sql.column(column.name, SOURCE), "VARCHAR"))
+    return exp.EQ(this=own, expression=exp.MD5(this=sql.literal(value)))

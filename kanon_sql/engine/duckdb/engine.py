@@ -9,13 +9,11 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column, Logged
-from kanon_sql.engine.duckdb.connect import catalog_of, connect, storage_options, waited
-from kanon_sql.engine.duckdb.failures import not_opened
+from kanon_sql.engine.duckdb.connection import Worker, catalog_of, connect, not_opened, storage_options, waited
 from kanon_sql.engine.duckdb.resources import Resources, in_force
-from kanon_sql.engine.duckdb.stamps import stamps_of, stamps_of_database
-from kanon_sql.engine.duckdb.worker import Worker
-from kanon_sql.engine.keys import revealed, shown
-from kanon_sql.engine.timing import check_deadline
+from kanon_sql.engine.files import stamps_of, stamps_of_database
+from kanon_sql.engine.keys import loggable, revealed
+from kanon_sql.engine.progress import check_deadline
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render
@@ -25,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kanon_sql.engine.duckdb.stamps import Stamps
-    from kanon_sql.engine.private_files import PrivateDirectory
+    from kanon_sql.engine.files import PrivateDirectory, Stamps
 
 Result = TypeVar("Result")
 
@@ -38,6 +35,7 @@ class DuckDBEngine:
 
     dialect = "duckdb"
     has_collations = True
+    tests_together = False
 
     def __init__(
         self,
@@ -258,7 +256,7 @@ class DuckDBEngine:
         Without a title, an error is DuckDB's own.
         """
         text = render(statement, self.dialect)
-        self._worker.call(lambda: self.connection.execute(text), title, told=bool(title))
+        self._worker.call(lambda: self.connection.execute(text), title, translate=bool(title))
 
     def run_unlogged(self, statement: exp.Expr) -> None:
         """Run a statement that no script shows; an error is DuckDB's own."""
@@ -277,7 +275,7 @@ class DuckDBEngine:
         """Return all rows of a query (see ``Engine.rows``)."""
         check_deadline(title)
         bound = {name: revealed(value) for name, value in (parameters or {}).items()}
-        logged = Logged(title, statement, shown(parameters or {}))
+        logged = Logged(title, statement, loggable(parameters or {}))
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)
@@ -353,6 +351,19 @@ class DuckDBEngine:
         self._worker.finish(self.connection.commit, "commit")
 
     @property
+    def all_or_nothing(self) -> bool:
+        """Whether the statements of a transaction take effect together."""
+        return True
+
+    def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - a workbench looks at it
+        """Tell whether the tuples of a relation may not be read here: all may."""
+        return False
+
+    def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
+        """Tell whether this user may read a table of kanon's own: the connection may read all."""
+        return True
+
+    @property
     def is_shared(self) -> bool:
         """Whether others may change what is read between two statements: the connection, or the rows, are theirs."""
         return not self._owned or self._elsewhere
@@ -361,7 +372,7 @@ class DuckDBEngine:
     def snapshot(self) -> Iterator[None]:
         """Make the statements inside see the same rows, whatever others do to the tables meanwhile.
 
-        Nobody else changes a file that was opened here; somebody else's transaction is a snapshot already.
+        No other process changes a file that was opened here; a transaction of its owner is a snapshot already.
         """
         if self._owned or self.in_transaction():
             yield

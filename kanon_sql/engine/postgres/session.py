@@ -1,13 +1,92 @@
-"""A session of PostgreSQL: what is set for it, where bare names are looked up, and the rows of a question to it."""
+"""A session of PostgreSQL: its settings, its types as DuckDB has them, its errors as ours, and rows that come by COPY.
+
+Errors become one or two lines that say what, where and what to do, and quote no cell.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.progress import stopped
+from kanon_sql.errors import ComputationError, NoRightError, NoRoomError, SourceError
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     import psycopg
+
+# Classes of SQLSTATE whose messages are made from names and settings alone; the others may quote a cell.
+_WITHOUT_CELLS = {"08", "25", "28", "2B", "3D", "3F", "40", "42", "55", "57"}
+_NO_ROOM, _OF_VALUES = "53", "22"
+
+
+@contextmanager
+def postgres_errors(title: str) -> Iterator[None]:
+    """Make errors of psycopg inside ours.
+
+    Args:
+        title: what was being done.
+
+    Raises:
+        NoRightError: the user may not do it.
+        NoRoomError: the server has no memory or disk for it.
+        SourceError: it failed for another reason.
+    """
+    import psycopg
+
+    try:
+        yield
+    except psycopg.errors.QueryCanceled as error:
+        if "statement timeout" not in str(error):
+            raise KeyboardInterrupt from None
+        raise StoppedInTimeError(
+            f"PostgreSQL stopped at its statement_timeout while it ran this step: {title}."
+        ) from None
+    except psycopg.Error as error:
+        raise _error_of(error, title) from None
+
+
+@contextmanager
+def in_time(title: str, deadline: float | None) -> Iterator[None]:
+    """Tell that a statement was stopped because a deadline passed, if it had one.
+
+    Raises:
+        DeadlineReachedError: it was stopped.
+    """
+    try:
+        yield
+    except StoppedInTimeError:
+        if deadline is None:
+            raise
+        raise stopped(title) from None
+
+
+class StoppedInTimeError(SourceError):
+    """PostgreSQL stopped a statement at its ``statement_timeout``."""
+
+
+def _error_of(error: psycopg.Error, title: str) -> SourceError:
+    state = error.sqlstate or ""
+    doing = f" while it ran this step: {title}"
+    said = error.diag.message_primary or ""
+    if state[:2] == _NO_ROOM:
+        return NoRoomError(f"PostgreSQL has no room{doing}. It says: {said}.")
+    if state == "42501":
+        return NoRightError(
+            f"PostgreSQL does not allow this{doing}: {said}. Ask its owner for the right, or work as another user."
+        )
+    if state[:2] in _WITHOUT_CELLS and said:
+        return SourceError(f"PostgreSQL stopped{doing}. It says: {said}.")
+    if not state:
+        return SourceError(f"The connection to PostgreSQL was lost{doing}. Connect again, and begin anew.")
+    return (ComputationError if state[:2] == _OF_VALUES else SourceError)(
+        f"PostgreSQL stopped with an error of class {state}{doing}. Its text may quote data and is not shown; "
+        "--sql prints the statements, to be run by hand."
+    )
+
 
 SESSION = {
     "TimeZone": "UTC",
@@ -71,3 +150,81 @@ def spend_more(connection: psycopg.Connection[Any]) -> None:
         "true)",
         (_GATHERING,),
     )
+
+
+_TYPES = {
+    "smallint": "SMALLINT",
+    "integer": "INTEGER",
+    "bigint": "BIGINT",
+    "real": "FLOAT",
+    "double precision": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "text": "VARCHAR",
+    "character varying": "VARCHAR",
+    "character": "VARCHAR",
+    "bpchar": "VARCHAR",
+    "name": "VARCHAR",
+    "date": "DATE",
+    "timestamp without time zone": "TIMESTAMP",
+    "timestamp with time zone": "TIMESTAMP WITH TIME ZONE",
+    "time without time zone": "TIME",
+    "uuid": "UUID",
+}
+_JSON = "json"
+_ENUM = "E"
+_HEADER, _SCALE_BITS, _SCALE = 4, 16, 0x7FF
+_MOST_DIGITS = 38
+
+
+def from_postgres_type(name: str, category: str, modifier: int, deterministic: bool) -> str:
+    """Return the type that DuckDB has for a column; a name of PostgreSQL's own, in capitals, where it has none.
+
+    Args:
+        name: of the type, as PostgreSQL writes it; of a domain, what is behind it.
+        category: ``E`` for an ENUM, whose values are read as texts.
+        modifier: of the type; of NUMERIC its digits and scale.
+        deterministic: whether texts that are equal under the collation are written alike.
+    """
+    if not deterministic:
+        return f"{name.upper()} WITH A NONDETERMINISTIC COLLATION"
+    if category == _ENUM:
+        return "ENUM"
+    if name == _JSON:  # a text that PostgreSQL compares with no other one
+        return "JSON AS IT IS WRITTEN"
+    if name == "numeric" and modifier >= _HEADER:
+        digits = (modifier - _HEADER) >> _SCALE_BITS
+        scale = (modifier - _HEADER) & _SCALE
+        if digits <= _MOST_DIGITS and scale <= digits:  # PostgreSQL 15 has negative scales too
+            return f"DECIMAL({digits},{scale})"
+    return _TYPES.get(name, name.upper())
+
+
+BATCH = 64 * 1024 * 1024
+"""Bytes after which a file is full."""
+
+
+def batches(messages: Iterable[bytes | bytearray | memoryview], parent: Path) -> Iterator[Path]:
+    """Yield one file after the other; there is one at least, which is empty where there are no rows.
+
+    Args:
+        messages: of COPY TO STDOUT: each has whole rows.
+        parent: where the private directory is made.
+    """
+    with private_directory(parent) as private:
+        rows = iter(messages)
+        path, more = private.path / "rows.csv", True
+        while more:
+            more = _write(path, rows)
+            yield path
+            path.unlink()
+
+
+def _write(path: Path, rows: Iterator[bytes | bytearray | memoryview]) -> bool:
+    """Write rows to a file until it is full; tell whether there may be more."""
+    size = 0
+    with path.open("wb") as file:
+        for row in rows:
+            size += file.write(row)
+            if size >= BATCH:
+                return True
+    return False

@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column, Logged
-from kanon_sql.engine.duckdb.passwords import shown_url
-from kanon_sql.engine.postgres.batches import batches
-from kanon_sql.engine.postgres.failures import in_time, told
-from kanon_sql.engine.postgres.session import SESSION, current_schema, setting, spend_more, tuples
-from kanon_sql.engine.postgres.types import type_of
-from kanon_sql.engine.timing import check_deadline, next_deadline
-from kanon_sql.engine.warehouse.warehouse import Listed
+from kanon_sql.engine.keys import shown_url
+from kanon_sql.engine.postgres.session import (
+    SESSION,
+    batches,
+    current_schema,
+    from_postgres_type,
+    in_time,
+    postgres_errors,
+    setting,
+    spend_more,
+    tuples,
+)
+from kanon_sql.engine.progress import check_deadline, next_deadline
+from kanon_sql.engine.warehouse.warehouse import ListedRelation
 from kanon_sql.errors import SourceError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, rendered
@@ -56,10 +63,10 @@ class PostgresWarehouse:
         Args:
             connection: in autocommit mode.
             place: what messages call it.
-            url: by which it was opened here, to be closed with this; None if it is somebody else's.
+            url: by which it was opened here, to be closed with this; None if its owner closes it.
 
         Raises:
-            SourceError: the server cannot be asked.
+            SourceError: the server cannot be read.
         """
         self.connection = connection
         self.place = place
@@ -69,7 +76,7 @@ class PostgresWarehouse:
         self._publishing = False
         self._temporary: list[exp.Table] = []
         self._sent: dict[str, str] = {}
-        with told("the settings of the session"):
+        with postgres_errors("the settings of the session"):
             self._before = {name: setting(connection, name) for name in (*SESSION, "search_path")}
             self._set(SESSION)
             self.schema, path = current_schema(connection)
@@ -114,9 +121,9 @@ class PostgresWarehouse:
     def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
         """Return None: all relations are listed."""
 
-    def relations(self, schema: str | None = None) -> list[Listed]:
+    def relations(self, schema: str | None = None) -> list[ListedRelation]:
         """Return the tables and views that a person may name."""
-        listed = [Listed(*row) for row in self._ask("postgres/relations", "tables and views")]
+        listed = [ListedRelation(*row) for row in self._ask("postgres/relations", "tables and views")]
         return [each for each in listed if schema in {None, each.schema}]
 
     def schemas(self) -> list[str]:
@@ -126,7 +133,7 @@ class PostgresWarehouse:
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
         """Return the columns of a relation (see ``Warehouse.columns``)."""
         found = self._ask("postgres/columns", "columns of the table", relation)
-        return tuple(Column(name, type_of(*described)) for name, *described in found)
+        return tuple(Column(name, from_postgres_type(*described)) for name, *described in found)
 
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
         """Return what a relation is; None if there is none of that name."""
@@ -199,8 +206,8 @@ class PostgresWarehouse:
         """Make rows a table until the end of the transaction (see ``Warehouse.upload``).
 
         Parallel workers do not read temporary tables. While a release is made, it is a plain one that is not logged, is
-        seen by nobody else, and is gone before the transaction ends; if this user may make one. Its name there is one
-        that nobody has: a table of the user's may be called as ours, and another run that makes one of the same name
+        not seen by others, and is gone before the transaction ends; if this user may make one. Its name there is one
+        that is not taken: a table of the user's may be called as ours, and another run that makes one of the same name
         would wait for this one to end.
         """
         from psycopg import sql as composed
@@ -216,7 +223,7 @@ class PostgresWarehouse:
             composed.Identifier(self._sent[table.name]), composed.SQL(", ").join(map(composed.Identifier, names))
         )
         number = 0
-        with told(title), self.connection.cursor() as cursor, cursor.copy(copy) as channel:
+        with postgres_errors(title), self.connection.cursor() as cursor, cursor.copy(copy) as channel:
             for number, row in enumerate(rows, start=1):  # noqa: B007 - how many there were
                 check_deadline(title)
                 channel.write_row(row)
@@ -259,9 +266,9 @@ class PostgresWarehouse:
             raise
         finally:
             self._publishing = False
-        for table in self._temporary:  # somebody else's connection lives on
+        for table in self._temporary:  # a connection of its owner lives on
             self.drop(table, "TABLE")
-        with told("commit"):
+        with postgres_errors("commit"):
             self.connection.execute("COMMIT")
         self._begun = False
         self._forget_sent()
@@ -277,10 +284,10 @@ class PostgresWarehouse:
 
         title = "earlier releases, as they are now"
         info, name = self.connection.info, f"{table.db}.{table.name}"
-        with told(title):
+        with postgres_errors(title):
             beside = psycopg.connect(self._url or info.dsn, password=info.password or None, autocommit=True)
         with closing(beside):
-            with told(title):
+            with postgres_errors(title):
                 tuples(beside, "SELECT pg_advisory_lock(hashtextextended(%s, 0))", (name,))
                 ((there,),) = tuples(beside, "SELECT to_regclass(%s) IS NOT NULL", (name,))
                 self.tell(Logged(title, query, {}, self.dialect))
@@ -305,7 +312,7 @@ class PostgresWarehouse:
             return
         self.forget()
         if not self.connection.closed:
-            with told("the settings of the session"):
+            with postgres_errors("the settings of the session"):
                 self._set(self._before)
 
     def _set(self, settings: Mapping[str, str]) -> None:
@@ -314,7 +321,7 @@ class PostgresWarehouse:
 
     def _begin(self) -> None:
         if not self._begun:
-            with told("begin"):
+            with postgres_errors("begin"):
                 self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
                 spend_more(self.connection)
             self._begun = True
@@ -327,11 +334,11 @@ class PostgresWarehouse:
         check_deadline(title)
         self._begin()
         self.tell(Logged(title, statement, {}, self.dialect))
-        with told(title):
+        with postgres_errors(title):
             texts = rendered(self._as_sent(statement), self.dialect)
             self._require_builtin_functions(texts)
         deadline = next_deadline()
-        with in_time(title, deadline), told(title):
+        with in_time(title, deadline), postgres_errors(title):
             self.connection.execute("SAVEPOINT kanon_step")
             before_it = setting(self.connection, "statement_timeout") if deadline is not None else ""
             if deadline is not None:  # in force until the step ends

@@ -1,4 +1,4 @@
-"""Data files: from a path to the statement that reads it, and what it was called in there."""
+"""Data files and data frames: from a path or a frame to the statement that reads it, and the names in it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import glob
 import re
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
+import duckdb
 from sqlglot import exp
 
-from kanon_sql.engine.columns import named_once
-from kanon_sql.engine.sources.csv.layout import SAMPLE, layout_of
-from kanon_sql.engine.sources.csv.read import read_csv
+from kanon_sql.engine.base import named_once
+from kanon_sql.engine.sources.csv_layout import SAMPLE, layout_of
+from kanon_sql.engine.sources.csv_read import read_csv
 from kanon_sql.engine.sources.reading import PACKED, reading, unreadable
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
 READERS = {
     ".csv": "read_csv",
@@ -156,3 +158,36 @@ def raw_names(engine: Engine, reader: str, place: exp.Expr, columns: Sequence[Co
         return [str(name) for line in lines for name in line]
     statement = "files/raw_names_of_parquet" if reader == "read_parquet" else "files/raw_names_of_json"
     return [name for (name,) in engine.rows(sql.statement(statement, values=values), "names in the file")]
+
+
+FrameKind = Literal["pandas", "polars", "arrow", "spark"]
+
+
+def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - asks what kind of value this is
+    """Return which kind of data frame a value is, without importing any library for it."""
+    kinds: dict[tuple[str, str], FrameKind] = {
+        ("pandas", "DataFrame"): "pandas",
+        ("polars", "DataFrame"): "polars",
+        ("polars", "LazyFrame"): "polars",
+        ("pyarrow", "Table"): "arrow",
+    }
+    return kinds.get((type(value).__module__.partition(".")[0], type(value).__name__))
+
+
+def read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table:  # noqa: ANN401 - of a library that need not be installed
+    """Return a temporary table with the rows of a data frame."""
+    if type(frame).__name__ == "LazyFrame":
+        frame = frame.collect()
+    names = frame.column_names if kind == "arrow" else frame.columns
+    if not len(names):
+        raise UsageError(f"The {kind} table has no columns.")
+    named_once([str(name) for name in names], f"The {kind} table")
+    try:
+        engine.connection.register("kanon_frame", frame)
+    except duckdb.Error:
+        raise SourceError(f"The {kind} table cannot be read: a column holds values of several types.") from None
+    relation = engine.temporary_name("kanon_source")
+    copy = exp.select("*").from_(sql.relation("kanon_frame"))
+    engine.run(sql.create_table(relation, copy, temporary=True), "read the data frame")
+    engine.connection.unregister("kanon_frame")
+    return relation

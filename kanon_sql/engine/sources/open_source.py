@@ -17,13 +17,12 @@ from kanon_sql.engine.sources.addresses import (
     DatabaseAddress,
     ObjectAddress,
     address_of,
+    is_warehouse,
+    open_warehouse,
     written_address,
 )
-from kanon_sql.engine.sources.attached import attached, copied
-from kanon_sql.engine.sources.data_files import read_file
-from kanon_sql.engine.sources.frames import FrameKind, frame_kind, read_frame
-from kanon_sql.engine.sources.object_stores import read_objects
-from kanon_sql.engine.sources.open_warehouse import is_warehouse, open_warehouse
+from kanon_sql.engine.sources.data_files import FrameKind, frame_kind, read_file, read_frame
+from kanon_sql.engine.sources.remote import attached, copied, read_objects
 from kanon_sql.engine.sources.tables import RELEASES, chosen_table, find_table
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
@@ -101,9 +100,19 @@ class Source:
         return str(self.database) if self.warehouse is None else self.warehouse.place
 
     @property
+    def in_warehouse(self) -> bool:
+        """Whether the table is in a warehouse."""
+        return self.warehouse is not None
+
+    @property
+    def holder(self) -> DuckDBEngine | Warehouse:
+        """What has the rows of the table, and can be asked about all of them without moving any."""
+        return self.engine if self.warehouse is None else self.warehouse
+
+    @property
     def dialect(self) -> str:
         """The dialect of where the table is."""
-        return self.engine.dialect if self.warehouse is None else self.warehouse.dialect
+        return self.holder.dialect
 
     @property
     def tuples(self) -> exp.Table:

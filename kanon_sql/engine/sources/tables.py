@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.sources.attached import OF_THE_SERVER
+from kanon_sql.engine.sources.remote import OF_THE_SERVER
 from kanon_sql.engine.warehouse.workbench import SCHEMA
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql

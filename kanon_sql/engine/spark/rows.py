@@ -1,21 +1,78 @@
-"""Rows that go to Spark and come from it, by Arrow or Parquet; all types that are not carried as such as text."""
+"""Rows that go to Spark and come from it, by Arrow or Parquet; types that are not carried as such go as text.
+
+Also files that Spark reads, named as its own SQL does: ``parquet.`/data/visits``` where a table would stand.
+"""
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.private_files import private_directory
+from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.spark.session import is_on_this_machine
-from kanon_sql.engine.spark.types import type_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.warehouse.warehouse import Receiver
+
+_TYPES = {
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "string": "VARCHAR",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "timestamp_ntz": "TIMESTAMP",
+    "binary": "BLOB",
+}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_TEXT = re.compile(r"(?:char|varchar)\(\d+\)")
+_COLLATED = re.compile(r"(?:string|char\(\d+\)|varchar\(\d+\)) collate (\S+)")
+_BY_CHARACTERS = "UTF8_BINARY"
+
+
+def from_spark_type(name: str) -> str:
+    """Return the type that DuckDB has for a column; a name of Spark's own, in capitals, where it has none.
+
+    Args:
+        name: of the type, as ``DataType.simpleString()`` writes it.
+    """
+    if (match := _COLLATED.fullmatch(name)) is not None:
+        return "VARCHAR" if match[1] == _BY_CHARACTERS else f"STRING WITH COLLATION {match[1]}"
+    if (match := _DECIMAL.fullmatch(name)) is not None:
+        return f"DECIMAL({match[1]},{match[2]})"
+    if _TEXT.fullmatch(name):
+        return "VARCHAR"
+    return _TYPES.get(name, name.upper())
+
+
+_NAMED = re.compile(r"(?P<format>parquet|orc|avro|delta|json|csv|text)\.`(?P<path>[^`]+)`", re.IGNORECASE)
+
+
+def reads_file(table: str | None) -> bool:
+    """Tell whether a name is that of files."""
+    return table is not None and _NAMED.fullmatch(table) is not None
+
+
+def view_of_file(session: Any, table: str) -> Any:  # noqa: ANN401 - a session, and a DataFrame, of pyspark
+    """Return the files of a name as a data frame; CSV with names in its first line, and types as Spark finds them."""
+    match = _NAMED.fullmatch(table)
+    if match is None:
+        raise TypeError("No files are named")
+    reader = session.read.format(match["format"].lower())
+    if match["format"].lower() == "csv":
+        reader = reader.option("header", "true").option("inferSchema", "true")
+    return reader.load(match["path"])
+
 
 _BATCH = 100_000
 _WITHOUT_TEXT = ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
@@ -86,7 +143,7 @@ def _plain(frame: Any) -> Any:  # noqa: ANN401 - of pyspark
     carried = []
     for field in renamed.schema.fields:
         column = functions.col(field.name)
-        kind = type_of(field.dataType.simpleString())
+        kind = from_spark_type(field.dataType.simpleString())
         if kind == "BLOB":
             column = functions.concat(functions.lit("\\x"), functions.lower(functions.hex(column)))
         elif kind not in _WITHOUT_TEXT and not kind.startswith(_NUMBERS):

@@ -1,7 +1,13 @@
-"""Sessions of Spark: opened by a URL, and with settings of ours for as long as a statement runs."""
+"""Sessions of Spark: opened by a URL, with settings of ours while a statement runs; their catalog, and errors as ours.
+
+Errors become one or two lines that say what, where and what to do, and quote no cell and no Java. The session's own
+catalog takes names of tables of letters, digits and underscores alone. Names of ours with other characters, such as
+``patients_k5.age`` for the hierarchy of a view, are written in another way there.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
 import socket
@@ -11,11 +17,105 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from kanon_sql.engine.spark.failures import condition_of
-from kanon_sql.errors import SourceError, UsageError
+from sqlglot import exp
+
+from kanon_sql.engine.warehouse.warehouse import ListedRelation
+from kanon_sql.errors import ComputationError, NoRoomError, SourceError, UsageError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import render
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from kanon_sql.engine.warehouse.warehouse import RelationKind
+
+_STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]")
+_TEXT = re.compile(r"\[[A-Z0-9_.]+\] (?P<text>[^\n]*?)(?: SQLSTATE: .*)?(?:\n|$)")
+# Conditions whose text is made from names alone. Those of types may quote an expression, with the labels in it.
+_OF_NAMES = re.compile(
+    r"TABLE_OR_VIEW_|SCHEMA_NOT_FOUND|SCHEMA_ALREADY|UNRESOLVED_COLUMN|LOCATION_ALREADY|INVALID_SCHEMA_OR_RELATION_NAME"
+    r"|INVALID_TEMP_OBJ_REFERENCE|REQUIRES_SINGLE_PART_NAMESPACE|PATH_NOT_FOUND|DATA_SOURCE_NOT_FOUND|UNABLE_TO_INFER"
+    r"|UNSUPPORTED_FEATURE|INSUFFICIENT_|FORBIDDEN_|COLUMN_ALREADY_EXISTS|NOT_SUPPORTED_COMMAND|EXPECT_|MISSING_CATALOG"
+)
+_NO_ROOM = ("OutOfMemoryError", "No space left on device", "Disk quota exceeded", "Cannot grow BufferHolder")
+_RESULT = "spark.driver.maxResultSize"
+_STOPPED = ("OPERATION_CANCELED", "SPARK_JOB_CANCELLED", "JOB_CANCELLED", "cancelled part of cancelled job")
+_LOST = ("SparkContext was shut down", "Cannot call methods on a stopped SparkContext", "SESSION_CLOSED", "NO_ACTIVE")
+_OF_VALUES = "22"
+_LOGGER = "SQLQueryContextLogger"
+"""What pyspark writes whole errors to, cells and all."""
+
+
+@contextmanager
+def spark_errors(title: str) -> Iterator[None]:
+    """Make errors of Spark inside ours; pyspark does not write them to the log meanwhile.
+
+    Args:
+        title: what was being done.
+
+    Raises:
+        NoRoomError: Spark has no memory or disk for it.
+        SourceError: it failed for another reason.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+    except ImportError:  # a client of Spark Connect alone
+        Py4JError = Py4JNetworkError = PySparkException  # noqa: N806 - names of classes
+
+    logger = logging.getLogger(_LOGGER)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        if isinstance(error, ConnectionError | Py4JNetworkError) and not isinstance(error, PySparkException):
+            raise _lost(title) from None
+        raise _error_of(error, title) from None
+    finally:
+        logger.disabled = before
+
+
+def condition_of(error: Exception) -> tuple[str, str]:
+    """Return the condition of an error of Spark, and its SQLSTATE; empty where it has none."""
+    text = str(error)
+    condition, state = _CONDITION.search(text), _STATE.search(text)
+    return condition[1] if condition else "", state[1] if state else ""
+
+
+def _error_of(error: Exception, title: str) -> BaseException:
+    condition, state = condition_of(error)
+    text, doing = str(error), f" while it ran this step: {title}"
+    if any(sign in text for sign in _STOPPED):
+        return KeyboardInterrupt()
+    if _RESULT in text:
+        return NoRoomError(
+            f"Spark returns no more than {_RESULT} allows{doing}. Give it more, or name fewer quasi-identifiers."
+        )
+    if any(sign in text for sign in _NO_ROOM):
+        return NoRoomError(
+            f"Spark has no room{doing}. Give its driver and executors more memory (spark.driver.memory, "
+            "spark.executor.memory), or more disk."
+        )
+    if any(sign in text for sign in _LOST) or "UNAVAILABLE" in text:
+        return _lost(title)
+    match = _TEXT.search(text)
+    if _OF_NAMES.match(condition) and match is not None:
+        return SourceError(f"Spark stopped{doing}. It says: {match['text'].rstrip('.')}.")
+    kind = f"condition {condition}" if condition else f"an error of type {type(error).__name__}"
+    return (ComputationError if state.startswith(_OF_VALUES) else SourceError)(
+        f"Spark stopped with {kind}{f' (SQLSTATE {state})' if state else ''}{doing}. Its text may quote data and is "
+        "not shown; --sql prints the statements, to be run by hand."
+    )
+
+
+def _lost(title: str) -> SourceError:
+    return SourceError(
+        f"The connection to Spark was lost while it ran this step: {title}. Connect again, and begin anew."
+    )
+
 
 CONNECT, LOCAL = "sc://", "spark:"
 _PORT, _WAIT = 15002, 10  # of Spark Connect; seconds
@@ -178,3 +278,113 @@ def _unreachable(url: str, error: Exception) -> SourceError:
         )
     why = f" ({condition})" if condition else f" ({type(error).__name__})"
     return SourceError(f"{place_of(url)} cannot be reached{why}. Is the server running, and is the address right?")
+
+
+SCHEMA = "kanon"
+GLOBAL = "global_temp"
+_TAKEN = re.compile(r"[a-z0-9_]+")
+_OTHER = re.compile(r"[^a-z0-9]")
+
+
+def kept_as(name: str) -> str:
+    """Return the name under which a table of kanon's own is kept; no two are kept under the same one."""
+    if not name or _TAKEN.fullmatch(name):
+        return name
+    return "of_" + _OTHER.sub(lambda found: "__" if found[0] == "_" else f"_{ord(found[0]):x}_", name)
+
+
+def with_kept_names(statement: exp.Expr) -> exp.Expr:
+    """Return a statement with the names under which tables of kanon's own are kept."""
+
+    def kept(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Table) and folded(node.db) == SCHEMA and kept_as(node.name) != node.name:
+            if isinstance(node.parent, exp.From | exp.Join) and not node.alias:  # its columns are qualified by its name
+                node.set("alias", exp.TableAlias(this=node.this.copy()))
+            node.set("this", sql.identifier(kept_as(node.name)))
+        return node
+
+    return statement.copy().transform(kept, copy=False)
+
+
+class Catalog:
+    """The current catalog of a session."""
+
+    def __init__(self, session: Any) -> None:  # noqa: ANN401 - a session of either kind
+        """Look into the catalog of a session."""
+        self._session = session
+
+    def schemas(self) -> list[str]:
+        """Return the schemas there are."""
+        with spark_errors("schemas"):
+            return [database.name for database in self._session.catalog.listDatabases()] + [GLOBAL]
+
+    def relations(self, current: str, only: str | None = None) -> list[ListedRelation]:
+        """Return tables and views; those of the session go by the current schema, where they hide others.
+
+        Args:
+            current: the current schema.
+            only: the schema whose relations are asked for; None for all.
+        """
+        schemas = [schema for schema in self.schemas() if only in {None, schema}]
+        if not schemas:
+            return []
+        with spark_errors("tables and views"):
+            of_session = [row for row in self._show("VIEWS") if row.isTemporary]
+            found = [ListedRelation(current, row.viewName, "VIEW") for row in of_session if not row.namespace]
+            hidden = {listed.name for listed in found}
+            for schema in schemas:
+                views = set() if schema == GLOBAL else {row.viewName for row in self._show("VIEWS", schema)}
+                tables = [row for row in self._show("TABLES", schema) if row.namespace == schema]
+                found += [
+                    ListedRelation(
+                        schema, row.tableName, "VIEW" if row.isTemporary or row.tableName in views else "TABLE"
+                    )
+                    for row in tables
+                    if schema != current or row.tableName not in hidden
+                ]
+        return found
+
+    def found(self, name: str, current: str) -> exp.Table | None:
+        """Return the relation that is there under a name, or under ``SCHEMA.NAME``; else None."""
+        *before, last = name.split(".")
+        if len(before) > 1 or not all([*before, last]) or SCHEMA in map(folded, before):
+            return None
+        schema = before[0] if before else None
+        described = self._described(sql.relation(last, schema))
+        if described is None:
+            return None
+        return sql.relation(described.name, None if schema is None or folded(schema) == folded(current) else schema)
+
+    def kind_of(self, relation: exp.Table) -> RelationKind | None:
+        """Return what a relation is; None if there is none of that name."""
+        described = self._described(relation)
+        if described is None:
+            return None
+        return "VIEW" if described.tableType in {"VIEW", "TEMPORARY"} else "TABLE"
+
+    def is_temporary(self, relation: exp.Table) -> bool:
+        """Tell whether a relation is a view of the session alone."""
+        described = self._described(relation)
+        return described is not None and bool(described.isTemporary)
+
+    def comment_on(self, relation: exp.Table) -> str | None:
+        """Return the comment on a table; None if it has none."""
+        described = self._described(relation)
+        return None if described is None else described.description
+
+    def _described(self, relation: exp.Table) -> Any:  # noqa: ANN401 - a Table of pyspark
+        from pyspark.errors import AnalysisException
+
+        name = render(with_kept_names(relation), "spark")
+        with spark_errors("is the name taken?"):
+            try:
+                return self._session.catalog.getTable(name)
+            except AnalysisException as error:
+                if "NOT_FOUND" in str(error) or "INVALID_SCHEMA_OR_RELATION_NAME" in str(error):
+                    return None
+                raise
+
+    def _show(self, what: str, schema: str | None = None) -> list[Any]:
+        place = [] if schema is None else ["IN", render(sql.identifier(schema), "spark")]
+        statement = exp.Command(this="SHOW", expression=" ".join([what, *place]))
+        return list(self._session.sql(statement.sql("spark")).collect())

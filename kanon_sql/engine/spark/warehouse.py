@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column, Logged
-from kanon_sql.engine.spark.catalog import SCHEMA, Catalog, with_kept_names
-from kanon_sql.engine.spark.failures import told
-from kanon_sql.engine.spark.files import reads_file, view_of_file
-from kanon_sql.engine.spark.rows import sent, take
-from kanon_sql.engine.spark.session import is_connect, opened, ours, place_of, tagged
-from kanon_sql.engine.spark.types import type_of
-from kanon_sql.engine.timing import check_deadline, next_deadline
+from kanon_sql.engine.progress import check_deadline, next_deadline
+from kanon_sql.engine.spark.rows import from_spark_type, reads_file, sent, take, view_of_file
+from kanon_sql.engine.spark.session import (
+    SCHEMA,
+    Catalog,
+    is_connect,
+    opened,
+    ours,
+    place_of,
+    spark_errors,
+    tagged,
+    with_kept_names,
+)
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render, rendered
@@ -26,7 +32,7 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kanon_sql.engine.warehouse.warehouse import Listed, Receiver, RelationKind
+    from kanon_sql.engine.warehouse.warehouse import ListedRelation, Receiver, RelationKind
 
 _KEPT = "releases_kept"
 
@@ -51,7 +57,7 @@ class SparkWarehouse:
             url: by which it was opened.
 
         Raises:
-            SourceError: Spark cannot be asked.
+            SourceError: Spark cannot be read.
         """
         self._frame = None if hasattr(session, "catalog") else session
         self.session = session if self._frame is None else session.sparkSession
@@ -64,7 +70,7 @@ class SparkWarehouse:
         self._catalog = Catalog(self.session)
         if url is not None:
             self.place = place_of(url)
-        with told("the current schema"):
+        with spark_errors("the current schema"):
             self.schema = str(self.session.catalog.currentDatabase())
 
     @classmethod
@@ -100,13 +106,13 @@ class SparkWarehouse:
         if frame is None and not reads_file(table):
             return None if table is None else self._catalog.found(table, self.schema)
         name = sql.relation(f"kanon_source_{uuid.uuid4().hex[:12]}")
-        with told("read the source"), ours(self.session):
+        with spark_errors("read the source"), ours(self.session):
             found = frame if frame is not None else view_of_file(self.session, str(table))
             found.createOrReplaceTempView(render(name, self.dialect))
         self._named.append(name)
         return name
 
-    def relations(self, schema: str | None = None) -> list[Listed]:
+    def relations(self, schema: str | None = None) -> list[ListedRelation]:
         """Return the tables and views that a person may name."""
         mine = {table.name for table in (*self._named, *self._temporary)}
         return [listed for listed in self._catalog.relations(self.schema, schema) if listed.name not in mine]
@@ -117,9 +123,9 @@ class SparkWarehouse:
 
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
         """Return the columns of a relation (see ``Warehouse.columns``)."""
-        with told("columns of the table"):
+        with spark_errors("columns of the table"):
             fields = self.session.table(render(with_kept_names(relation), self.dialect)).schema.fields
-        return tuple(Column(field.name, type_of(field.dataType.simpleString())) for field in fields)
+        return tuple(Column(field.name, from_spark_type(field.dataType.simpleString())) for field in fields)
 
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
         """Return what a relation is; None if there is none of that name."""
@@ -240,7 +246,7 @@ class SparkWarehouse:
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
         """Take back what was made and is not to be."""
-        with suppress(KanonError):  # the error that led here is told
+        with suppress(KanonError):  # the error that led here is reported
             self.drop(relation, kind)
         for table in [table for table in self._made if folded(table.db) == SCHEMA]:
             with suppress(KanonError):
@@ -262,7 +268,7 @@ class SparkWarehouse:
     def forget(self) -> None:
         """Drop the temporary views that were made for a while."""
         for table in self._temporary:
-            with suppress(KanonError), told("drop what was made for a while"):
+            with suppress(KanonError), spark_errors("drop what was made for a while"):
                 self.session.catalog.dropTempView(table.name)
         self._temporary.clear()
 
@@ -293,7 +299,7 @@ class SparkWarehouse:
         check_deadline(title)
         deadline = next_deadline()
         try:
-            with told(title), ExitStack() as stack:
+            with spark_errors(title), ExitStack() as stack:
                 stack.enter_context(ours(self.session))
                 stop = tagged(self.session, tag, stack)
                 if deadline is not None:

@@ -50,6 +50,7 @@ class WarehouseEngine:
         self.statements = statements
         self.listener: Callable[[Logged], None] | None = None
         self.tests_together = self._warehouse.job_for_each
+        self.all_or_nothing = self._warehouse.all_or_nothing
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""
@@ -96,6 +97,14 @@ class WarehouseEngine:
         if not isinstance(relation, exp.Table):
             raise TypeError("Columns of a warehouse are those of its relations")
         return self._warehouse.columns(relation)
+
+    def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - of the protocol
+        """Tell whether the tuples of a relation may not be read: they are where they are to stay."""
+        return False
+
+    def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
+        """Tell whether this user may read a table of kanon's own: a search reads none."""
+        return True
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all statements take effect together."""

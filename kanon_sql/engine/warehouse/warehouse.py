@@ -1,8 +1,10 @@
 """The warehouse: the engine that holds a table which is too large, or too well kept, to be carried elsewhere.
 
-What it is asked for is little: which relations and columns there are, the distinct tuples of some columns with their
+Little is needed of it: which relations and columns there are, the distinct tuples of some columns with their
 counts (one scan), and to run the statements that publish (one scan). Everything between is done on the workbench, an
 embedded DuckDB, on those tuples: see ``kanon_sql.engine.warehouse.workbench``.
+
+Rows go there as texts that it reads, into types that its columns have.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kanon_sql.engine.base import Column, Logged
+    from kanon_sql.engine.base import Column, Engine, Logged
 
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
 
@@ -48,7 +50,7 @@ class Receiver(Protocol):
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedRelation:
     """A relation of a warehouse.
 
     Attributes:
@@ -89,7 +91,7 @@ class Warehouse(Protocol):
     def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
         """Return the relation that a source is, or that a table names, where it is none that is listed; else None."""
 
-    def relations(self, schema: str | None = None) -> list[Listed]:
+    def relations(self, schema: str | None = None) -> list[ListedRelation]:
         """Return the tables and views that a person may name, but for those of the system; or those of one schema."""
 
     def schemas(self) -> list[str]:
@@ -161,7 +163,7 @@ class Warehouse(Protocol):
             title: what it is for.
 
         Raises:
-            DeadlineReachedError: a deadline passed (see ``kanon_sql.engine.timing``).
+            DeadlineReachedError: a deadline passed (see ``kanon_sql.engine.progress``).
         """
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
@@ -198,12 +200,12 @@ def carried_type(column: Column) -> str:
     return column.lookup_type if column.family != "other" or column.type in _COME_OVER else "VARCHAR"
 
 
-def tuples_query(
+def counted_tuples_query(
     warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column], person: Column | None = None
 ) -> tuple[exp.Query, dict[str, str]]:
     """Return the query of the distinct tuples of some columns with their counts, and the types of what it returns.
 
-    One scan and one grouping. People leave the warehouse as numbers, not as names: each has one, and NULL is nobody's.
+    One scan and one grouping. People leave the warehouse as numbers, not as names: each has one, and NULL has none.
 
     Args:
         warehouse: that will run it.
@@ -232,7 +234,7 @@ def tuples_query(
     return with_numbers, {**types, N: "BIGINT"}
 
 
-def values_query(
+def counted_values_query(
     warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column]
 ) -> tuple[exp.Query, dict[str, str]]:
     """Return the query of the values of each column by itself with their counts, and the types of what it returns.
@@ -249,3 +251,75 @@ def values_query(
     query = exp.select(*values, sql.named(sql.count_rows(), N)).from_(sql.aliased(relation, "source"))
     query.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=each)]))
     return query, {**{column.name: carried_type(column) for column in columns}, N: "BIGINT"}
+
+
+_WITH_DATES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
+
+
+def as_duckdb_writes(text: exp.Expr, kind: str) -> exp.Expr:
+    """Return the text of a value as DuckDB reads it; it would take a time before Christ for one after.
+
+    ``0044-03-15 12:00:00 BC`` is ``0044-03-15 (BC) 12:00:00`` there.
+
+    Args:
+        text: as PostgreSQL writes it.
+        kind: the type that it will have.
+    """
+    return _replaced(text, r"^(\S+)(.*) BC$", r"\1 (BC)\2") if kind in _WITH_DATES else text
+
+
+def as_postgres_writes(text: exp.Expr, kind: str) -> exp.Expr:
+    """Return the text of a value of DuckDB's as PostgreSQL reads it: the way back of ``as_duckdb_writes``."""
+    return _replaced(text, r"^(\S+) \(BC\)(.*)$", r"\1\2 BC") if kind in _WITH_DATES else text
+
+
+def _replaced(text: exp.Expr, pattern: str, by: str) -> exp.Expr:
+    return exp.Anonymous(this="REGEXP_REPLACE", expressions=[text, sql.literal(pattern), sql.literal(by)])
+
+
+SENT = "sent"
+"""The name that the table has whose rows are sent."""
+_TEXT = "VARCHAR"
+
+
+def written_rows(
+    bench: Engine,
+    table: exp.Table,
+    types: Mapping[str, str],
+    title: str,
+    present: exp.Expr | None = None,
+    *,
+    distinct: bool = False,
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a table of the workbench as texts that a warehouse reads.
+
+    Args:
+        bench: has the table.
+        table: called ``sent`` in the condition.
+        types: by name, those of its columns; the columns are taken in this order.
+        title: what it is for.
+        present: which rows; None for all.
+        distinct: whether equal rows are sent once.
+    """
+    query = exp.select(*(sql.named(_written(name, kind), name) for name, kind in types.items()))
+    query = (query.distinct() if distinct else query).from_(sql.aliased(table, SENT))
+    return bench.rows(query if present is None else query.where(present), title)
+
+
+def shape_of(source: exp.Table, types: Mapping[str, str | exp.Expr]) -> exp.Select:
+    """Return a query without a row, whose columns have the types that rows are to have in a warehouse.
+
+    Args:
+        source: a table there, called ``source``.
+        types: by name, a type, or an expression over the table that has it.
+    """
+    columns = [
+        sql.named(kind.copy() if isinstance(kind, exp.Expr) else sql.cast(exp.null(), kind), name)
+        for name, kind in types.items()
+    ]
+    return exp.select(*columns).from_(sql.aliased(source, "source")).where(exp.false())
+
+
+def _written(name: str, kind: str) -> exp.Expr:
+    value = sql.column(name, SENT)
+    return value if kind == _TEXT else as_postgres_writes(sql.cast(value, _TEXT), kind)

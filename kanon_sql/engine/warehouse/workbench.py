@@ -1,4 +1,4 @@
-"""The workbench: an embedded DuckDB that has the tables of a warehouse as far as somebody looks at them.
+"""The workbench: an embedded DuckDB that has the tables of a warehouse as far as statements read them.
 
 A table of the warehouse is known here under its own name. When a statement first asks for some of its columns, their
 distinct tuples are fetched with their counts, by one scan there; a view repeats each tuple as often as it is there. So
@@ -18,16 +18,20 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.engine.duckdb.text_reader import text_reader
-from kanon_sql.engine.warehouse.types import as_duckdb_writes
-from kanon_sql.engine.warehouse.warehouse import N, carried_type, tuples_query, values_query
-from kanon_sql.engine.warehouse.whole_reads import tables_read_whole
+from kanon_sql.engine.sources.reading import text_reader
+from kanon_sql.engine.warehouse.warehouse import (
+    N,
+    as_duckdb_writes,
+    carried_type,
+    counted_tuples_query,
+    counted_values_query,
+)
 from kanon_sql.errors import NoRightError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
     from kanon_sql.engine.base import Column, Logged
@@ -95,7 +99,7 @@ class Workbench(DuckDBEngine):
         self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
         self.unreadable: set[tuple[str, str]] = set()
         self.newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again
-        warehouse.tell = self._told
+        warehouse.tell = self._log
         for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
             create = exp.Create(this=exp.Table(db=sql.identifier(schema)), kind="SCHEMA", exists=True)
             self._execute(create, "schemas of the warehouse")
@@ -191,7 +195,7 @@ class Workbench(DuckDBEngine):
 
         Args:
             relation: of the warehouse.
-            columns: those that will be asked for.
+            columns: those that will be read.
             person: that of them which names people; their names stay in the warehouse.
         """
         mirror = self.mirror(relation)
@@ -211,7 +215,7 @@ class Workbench(DuckDBEngine):
             relation: of the warehouse.
             columns: whose values are fetched, by one scan.
         """
-        query, types = values_query(self.warehouse, relation, columns)
+        query, types = counted_values_query(self.warehouse, relation, columns)
         table, view = self.temporary_name("kanon_values"), self.temporary_name("kanon_rows")
         self.warehouse.fetch(query, types, self, table, f"values of each column of {relation.name} and their counts")
         mirror = Mirror(view.copy(), tuple(columns), frozenset(types), tuples=table)
@@ -262,7 +266,7 @@ class Workbench(DuckDBEngine):
             wanted = [*mirror.columns[:1]]
         table = self.temporary_name("kanon_tuples")
         person = mirror.person if mirror.person in wanted else None
-        query, types = tuples_query(self.warehouse, mirror.relation, wanted, person)
+        query, types = counted_tuples_query(self.warehouse, mirror.relation, wanted, person)
         title = f"distinct tuples of {mirror.relation.name} and their counts"
         self.warehouse.fetch(query, types, self, table, title)
         if mirror.tuples is not None:
@@ -304,6 +308,11 @@ class Workbench(DuckDBEngine):
         return super().columns(relation)
 
     @property
+    def all_or_nothing(self) -> bool:
+        """Whether the statements of a transaction of the warehouse take effect together."""
+        return self.warehouse.all_or_nothing
+
+    @property
     def is_shared(self) -> bool:
         """Whether others may change the tables between two statements: those of a warehouse, always."""
         return True
@@ -327,7 +336,7 @@ class Workbench(DuckDBEngine):
     def _key(self, relation: exp.Table) -> tuple[str, str]:
         return folded(relation.db or self.warehouse.schema), folded(relation.name)
 
-    def _told(self, logged: Logged) -> None:
+    def _log(self, logged: Logged) -> None:
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)
@@ -379,3 +388,28 @@ def _typed(types: Mapping[str, str], rows: exp.Table | None, *, written: bool = 
         for place, (name, kind) in typed
     ]
     return exp.select(*values).from_(rows)
+
+
+def tables_read_whole(statement: exp.Expr) -> Iterator[exp.Table]:
+    """Yield the tables of which a statement reads all columns: those that a query with ``*`` names itself.
+
+    Of a subquery with a ``*`` around it, the columns are those that it names: no identifier is fetched for it.
+    """
+    for star in statement.find_all(exp.Star):
+        query = star.find_ancestor(exp.Select)
+        if isinstance(star.parent, exp.Count) or query is None or _is_named_around(query):
+            continue
+        for part in (query.args.get("from_"), *(query.args.get("joins") or [])):
+            if part is not None and isinstance(part.this, exp.Table):
+                yield part.this
+
+
+def _is_named_around(query: exp.Select) -> bool:
+    """Tell whether a query stands in the FROM of another one that names each column that it takes of it."""
+    around, place = query.parent_select, query.parent
+    if around is None or query.args.get("distinct") or not isinstance(place, exp.Subquery):
+        return False
+    if not isinstance(place.parent, exp.From | exp.Join):
+        return False
+    takes_all = any(isinstance(value, exp.Star) or value.is_star for value in around.expressions)
+    return not takes_all or _is_named_around(around)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from kanon_sql.engine.whole_files import require_free, write_whole
+from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.errors import UsageError
 from kanon_sql.risks.attacks.verdicts import tally
 

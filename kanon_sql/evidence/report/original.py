@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.columns import find_column
+from kanon_sql.engine.base import find_column
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.pieces import ROOT
+from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

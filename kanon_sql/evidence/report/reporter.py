@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import find_column
+from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.errors import UsageError, VerificationError

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.private_files import private_directory
+from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import VerificationError
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query

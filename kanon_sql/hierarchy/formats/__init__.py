@@ -1,1 +1,128 @@
-"""Hierarchy files of other tools: one file per format, each recognised by what it holds."""
+"""Hierarchy files: opened, recognised by what they hold, and read by the format that fits.
+
+``docs/hierarchies.md`` lists what is understood. A file becomes rows of equal length, or a tree of intervals; whether
+rows form a tree over the values of a column is checked later, in SQL.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kanon_sql.errors import HierarchyError, SourceError
+from kanon_sql.hierarchy.formats.amnesia import is_amnesia_text, read_amnesia_text
+from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.formats.json_files import (
+    is_amnesia,
+    is_category_tree,
+    is_rows,
+    parse_json,
+    read_amnesia_json,
+    read_category_tree,
+    read_rows,
+)
+from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows
+from kanon_sql.hierarchy.formats.separated import read_separated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_XML = re.compile(r"\s*<(\?xml\b|!--|!DOCTYPE\b|config\b)")  # a label such as <18 is none
+_CONFIG_LINE = re.compile(r"\s*qid\s+(hei|cat)\s+\S+\s+[^;]+")
+
+
+def read_hierarchy(path: Path, column: str) -> HierarchyRows | IntervalTree:
+    """Return the hierarchy in a file.
+
+    Args:
+        path: the file.
+        column: the column it is for; a first line that begins with this name is a header.
+
+    Raises:
+        SourceError: it cannot be opened.
+        HierarchyError: it cannot be read as a hierarchy; the message names the line.
+    """
+    text = _text_of(path)
+    try:
+        return _read(text, column)
+    except BrokenError as error:
+        where = f"{path} " if error.place is None else f"{path}, {error.place}: "
+        raise HierarchyError(f"{where}{error.reason}.") from None
+
+
+def read_levels(path: Path, column: str) -> HierarchyRows:
+    """Return the rows of a hierarchy file, where a tree of intervals will not do.
+
+    Raises:
+        SourceError: it cannot be opened.
+        HierarchyError: it cannot be read as a hierarchy, or is a tree of intervals.
+    """
+    read = read_hierarchy(path, column)
+    if isinstance(read, IntervalTree):
+        raise HierarchyError(f"{path} is a tree of intervals; rows of labels are needed here: value;level 1;...;root.")
+    return read
+
+
+def _text_of(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise SourceError(f"Hierarchy file {path} does not exist.") from None
+    except OSError as error:
+        raise SourceError(f"Hierarchy file {path} cannot be read: {error.strerror}.") from None
+    if raw.startswith((b"\xac\xed", b"PK\x03\x04")):
+        raise HierarchyError(
+            f"{path} is a binary file of ARX (.ahs or .deid). In ARX, export the hierarchy as CSV and give that file."
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise HierarchyError(
+            f"{path}, line {line:,}: this is not UTF-8 text. Convert it, for example with iconv -t utf-8."
+        ) from None
+
+
+def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
+    """Return what a text holds, by the first format that knows it.
+
+    Raises:
+        BrokenError: it is a configuration of the UTD Anonymization Toolbox, which was read up to version 0.1.
+    """
+    if _XML.match(text) or any(map(_CONFIG_LINE.fullmatch, text.splitlines())):
+        raise BrokenError(
+            None,
+            "is XML, or a config.txt, of the UTD Anonymization Toolbox, which is not read any more. Read are CSV "
+            "(value;level 1;...;root, or child,parent pairs), JSON, and text of Amnesia: write one of these for each "
+            "attribute, or use a rule such as intervals:5,10,20",
+        )
+    if is_amnesia_text(text):
+        return read_amnesia_text(text)
+    if _is_json(text):
+        return _read_json(text)
+    return read_separated(text, column)
+
+
+def _is_json(text: str) -> bool:
+    """Tell whether a text is meant as JSON; ``[15, 20[;*`` is a line of levels, and so is ``{a};*``."""
+    start = text.lstrip()
+    if start.startswith('"embedded"'):
+        return start.removeprefix('"embedded"').lstrip().startswith(":")
+    bracket, after = start[:1], start[1:].lstrip()[:1]
+    return (bracket == "[" and after in {"[", "{", "]", '"'}) or (bracket == "{" and after in {'"', "}"})
+
+
+def _read_json(text: str) -> HierarchyRows | IntervalTree:
+    # HANA's documentation shows the entry alone, without the braces around it.
+    document = parse_json("{" + text + "}" if text.lstrip().startswith('"') else text)
+    if is_amnesia(document):
+        return read_amnesia_json(document)
+    if is_category_tree(document):
+        return read_category_tree(document)
+    if is_rows(document):
+        return read_rows(document)
+    raise BrokenError(
+        None,
+        "is JSON, but no hierarchy of a kind that is known: rows in brackets, terms, embedded, cat and subcats, "
+        "or an export of Amnesia",
+    )

@@ -22,8 +22,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from kanon_sql.hierarchy.formats.intervals import DEEPEST, Interval, IntervalNode, IntervalTree, tree_of
-from kanon_sql.hierarchy.formats.parents import Pair, rows_of_pairs
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, line_place
+from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Pair, line_place, rows_of_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

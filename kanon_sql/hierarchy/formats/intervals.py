@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.hierarchy.formats.rows import BrokenError
-from kanon_sql.hierarchy.pieces import ROOT
-from kanon_sql.hierarchy.rules.base import MOST_DIGITS, plain
+from kanon_sql.hierarchy.rules import MOST_DIGITS, decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,36 +20,28 @@ DEEPEST = 100
 
 @dataclass(frozen=True)
 class Interval:
-    """The numbers between two bounds; a bound belongs to it unless it is open there."""
+    """The numbers from a lower bound, which belongs to it, to an upper one, which does unless it is open there."""
 
     low: Decimal
     high: Decimal
-    low_open: bool = False
     high_open: bool = True
 
     def __str__(self) -> str:
-        left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
-        return f"{left}{plain(self.low)}, {plain(self.high)}{right}"
+        return f"[{decimal_text(self.low)}, {decimal_text(self.high)}{')' if self.high_open else ']'}"
 
     @property
     def is_empty(self) -> bool:
         """Whether no number lies in it."""
-        return self.low > self.high or (self.low == self.high and (self.low_open or self.high_open))
-
-    def holds(self, number: Decimal) -> bool:
-        """Tell whether a number lies in it."""
-        above = self.low < number if self.low_open else self.low <= number
-        return above and (number < self.high if self.high_open else number <= self.high)
+        return self.low > self.high or (self.low == self.high and self.high_open)
 
     def within(self, other: Interval) -> bool:
         """Tell whether all of its numbers lie in another one."""
-        low = self.low > other.low or (self.low == other.low and (self.low_open or not other.low_open))
         high = self.high < other.high or (self.high == other.high and (self.high_open or not other.high_open))
-        return low and high
+        return self.low >= other.low and high
 
     def meets(self, later: Interval) -> bool:
         """Tell whether it shares a number with one that begins later."""
-        return self.high > later.low or (self.high == later.low and not self.high_open and not later.low_open)
+        return self.high > later.low or (self.high == later.low and not self.high_open)
 
 
 @dataclass(frozen=True)
@@ -122,7 +114,7 @@ def tree_of(root: IntervalNode, name: str, notes: tuple[str, ...] = ()) -> Inter
 def _ordered(node: IntervalNode, depth: int) -> IntervalNode:
     if depth > DEEPEST:
         raise BrokenError(node.place, f"the tree is more than {DEEPEST} levels high")
-    children = sorted(node.children, key=lambda child: (child.interval.low, child.interval.low_open))
+    children = sorted(node.children, key=lambda child: child.interval.low)
     return IntervalNode(node.interval, tuple(_ordered(child, depth + 1) for child in children), node.place)
 
 
@@ -131,7 +123,7 @@ def _check(node: IntervalNode) -> None:
     if own.is_empty:
         raise BrokenError(node.place, "no number lies in this interval: its lower bound must lie below its upper one")
     for bound in (own.low, own.high):
-        fraction = plain(bound).partition(".")[2]
+        fraction = decimal_text(bound).partition(".")[2]
         if bound.adjusted() >= MOST_DIGITS or len(fraction) > MOST_DIGITS:
             raise BrokenError(
                 node.place, f"bounds have at most {MOST_DIGITS} digits before the point and as many after it"

@@ -8,8 +8,7 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from kanon_sql.hierarchy.formats.parents import Pair, rows_of_pairs
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, line_place, rows_of
+from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, Pair, line_place, rows_of, rows_of_pairs
 
 _LEAF_NAMES = {"value", "leaf", "level_0", "level0", "level 0", "original", "child"}
 _SAMPLE = 1000  # lines that decide about the separator

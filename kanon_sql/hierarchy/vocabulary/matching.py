@@ -12,14 +12,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kanon_sql.hierarchy.vocabulary.kinds import role_of_kind
-from kanon_sql.hierarchy.vocabulary.splitting import (
+from kanon_sql.hierarchy.vocabulary.words import (
+    Phrase,
+    Words,
+    all_words,
     is_chinese,
     parts_around,
     parts_of_chinese,
     parts_of_compound,
     words_of,
 )
-from kanon_sql.hierarchy.vocabulary.words import Entry, Words, all_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,28 +41,33 @@ def kinds_of_name(name: str) -> tuple[str, ...]:
         name: of a column, in English, German, French, Spanish or Chinese, and partly in other languages.
     """
     words = all_words()
-    return _kinds_of(_told(name, words), words)
+    return _kinds_of(_words_of_name(name, words), words)
 
 
-def _kinds_of(told: tuple[str, ...], words: Words) -> tuple[str, ...]:
+def _kinds_of(name_words: tuple[str, ...], words: Words) -> tuple[str, ...]:
     """Return the kinds of column that the words of a name suggest, best first."""
-    if not told:
+    if not name_words:
         return ()
-    if all(word in words.people or word in words.empty for word in told) and any(word in words.people for word in told):
+    if all(word in words.people or word in words.empty for word in name_words) and any(
+        word in words.people for word in name_words
+    ):
         return ("person_name",)
     ranked: dict[str, tuple[int, int]] = {}
-    for tokens in dict.fromkeys([told, tuple(word for word in told if word not in words.empty)]):
+    for tokens in dict.fromkeys([name_words, tuple(word for word in name_words if word not in words.empty)]):
         for kind, rank in _matches(tokens, words):
             ranked[kind] = max(rank, ranked.get(kind, rank))
     found = _with_sensitive_first(ranked)
-    if not any(rank[0] >= _STILL_SENSITIVE for rank in ranked.values()) and {told[0], told[-1]} & words.numbers:
+    if (
+        not any(rank[0] >= _STILL_SENSITIVE for rank in ranked.values())
+        and {name_words[0], name_words[-1]} & words.numbers
+    ):
         return ("reference", *(kind for kind in found if kind != "reference"))
-    if found and _is_key_of(found[0], told, words):
+    if found and _is_key_of(found[0], name_words, words):
         return ("reference", *found)
     return found
 
 
-def _is_key_of(kind: str, told: tuple[str, ...], words: Words) -> bool:
+def _is_key_of(kind: str, name_words: tuple[str, ...], words: Words) -> bool:
     """Tell whether a name is that of a key to what a kind is about: a ``drug_id`` is no drug, but stands for one.
 
     The key of a town is as well known as the town; a phrase such as "national id" has the word of the key in it, and is
@@ -68,19 +75,19 @@ def _is_key_of(kind: str, told: tuple[str, ...], words: Words) -> bool:
     """
     if kind not in _DATED and role_of_kind(kind) != "sensitive":
         return False
-    if told[-1] in words.keys:
-        return kind in _kinds_of(told[:-1], words)
-    return told[0] in words.keys and kind in _kinds_of(told[1:], words)
+    if name_words[-1] in words.keys:
+        return kind in _kinds_of(name_words[:-1], words)
+    return name_words[0] in words.keys and kind in _kinds_of(name_words[1:], words)
 
 
 @lru_cache(maxsize=4096)
 def is_of_person(name: str) -> bool:
     """Tell whether a name speaks of a person: patient, customer, employee, student."""
     words = all_words()
-    return any(word in words.people for word in _told(name, words))
+    return any(word in words.people for word in _words_of_name(name, words))
 
 
-def _told(name: str, words: Words) -> tuple[str, ...]:
+def _words_of_name(name: str, words: Words) -> tuple[str, ...]:
     """Return the words of a name, with words that are written together taken apart; without numbers at its end."""
     found: list[str] = []
     for word in words_of(name):
@@ -105,7 +112,7 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
     for entry in words.entries.get(letters, ()):
         if entry.place == "whole" or (entry.place == "person" and about):
             yield entry.kind, (_WHOLE, len(letters))
-    found: list[tuple[Entry, str, int]] = []
+    found: list[tuple[Phrase, str, int]] = []
     for start in range(len(tokens)):
         for end in range(start + 1, min(len(tokens), start + _LONGEST_PHRASE) + 1):
             phrase = "".join(tokens[start:end])
@@ -120,7 +127,7 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
         yield entry.kind, (_ELSEWHERE if rank == _HEAD and ends and shared else rank, len(phrase))
 
 
-def _rank(entry: Entry, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
+def _rank(entry: Phrase, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
     """Return how good the place of a phrase in a name is; None where it may not stand there."""
     if entry.place in {"whole", "person"}:
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.spec import DateRule, FlatRule, IntervalRule, MaskRule, parse_rule
-from kanon_sql.hierarchy.store import stored_hierarchies
 from kanon_sql.hierarchy.suggest import best_fitting, suggestions_for
 from kanon_sql.sql.names import folded
 

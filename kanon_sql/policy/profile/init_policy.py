@@ -6,10 +6,10 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import names
+from kanon_sql.engine.base import names
+from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.engine.whole_files import require_free, write_whole
 from kanon_sql.policy.policy import DEFAULT_K, policy_in
 from kanon_sql.policy.profile.profiler import profile_of
 from kanon_sql.policy.profile.words import notes_of

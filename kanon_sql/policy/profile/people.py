@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.equality import written
 from kanon_sql.hierarchy.vocabulary import is_of_person, kinds_of_name, role_of_kind
-from kanon_sql.hierarchy.vocabulary.splitting import words_of
+from kanon_sql.hierarchy.vocabulary.words import words_of
 from kanon_sql.policy.profile.shares import percent
 from kanon_sql.sql import build as sql
 

@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kanon_sql.engine.columns import names, resolve_columns
+from kanon_sql.engine.base import names, resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.engine.warehouse.workbench import Workbench
@@ -148,8 +148,7 @@ def _repeated(source: Source, proposals: Mapping[str, Proposal]) -> RepeatedColu
         [column for column in source.columns if proposals[column.name].role == role]
         for role in ("identifying", "quasi-identifying")
     )
-    asked = source.engine if source.warehouse is None else source.warehouse
-    found = repeated_columns(asked.rows, source.relation, source.columns, identifying, quasi)
+    found = repeated_columns(source.holder.rows, source.relation, source.columns, identifying, quasi)
     return next((one for one in found if one.names_people), None)
 
 
@@ -159,7 +158,7 @@ def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Ta
     if most == 0:
         return source.relation, False
     counting = sql.select_count(source.relation)
-    ((rows,),) = (engine if warehouse is None else warehouse).rows(counting, "rows of the table")
+    ((rows,),) = source.holder.rows(counting, "rows of the table")
     if int(rows) <= most:
         return source.relation, False
     relation = engine.temporary_name("kanon_sample")

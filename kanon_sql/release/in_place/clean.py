@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.engine.files import remove_spill_of, require_replaceable, require_space, workspace
 from kanon_sql.engine.sources.open_source import is_database, open_database
-from kanon_sql.engine.whole_files import remove_spill_of, require_replaceable, require_space, workspace
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.store import SCHEMA, stored_hierarchies
+from kanon_sql.hierarchy.given import SCHEMA, stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of_table, lookups_left, tables_of, triggers_of
 from kanon_sql.release.in_place.publish import (
     HowInPlace,

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.store import REMEMBERING, SCHEMA
+from kanon_sql.hierarchy.given import REMEMBERING, SCHEMA
 from kanon_sql.release.in_place.views import ViewFacts, macros_over, mentions, views_of, views_over
 from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql

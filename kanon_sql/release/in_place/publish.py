@@ -23,10 +23,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.duckdb.connect import catalog_of
-from kanon_sql.engine.sources.open_source import open_database
-from kanon_sql.engine.timing import timed
-from kanon_sql.engine.whole_files import (
+from kanon_sql.engine.duckdb.connection import catalog_of
+from kanon_sql.engine.files import (
     copy_whole,
     remove_spill_of,
     require_no_log,
@@ -35,8 +33,10 @@ from kanon_sql.engine.whole_files import (
     take_place,
     workspace,
 )
+from kanon_sql.engine.progress import timed
+from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.store import stored_hierarchies
+from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.release.in_place.facts import facts_of, facts_of_table
 from kanon_sql.release.in_place.rewrite import in_database, rewrite_of
 from kanon_sql.release.in_place.siblings import copies_of, siblings_of

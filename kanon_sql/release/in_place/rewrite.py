@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.equality import published_type
 from kanon_sql.engine.sources.tables import RELEASES
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.in_place.views import ALL
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import build_frequency
-from kanon_sql.engine.columns import find_column
+from kanon_sql.engine.base import find_column
 from kanon_sql.errors import UsageError
 from kanon_sql.measures.labels import make_labels
 from kanon_sql.measures.places import make_places

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Self
 
 from sqlglot import exp
 
-from kanon_sql.engine.timing import timed
-from kanon_sql.engine.warehouse.workbench import Workbench
+from kanon_sql.engine.progress import timed
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
-from kanon_sql.hierarchy.rules.prefix_file import PrefixRule
+from kanon_sql.hierarchy.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
@@ -241,7 +240,7 @@ class Ledger:
             JointReleaseError: it did; this release is forgotten.
         """
         engine = self._engine
-        if not isinstance(engine, Workbench) or engine.warehouse.all_or_nothing:
+        if engine.all_or_nothing:
             return
         with alone(engine):
             others = [each for each in entries_of(engine) if each not in self._seen and not each.is_record_of(entry)]
@@ -279,7 +278,7 @@ class Ledger:
     def _require_tuples(self, entry: Entry) -> None:
         """Raise where people cannot be looked up, since the tuples of the table stay in their warehouse."""
         engine = self._engine
-        if isinstance(engine, Workbench) and engine.is_sealed(self.prepared.source.relation):
+        if engine.is_sealed(self.prepared.source.relation):
             raise JointReleaseError(
                 f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
                 "can be checked on the workbench only: it was not published. Leave --search-on warehouse out, or "
@@ -435,7 +434,7 @@ class Ledger:
 
 def source_fingerprint(engine: Engine, source: exp.Table, quasi_identifiers: list[str]) -> str:
     """Return the fingerprint of the quasi-identifiers of a table; none of one whose tuples stay in their warehouse."""
-    if isinstance(engine, Workbench) and engine.is_sealed(source):
+    if engine.is_sealed(source):
         return _NOT_TAKEN
     (found,) = fingerprint.quick(engine, source, [quasi_identifiers], "fingerprint of the quasi-identifiers")
     return found

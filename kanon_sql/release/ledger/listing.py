@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import is_database, open_beside_warehouse, open_database
-from kanon_sql.engine.sources.open_warehouse import is_warehouse
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.release.ledger.earlier import is_as_it_was
 from kanon_sql.release.ledger.ledger import source_fingerprint

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kanon_sql.engine.sources.tables import RELEASES
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import NoRightError, SourceError, UsageError
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.ledger.entry import Entry, entry_of
 from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
@@ -48,7 +48,7 @@ def entries_of(engine: Engine) -> list[Entry]:
 
 
 def _require_readable(engine: Engine) -> None:
-    if isinstance(engine, Workbench) and not engine.may_read(ledger_table()):
+    if not engine.may_read(ledger_table()):
         raise NoRightError(
             f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that, so that a new "
             "release can be checked against earlier ones."

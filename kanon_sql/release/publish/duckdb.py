@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from sqlglot import exp
 
 from kanon_sql.errors import SourceError
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.publish.publisher import Sink, verified
 from kanon_sql.release.statements.release import release_query
 from kanon_sql.release.statements.view import (

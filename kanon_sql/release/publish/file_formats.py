@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column
-from kanon_sql.engine.duckdb.text_reader import text_reader
+from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 

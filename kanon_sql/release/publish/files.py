@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.private_files import private_directory, unwritable
+from kanon_sql.engine.files import private_directory, require_no_log, take_name, unwritable, workspace
+from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.data_files import is_among
-from kanon_sql.engine.timing import lift_deadlines, timed
-from kanon_sql.engine.whole_files import require_no_log, take_name, workspace
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.release.publish.file_formats import (
     copy_statement,

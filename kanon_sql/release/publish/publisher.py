@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from kanon_sql.engine.timing import lift_deadlines, timed
+from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import SourceError
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms
 from kanon_sql.release.published import Published

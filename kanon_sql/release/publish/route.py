@@ -78,7 +78,7 @@ def to_file(
 
     In a dry run the file is written, verified and checked as always, and then removed.
     """
-    if source.warehouse is not None and format_name != DATABASE:
+    if source.in_warehouse and format_name != DATABASE:
         how: dict[str, Any] = {"replace": replace, "ledger": ledger, "dry_run": dry_run}
         from kanon_sql.release.publish.warehouse import publish_from_warehouse
 

@@ -18,12 +18,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Column
-from kanon_sql.engine.private_files import private_directory
-from kanon_sql.engine.timing import lift_deadlines, timed
+from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.hierarchy.store import SCHEMA
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publish.file_formats import copy_statement, require_types, spreadsheet_safe
 from kanon_sql.release.publish.files import check_file, finish_file, verify_file

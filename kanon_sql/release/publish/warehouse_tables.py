@@ -24,9 +24,8 @@ from sqlglot import exp
 
 from kanon_sql.classes.recoding import LabelledCombinations, Local, Multidimensional
 from kanon_sql.engine.equality import looked_up
-from kanon_sql.engine.warehouse.sending import SENT, shape_of, written_rows
-from kanon_sql.engine.warehouse.warehouse import N
-from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.engine.warehouse.warehouse import SENT, N, shape_of, written_rows
+from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.release.publication import GENERALIZED, joined_hierarchies
 from kanon_sql.release.publish.publisher import recode
 from kanon_sql.release.statements.local import CombinationColumns

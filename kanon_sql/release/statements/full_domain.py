@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.recoding import by_name
 from kanon_sql.engine.equality import as_text, looked_up
-from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.release.publication import GENERALIZED, as_published
 from kanon_sql.release.statements.base import Statements
 from kanon_sql.sql import build as sql

@@ -18,7 +18,7 @@ from kanon_sql.classes.measured import measured_steps
 from kanon_sql.classes.members import Columns, Members, References, with_steps
 from kanon_sql.engine.equality import as_text, comparable, looked_up, published
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED, as_published
 from kanon_sql.release.statements.base import Statements
@@ -124,7 +124,7 @@ def _published_rows(publication: Publication, *, with_entity: bool) -> exp.Selec
         else:
             query = query.select(as_published(column), copy=False)
     pairs = [(column.name, column.name, comparable(column)) for column in publication.roles.quasi_identifiers]
-    pairs += [(own, there, sql.TWINS) for own, there in names.sensitive.items()]
+    pairs += [(own, there, sql.SAME_TYPE) for own, there in names.sensitive.items()]
     entity = publication.roles.entity
     if entity is not None:
         pairs.append((entity.name, names.entity, comparable(entity)))

@@ -20,7 +20,7 @@ from kanon_sql.classes.recoding import LabelledCombinations
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.equality import comparable, looked_up
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.release.publication import GENERALIZED, as_published
 from kanon_sql.release.statements.base import Statements
 from kanon_sql.search.mondrian.boxes import BoxColumns
@@ -232,7 +232,7 @@ def _with_arrived(
     arrived = step_name(publication, "arrived")
     keys = _keys(publication, recoding, names)
     same = [
-        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.TWINS)
+        sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.SAME_TYPE)
         if recoding.orders[number] is None
         else exp.EQ(this=key.unalias(), expression=sql.column(key.alias_or_name, arrived))
         for number, key in keys.items()

@@ -20,7 +20,7 @@ from sqlglot import exp
 from kanon_sql.classes.measured import measured_steps
 from kanon_sql.classes.members import Columns, Members, References, with_steps
 from kanon_sql.engine.equality import comparable, looked_up
-from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED
 from kanon_sql.release.statements import statements_for

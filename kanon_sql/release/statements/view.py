@@ -11,8 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.errors import NoRightError, UsageError
+from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.hierarchy.lookup import levels_columns
-from kanon_sql.hierarchy.store import SCHEMA
 from kanon_sql.release.publication import GENERALIZED, joined_hierarchies
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import release_query
@@ -122,9 +122,8 @@ def hidden_rows(source: Source) -> int | None:
     counted = exp.select(exp.Sub(this=behind.subquery(), expression=known.subquery()))
     counted.set("with_", view.args["with_"].copy())
     counted.meta[NATIVE] = source.dialect
-    holder = source.engine if source.warehouse is None else source.warehouse
     with suppress(NoRightError):
-        return int(holder.rows(counted, "rows of the table whose values the view does not know")[0][0])
+        return int(source.holder.rows(counted, "rows of the table whose values the view does not know")[0][0])
     return None
 
 

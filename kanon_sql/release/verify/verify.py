@@ -79,7 +79,7 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
     )
     found = [sql.column(name, source_classes) for name in measured]
     same_class = sql.all_of(
-        sql.same(sql.column(name, source_classes), sql.column(name, output_classes), sql.TWINS) for name in names
+        sql.same(sql.column(name, source_classes), sql.column(name, output_classes), sql.SAME_TYPE) for name in names
     )
     classes = (
         exp.select(sql.column(n, output_classes), sql.named(sql.column(n, source_classes), n_in_source), *found)

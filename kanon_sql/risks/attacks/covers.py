@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.build import VALUE, level_name
+from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import released_query, spellings_query

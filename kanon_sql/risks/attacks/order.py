@@ -282,7 +282,7 @@ def _steps_query(copy: exp.Table, labels: int, found: Sequence[_Shown], left: Se
         counts.append(sql.where(sql.count_rows(), odd))
     next_row = exp.EQ(this=position("now"), expression=exp.Add(this=position("before"), expression=sql.literal(1)))
     names = [copied_name(own.number) for own in found]
-    alike = [sql.same(sql.column(name, "now"), sql.column(name, "before"), sql.TWINS) for name in names]
+    alike = [sql.same(sql.column(name, "now"), sql.column(name, "before"), sql.SAME_TYPE) for name in names]
     query = exp.select(*counts).from_(sql.aliased(copy, "now"))
     return query.join(sql.aliased(copy, "before"), on=sql.all_of([next_row, *alike]))
 

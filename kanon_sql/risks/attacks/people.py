@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 

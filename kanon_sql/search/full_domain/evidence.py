@@ -12,8 +12,7 @@ from sqlglot import exp
 from kanon_sql.classes.frequency import mask_name
 from kanon_sql.classes.of_node import classes_query, measure_name, node_query, prunes_by_suppression
 from kanon_sql.classes.packing import pack, pays
-from kanon_sql.engine.timing import check_deadline
-from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
+from kanon_sql.engine.progress import check_deadline
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
@@ -213,7 +212,7 @@ class Evidence:
         What is found is kept until a node is asked about; it changes nothing of what is searched, or counted as tested.
         """
         engine, problem = self.problem.frequency.engine, self.problem
-        if not isinstance(engine, WarehouseEngine) or not engine.tests_together:
+        if not engine.tests_together:
             return
         wanted = [node for node in nodes if node not in self.tested and node not in self._ahead][:_TOGETHER]
         if len(wanted) < 2:  # noqa: PLR2004 - one by itself is no batch

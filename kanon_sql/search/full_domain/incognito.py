@@ -20,7 +20,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.lattice import steps_down, with_level
-from kanon_sql.engine.timing import check_deadline
+from kanon_sql.engine.progress import check_deadline
 from kanon_sql.search.full_domain.optimal import lower_for_free
 from kanon_sql.search.problem import require_listable, require_monotone
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name
 from kanon_sql.classes.lattice import with_level
-from kanon_sql.engine.timing import timed
+from kanon_sql.engine.progress import timed
 from kanon_sql.measures.costs import costs_in
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql

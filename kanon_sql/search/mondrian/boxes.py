@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.build import VALUE
+from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import PART
 from kanon_sql.sql import build as sql

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.code import WORD_BITS
+from kanon_sql.hierarchy.lookup_relation import WORD_BITS
 from kanon_sql.measures.places import node_name
 from kanon_sql.sql import build as sql
 

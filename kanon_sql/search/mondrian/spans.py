@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.hierarchy.code import WORD_BITS
+from kanon_sql.hierarchy.lookup_relation import WORD_BITS
 from kanon_sql.measures.places import PART, Places, node_name
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql

@@ -6,6 +6,7 @@ sqlglot writes it as text, and one statement may become several.
 
 from __future__ import annotations
 
+from kanon_sql.sql.dialects.aggregates import is_aggregate, sum_of_largest
 from kanon_sql.sql.dialects.capabilities import (
     CAPABILITIES,
     Capabilities,
@@ -13,16 +14,15 @@ from kanon_sql.sql.dialects.capabilities import (
     require_materialized_views,
     require_views,
 )
-from kanon_sql.sql.dialects.largest import is_aggregate, sum_of_largest
 from kanon_sql.sql.dialects.order import shuffled
-from kanon_sql.sql.dialects.rendering import NATIVE, begin, clean_up, render, rendered, script
+from kanon_sql.sql.dialects.rendering import NATIVE, begin_script, clean_up, render, rendered, script
 
 __all__ = [
     "CAPABILITIES",
     "DIALECTS",
     "NATIVE",
     "Capabilities",
-    "begin",
+    "begin_script",
     "capabilities_of",
     "clean_up",
     "is_aggregate",

@@ -37,7 +37,7 @@ def null_safe(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     if family not in _SOME and capabilities.equality == "by text":
         texts = [exp.Anonymous(this="TO_JSON_STRING", expressions=[side]) for side in (left, right)]
         return exp.EQ(this=texts[0], expression=texts[1])
-    if family == sql.TWINS and capabilities.name == "postgres":  # whose arrays are equal where NULLs are
+    if family == sql.SAME_TYPE and capabilities.name == "postgres":  # whose arrays are equal where NULLs are
         return exp.EQ(this=exp.Array(expressions=[left]), expression=exp.Array(expressions=[right]))
     if family not in _SOME:
         return node

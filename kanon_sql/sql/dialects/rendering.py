@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from kanon_sql.errors import UsageError
+from kanon_sql.sql.dialects.aggregates import summed
 from kanon_sql.sql.dialects.capabilities import capabilities_of
 from kanon_sql.sql.dialects.conditions import (
     conditions_moved,
@@ -17,12 +18,9 @@ from kanon_sql.sql.dialects.conditions import (
     without_filter,
 )
 from kanon_sql.sql.dialects.labels import exact, number_as_text, part_of_date, part_of_text, value_as_text
-from kanon_sql.sql.dialects.largest import summed
-from kanon_sql.sql.dialects.names import named, national
-from kanon_sql.sql.dialects.numbers import finite, float_text, has_a_place
 from kanon_sql.sql.dialects.order import ordered
 from kanon_sql.sql.dialects.statements import is_secure, left_behind, preamble, rows_written, secured, statements_of
-from kanon_sql.sql.dialects.types import typed
+from kanon_sql.sql.dialects.values import float_text, has_a_place, national, quoted_name, typed, without_infinity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +55,7 @@ def script(statements: Iterable[exp.Expr], dialect: str) -> str:
     return "\n\n".join(f"{text};" for statement in statements for text in rendered(statement, dialect, pretty=True))
 
 
-def begin(dialect: str) -> list[str]:
+def begin_script(dialect: str) -> list[str]:
     """Return the statements that a script in a dialect begins with."""
     return preamble(capabilities_of(dialect))
 
@@ -128,8 +126,8 @@ def _for_duckdb(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 def _hinted(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     """Return a step of a query: kept in between where that may be said, since it is read twice."""
     if isinstance(node, exp.CTE):
-        asked = node.args.get("materialized")
-        node.set("materialized", (asked is not None or None) if capabilities.hints else None)
+        hint = node.args.get("materialized")
+        node.set("materialized", (hint is not None or None) if capabilities.hints else None)
     return node
 
 
@@ -144,7 +142,7 @@ _RULES = (
     value_as_text,
     part_of_date,
     part_of_text,
-    finite,
+    without_infinity,
     has_a_place,
     without_boolean_case,
     float_text,
@@ -154,5 +152,5 @@ _RULES = (
     ordered,
     summed,
     national,
-    named,
+    quoted_name,
 )

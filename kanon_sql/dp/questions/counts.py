@@ -1,0 +1,401 @@
+"""Questions that count rows: how many there are, how many of each key, and which key most rows have.
+
+The keys of a histogram are known before the table is read, so that none tells by its presence who is there; all of it
+costs as much as one count, since a row has one key. The most frequent key is chosen by the exponential mechanism: the
+counts themselves are not published.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+from sqlglot import exp
+
+from kanon_sql.dp.answer import CONFIDENCE, Figure, rounded_text
+from kanon_sql.dp.condition import SOURCE
+from kanon_sql.dp.contributions import counts_of_keys, row_count
+from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale, choose, law_of, with_noise
+from kanon_sql.dp.questions.base import Question, unit_of, whole
+from kanon_sql.dp.questions.numbers import exact_in_range
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.formats import read_levels
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from decimal import Decimal
+    from pathlib import Path
+
+    from kanon_sql.dp.account import Number
+    from kanon_sql.dp.answer import Answer
+    from kanon_sql.dp.contributions import QueriedRows
+    from kanon_sql.dp.mechanisms import Law
+    from kanon_sql.dp.questions.base import Row
+    from kanon_sql.engine.base import Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Question):
+    """How many rows, or with ``entity`` and ``max_rows`` 1, how many people."""
+
+    @property
+    def words(self) -> str:
+        """The question in a few words."""
+        return "count"
+
+    def query(self, queried: QueriedRows) -> exp.Query:
+        """Return the query of the number."""
+        return row_count(queried)
+
+    def counted(self, queried: QueriedRows) -> str:
+        """Return what is counted."""
+        return self.counted_rows(queried, "rows", "once")
+
+    def prepare(self, queried: QueriedRows) -> None:
+        """Find the noise."""
+        self._law(queried)
+
+    def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
+        """Return the number with noise: it changes by ``max_rows`` at most when one person comes or goes."""
+        law = self._law(queried)
+        ((exact,),) = rows
+        (noisy,) = with_noise([whole(exact)], law)
+        bound = law.within(CONFIDENCE)
+        return self.build_answer(
+            queried,
+            figures=(Figure(noisy, None, noisy - bound, noisy + bound),),
+            mechanism=law.name,
+            scale=law.scale,
+            expected_error=law.expected_error,
+            accuracy=f"off by {rounded_text(law.expected_error)} on average, by at most {bound:,} in 95 of 100 answers",
+        )
+
+    def _law(self, queried: QueriedRows) -> Law:
+        return law_of(self.noise, queried.most_rows, *self.price)
+
+
+_AS_TEXT = {"text", "integer", "boolean", "date"}
+_MOST_BINS = 10_000
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys, and how the rows of each are found.
+
+    Attributes:
+        labels: of the keys, in their order, each once.
+        label_of: by what the query of the table has as key, the label.
+    """
+
+    labels: tuple[str, ...]
+    label_of: Mapping[str, str]
+
+    @property
+    def wanted(self) -> list[str]:
+        """What the query tells apart."""
+        return [*self.label_of]
+
+    def counts(self, found: Mapping[str | None, int]) -> tuple[list[int], int]:
+        """Return the rows of each label, and those of no label."""
+        by_label = dict.fromkeys(self.labels, 0)
+        other = 0
+        for key, n in found.items():
+            label = None if key is None else self.label_of.get(key)
+            if label is None:
+                other += n
+            else:
+                by_label[label] += n
+        return list(by_label.values()), other
+
+
+def own_text(column: Column) -> exp.Expr:
+    """Return the values of a column as keys.
+
+    Raises:
+        UsageError: different texts may stand for one value of it.
+    """
+    if column.family not in _AS_TEXT:
+        raise UsageError(
+            f"The values of column {column.name} ({column.kind}) are no keys: texts, whole numbers, dates and truth "
+            "values are. Give bins of numbers: --bins 0,10,20"
+        )
+    return sql.cast(sql.column(column.name, SOURCE), "VARCHAR")
+
+
+def given_keys(keys: Sequence[str]) -> Keys:
+    """Return keys that a person gave: values as texts.
+
+    Raises:
+        UsageError: one is given twice, or none is.
+    """
+    if not keys or len(set(keys)) < len(keys):
+        raise UsageError("Give each key once, and one at least: --keys F,M")
+    return Keys(tuple(keys), {key: key for key in keys})
+
+
+def level_keys(rule: str, level: int, column: Column, directory: Path | None = None) -> Keys:
+    """Return the labels of a level of a hierarchy file as keys.
+
+    Raises:
+        UsageError: it is no file, and so says no labels by itself; or it has no such level.
+        HierarchyError: it cannot be read.
+    """
+    parsed = parse_rule(rule, directory)
+    if not isinstance(parsed, FileRule):
+        raise UsageError(
+            f"The labels of {rule} depend on the values in the table: give a hierarchy file or a ready: one, --keys, "
+            "or --bins."
+        )
+    rows = read_levels(parsed.path, column.name)
+    if not 0 <= level <= len(rows.levels):
+        raise UsageError(f"{rule} has the levels 0 to {len(rows.levels)}, and not {level}.")
+    labels = rows.values if level == 0 else rows.levels[level - 1]
+    label_of = {value: label for value, label in zip(rows.values, labels, strict=True) if value is not None and label}
+    return Keys(tuple(dict.fromkeys(label_of.values())), label_of)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of numbers, each from one edge to below the next.
+
+    Attributes:
+        edges: in their order.
+    """
+
+    edges: tuple[Decimal, ...]
+
+    @property
+    def keys(self) -> Keys:
+        """The bins as keys; the query has their numbers."""
+        labels = [f"[{low:f}, {high:f})" for low, high in pairwise(self.edges)]
+        return Keys(tuple(labels), {str(place): label for place, label in enumerate(labels)})
+
+    def key(self, column: Column) -> exp.Expr:
+        """Return the number of the bin that a value is in, as a text; NULL outside of all.
+
+        Raises:
+            UsageError: the column has no numbers.
+        """
+        if column.family not in {"integer", "decimal", "float"}:
+            raise UsageError(f"Column {column.name} has no numbers to put in bins: give its values with --keys.")
+        value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
+        edges = [sql.cast(_plain(edge), "DOUBLE") for edge in self.edges]
+        first, *rest = edges
+        cases = [exp.If(this=exp.LT(this=value.copy(), expression=first), true=sql.cast(exp.null(), "VARCHAR"))]
+        cases += [
+            exp.If(this=exp.LT(this=value.copy(), expression=edge), true=sql.literal(str(place)))
+            for place, edge in enumerate(rest)
+        ]
+        return exp.Case(ifs=cases)
+
+
+def bins_of(edges: Sequence[Decimal | float | str]) -> Bins:
+    """Return bins with these edges.
+
+    Raises:
+        UsageError: there are not two edges, or they do not rise.
+    """
+    found = tuple(exact_in_range(edge, "An edge of a bin") for edge in edges)
+    if len(found) < 2 or any(low >= high for low, high in pairwise(found)) or len(found) > _MOST_BINS:  # noqa: PLR2004 - a bin has two edges
+        raise UsageError("Bins are given by edges that rise, such as --bins 0,18,65,120.")
+    return Bins(found)
+
+
+def _plain(value: Decimal) -> exp.Expr:
+    plain = exp.Literal.number(f"{abs(value):f}")
+    return exp.Neg(this=plain) if value < 0 else plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyedQuestion(Question):
+    """A question about the keys of a column.
+
+    Attributes:
+        column: the column.
+        keys: values that are told apart.
+        bins: edges of bins of numbers, instead.
+        hierarchy: a hierarchy file, or a ready: one, whose labels are the keys, instead.
+        level: of the hierarchy; 0 is the values that it lists.
+        directory: where the path of a hierarchy starts from.
+    """
+
+    column: str
+    keys: Sequence[str] | None = None
+    bins: Sequence[Number] | None = None
+    hierarchy: str | None = None
+    level: int | None = None
+    directory: Path | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ways = [name for name in ("keys", "bins", "hierarchy") if getattr(self, name) is not None]
+        if len(ways) > 1:
+            raise UsageError(f"The keys are given in one way: {' or '.join(ways)}.")
+        if (self.hierarchy is None) != (self.level is None):
+            raise UsageError("A hierarchy and a level of it go together: --hierarchy FILE --level 1.")
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether somebody gave the keys."""
+        return not (self.keys is None and self.bins is None and self.hierarchy is None)
+
+    @property
+    def key(self) -> str | None:
+        """The column whose values are the keys, or are found in a hierarchy; none where they are put in bins."""
+        return self.column if self.bins is None else None
+
+    def known(self, queried: QueriedRows) -> Keys | None:
+        """Return the keys; None if nobody gave them.
+
+        Raises:
+            UsageError: they are none.
+            HierarchyError: the hierarchy cannot be read.
+        """
+        if self.keys is not None:
+            return given_keys(self.keys)
+        if self.bins is not None:
+            return bins_of(self.bins).keys
+        if self.hierarchy is not None and self.level is not None:
+            return level_keys(self.hierarchy, self.level, queried.column(self.column), self.directory)
+        return None
+
+    def query(self, queried: QueriedRows) -> exp.Query:
+        """Return the query of the rows by key."""
+        column, known = queried.column(self.column), self.known(queried)
+        key = own_text(column) if self.bins is None else bins_of(self.bins).key(column)
+        return counts_of_keys(queried, key, None if known is None else known.wanted)
+
+    def counted(self, queried: QueriedRows) -> str:
+        """Return what is counted."""
+        return self.counted_rows(queried, "rows", "once, under one of its keys")
+
+    def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
+        """Return what the promise rests on."""
+        if not self.has_keys:
+            return super().assumes(queried)
+        return (*super().assumes(queried), "The keys were known without looking at the table.")
+
+
+def by_key(rows: Sequence[Row]) -> dict[str | None, int]:
+    """Return the rows of each key, as the query found them."""
+    return {None if key is None else str(key): whole(n) for key, n in rows}
+
+
+_NULL, _VALUE = "n", "v"  # what the keys of a map begin with, which has no NULL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(KeyedQuestion):
+    """The number of rows by key; where nobody gave the keys, of those that many people have, under delta."""
+
+    needs_delta: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.has_keys and self.noise == "laplace" and self.delta:
+            raise UsageError("The keys are given, so that Laplace noise needs no delta: leave it out.")
+        if not self.has_keys and not self.delta:
+            raise UsageError(
+                "A key could tell by its presence that a person is there: give the keys (--keys F,M, --bins 0,18,65, "
+                "or --hierarchy FILE --level 1), or a delta (--delta 1e-6), for those that many people have."
+            )
+        if not self.has_keys and self.noise == "gaussian":
+            raise UsageError("Keys that nobody gave are found with Laplace noise: leave --noise gaussian out.")
+
+    @property
+    def words(self) -> str:
+        """The question in a few words."""
+        return f"histogram of {self.column}"
+
+    def prepare(self, queried: QueriedRows) -> None:
+        """Find the noise."""
+        if self.has_keys:
+            self._law(queried)
+        else:
+            above_threshold({}, queried.most_rows, *self.price)
+
+    def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
+        """Return the rows of each key with noise: all together change by ``max_rows`` at most with one person."""
+        known = self.known(queried)
+        if known is None:
+            return self._above_threshold(rows, queried)
+        counts, other = known.counts(by_key(rows))
+        law = self._law(queried)
+        noisy = with_noise([*counts, other], law)
+        return self._answered([*known.labels, None], noisy, law, queried, "")
+
+    def _above_threshold(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
+        found = {_NULL if key is None else _VALUE + key: n for key, n in by_key(rows).items()}
+        kept, law, threshold = above_threshold(found, queried.most_rows, *self.price)
+        labels = sorted(kept, key=lambda key: (-kept[key], key))
+        why = f"; keys with a noisy count below {threshold:,} are left out"
+        named = [None if key == _NULL else key.removeprefix(_VALUE) for key in labels]
+        return self._answered(named, [kept[key] for key in labels], law, queried, why)
+
+    def _answered(
+        self, keys: Sequence[str | None], noisy: Sequence[int], law: Law, queried: QueriedRows, why: str
+    ) -> Answer:
+        bound = law.within(CONFIDENCE)
+        return self.build_answer(
+            queried,
+            figures=tuple(
+                Figure(n, key, n - bound, n + bound, other=self.has_keys and key is None)
+                for key, n in zip(keys, noisy, strict=True)
+            ),
+            keyed=True,
+            mechanism=law.name + (" above a threshold" if why else ""),
+            scale=law.scale,
+            expected_error=law.expected_error,
+            accuracy=f"each is off by {rounded_text(law.expected_error)} on average, by at most {bound:,} in 95 of 100 "
+            f"cases{why}",
+        )
+
+    def _law(self, queried: QueriedRows) -> Law:
+        return law_of(self.noise, queried.most_rows, *self.price)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MostFrequent(KeyedQuestion):
+    """The key of most rows, of those that were given."""
+
+    has_noise: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.has_keys:
+            raise UsageError(
+                "One of the keys that you give is chosen: --keys F,M, --bins 0,18,65, or --hierarchy FILE --level 1."
+            )
+
+    @property
+    def words(self) -> str:
+        """The question in a few words."""
+        return f"most frequent {self.column}"
+
+    def prepare(self, queried: QueriedRows) -> None:
+        """Try the mechanism on nothing."""
+        choose([0], queried.most_rows, self.price[0], monotone=True)
+
+    def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
+        """Return a key: the more rows it has, the likelier. All counts change in the same direction with one person."""
+        known = self.known(queried)
+        if known is None:
+            raise TypeError("There are no keys")
+        counts, _ = known.counts(by_key(rows))
+        epsilon, _ = self.price
+        chosen = choose(counts, queried.most_rows, epsilon, monotone=True)
+        scale = choice_scale(queried.most_rows, epsilon, monotone=True)
+        off = math.ceil(choice_bound(len(counts), scale, CONFIDENCE))
+        return self.build_answer(
+            queried,
+            figures=(Figure(None, known.labels[chosen]),),
+            keyed=True,
+            mechanism="exponential mechanism (permute and flip)",
+            scale=scale,
+            accuracy=f"in 95 of 100 answers, no other key of the {len(counts):,} has more than {off:,} "
+            f"{unit_of(queried)} more",
+        )

@@ -1,0 +1,359 @@
+"""A connection to DuckDB: its settings, the thread that its statements run on, and its errors as ours.
+
+Statements run on a thread of their own while the caller watches the clock and the keyboard: DuckDB itself notices
+Ctrl-C late or not at all in some of its operators, and has no deadlines. The detour costs 0.1 ms a statement.
+
+DuckDB's errors become one or two lines that say what, where and what to do, and quote no cell.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+from sqlglot import exp
+
+from kanon_sql.engine.files import PrivateDirectory, is_private
+from kanon_sql.engine.keys import without_passwords
+from kanon_sql.engine.progress import check_deadline, next_deadline, stopped
+from kanon_sql.errors import ComputationError, InUseError, NoRoomError, SearchInterruptedError, SourceError
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kanon_sql.engine.duckdb.resources import Resources
+
+Result = TypeVar("Result")
+
+# Errors whose text DuckDB writes from names, paths and settings alone. The others may quote a cell.
+_WITHOUT_CELLS = (
+    duckdb.IOException,
+    duckdb.CatalogException,
+    duckdb.BinderException,
+    duckdb.ParserException,
+    duckdb.ConnectionException,
+    duckdb.OutOfMemoryException,
+    duckdb.PermissionException,
+    duckdb.TransactionException,
+    duckdb.HTTPException,
+    duckdb.ResourceInUseException,
+    duckdb.FatalException,
+)
+
+# Errors of a statement that would have run on other values.
+_OF_VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
+# What a disk says that takes no more: full, over a quota, over the size of a file.
+_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
+_FILE = re.compile(r'file \\?"(?P<path>[^"]+?)\\?": (?P<why>[^"]+)')
+_EXTENSION = re.compile(r"require[sd]* (?:the )?extension '?(?P<name>\w+)")
+_SPILL_LIMIT = "max_temp_directory_size"
+_OTHER_ROOM = "Make room there, name a directory on another disk (--temp-dir), or give more memory (--memory-limit)"
+_LESS_MEMORY = "Give it more memory (--memory-limit) or fewer threads (--threads)"
+
+
+def translated(work: Callable[[], Result], title: str, spills_to: Path | None = None) -> Result:
+    """Do the work; an error of DuckDB becomes one of ours that quotes no cell.
+
+    Args:
+        work: what to do.
+        title: what it is for.
+        spills_to: the private directory for what does not fit into memory.
+
+    Raises:
+        NoRoomError: the memory limit, or a disk, was too small for it.
+        SourceError: it failed for another reason.
+    """
+    try:
+        return work()
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error as error:
+        raise _error_of(error, f" while it ran this step: {title}" if title else "", spills_to) from None
+
+
+def _error_of(error: duckdb.Error, doing: str, spills_to: Path | None) -> SourceError:
+    text = str(error)
+    spill_parent = None if spills_to is None else spills_to.parent
+    if isinstance(error, duckdb.OutOfMemoryException):
+        if _SPILL_LIMIT in text:
+            return NoRoomError(
+                f"There is no room in {spill_parent or 'the temporary directory'} for what does not fit into memory"
+                f"{doing}. {_OTHER_ROOM}."
+            )
+        used = match[1] if (match := re.search(r"/(\S+ \S+) used\)", text)) else "what there is"
+        return NoRoomError(f"DuckDB needs more memory than its limit of {used}{doing}. {_LESS_MEMORY}.")
+    if (match := _FILE.search(text)) is not None and any(sign in text for sign in _FULL):
+        path, why = Path(match["path"]), next(sign for sign in _FULL if sign in text)
+        if spills_to is not None and spills_to in path.parents:
+            return NoRoomError(
+                f"{spill_parent} took no more of what does not fit into memory{doing} ({why}). {_OTHER_ROOM}."
+            )
+        return NoRoomError(
+            f"{_place(path)} took no more{doing} ({why}). Make room there, or write the release elsewhere."
+        )
+    needed = _EXTENSION.search(text)
+    if needed is not None or isinstance(error, _WITHOUT_CELLS):
+        stopped = f"DuckDB stopped{doing}. {first_line(error)}"
+        return SourceError(stopped if needed is None else not_installed(needed["name"], "What is read"))
+    kind = type(error).__name__.removesuffix("Exception")
+    return (ComputationError if isinstance(error, _OF_VALUES) else SourceError)(
+        f"DuckDB stopped with an error of type {kind}{doing}. Its text may quote data and is not shown; "
+        "--sql prints the statements, to be run by hand."
+    )
+
+
+def _place(path: Path) -> str:
+    """Return what to call the place of a file: where its private directory stood, or the database whose log it is."""
+    for parent in path.parents:
+        if is_private(parent.name):
+            return str(parent.parent)
+    return str(path.with_suffix("") if path.suffix == ".wal" else path)
+
+
+def first_line(error: duckdb.Error) -> str:
+    """Return the first line of what DuckDB says, without the passwords in it."""
+    return without_passwords(str(error).strip().splitlines()[0])
+
+
+def not_installed(extension: str, what: str) -> str:
+    """Return what to say when an extension of DuckDB is needed and not there."""
+    return (
+        f"{what} needs DuckDB's extension {extension}, which is not installed here. Install it once, which downloads "
+        f"it: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\". Or let kanon do that: set "
+        "KANON_INSTALL_EXTENSIONS=1."
+    )
+
+
+def not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> SourceError:
+    """Return the error to raise when a database file cannot be attached."""
+    text = first_line(error)
+    if "lock" in text.lower():
+        return InUseError(f"{path} is in use by another process. Close it there, or work on a copy.")
+    if isinstance(error, duckdb.ResourceInUseException):
+        return InUseError(
+            f"{path} is already open in this process; pass that connection instead of the path.", elsewhere=False
+        )
+    return SourceError(_why_not_opened(path, text, writable=writable))
+
+
+def _why_not_opened(path: Path, text: str, *, writable: bool) -> str:
+    if "not a valid DuckDB" in text:
+        return f"{path} is not a DuckDB database."
+    denied = next((sign for sign in ("Permission denied", "Read-only file system") if sign in text), None)
+    if denied is not None and writable:
+        return (
+            f"{path} cannot be written ({denied}). Have it made writable, or write the release to a file elsewhere: "
+            "--out FILE."
+        )
+    if denied is not None:
+        return f"{path} cannot be read ({denied}). Ask its owner, or work as a user who may."
+    return f"{path} cannot be opened. {text}"
+
+
+_DONE = "what was being written is there, whole"
+
+
+class Worker:
+    """The thread on which the statements of a connection run, one after the other."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, spills_to: Path | None) -> None:
+        """Begin to work for a connection.
+
+        Args:
+            connection: whose statements are stopped at an interrupt.
+            spills_to: where it puts what does not fit into memory; None if that is not known.
+        """
+        self._connection = connection
+        self._spills_to = spills_to
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
+        # Now, when nothing runs: the pool forgets a thread that is interrupted while it begins, and begins another.
+        self._pool.submit(lambda: None).result()
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._pool.shutdown(wait=False)
+
+    def settle(self) -> None:
+        """Stop what still runs, if anything does: DuckDB refuses to close or to roll back a connection that is busy.
+
+        Who is interrupted at a bad moment does not know whether the statement has begun; what comes after it tells.
+        """
+        try:
+            after = self._pool.submit(lambda: None)
+        except RuntimeError:  # the thread has ended
+            return
+        self._wait_for(after)
+
+    def call(self, work: Callable[[], Result], title: str, *, translate: bool = True) -> Result:
+        """Return what work comes to; it is stopped at a deadline, and when somebody interrupts.
+
+        Args:
+            work: a statement.
+            title: what it is for.
+            translate: whether an error becomes one of ours; else it is DuckDB's own, and no deadline stops the work.
+
+        Raises:
+            DeadlineReachedError: it was stopped because time was up (see ``kanon_sql.engine.progress``).
+            SourceError: it failed.
+        """
+        deadline = next_deadline() if translate else None
+        try:
+            future = self._submit(work, title) if translate else self._pool.submit(work)
+            while not future.done() and (deadline is None or time.monotonic() < deadline):
+                # Not one long wait: a signal that another thread received is only seen between waits.
+                wait_for([future], _patience(deadline))
+        except BaseException:  # Ctrl-C; or SystemExit, which is what a handler of SIGTERM raises
+            self.settle()
+            raise
+        in_time = future.done()
+        if not in_time:
+            future.cancel()
+            self._wait_for(future)
+        try:
+            return future.result()
+        except (CancelledError, duckdb.InterruptException):
+            if in_time:  # whoever owns the connection stopped it
+                raise KeyboardInterrupt from None
+            raise stopped(title) from None
+
+    def finish(self, work: Callable[[], Any], title: str) -> None:
+        """Do work that is not stopped half way; who interrupts it meanwhile is told that it was done.
+
+        Raises:
+            SearchInterruptedError: Ctrl-C came meanwhile.
+        """
+        future = self._submit(work, title)
+        came: KeyboardInterrupt | SystemExit | None = None
+        while not future.done():
+            try:
+                wait_for([future], _patience(None))
+            except (KeyboardInterrupt, SystemExit) as error:
+                came = error if came is None or isinstance(error, SystemExit) else came
+        future.result()
+        if isinstance(came, SystemExit):
+            came.add_note(_DONE)
+            raise came
+        if came is not None:
+            raise SearchInterruptedError(f"Interrupted; {_DONE}.")
+
+    def _submit(self, work: Callable[[], Result], title: str) -> Future[Result]:
+        return self._pool.submit(translated, work, title, self._spills_to)
+
+    def _wait_for(self, future: Future[Any]) -> None:
+        """Interrupt statements until something is done."""
+        ending: SystemExit | None = None
+        while True:
+            try:
+                while wait_for([future], 0.02).not_done:
+                    with suppress(duckdb.ConnectionException):  # closed, so that nothing runs
+                        self._connection.interrupt()  # again and again: one before the statement has begun is lost
+            except KeyboardInterrupt:  # who presses twice means the same; the connection is busy until then
+                continue
+            except SystemExit as error:  # who first interrupted a search may now end the process
+                ending = error
+                continue
+            if ending is not None:
+                raise ending
+            return
+
+
+def _patience(deadline: float | None) -> float:
+    """Return how long to wait for a statement before looking up, in seconds."""
+    longest = 0.2
+    return longest if deadline is None else max(0.0, min(longest, deadline - time.monotonic()))
+
+
+_PATIENCE = 30.0  # seconds for which others may have the database
+_PAUSE = 0.05
+
+TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
+
+# Nothing is downloaded unasked (see extensions.py).
+_SETTINGS: dict[str, str | int] = {"autoinstall_known_extensions": "false"}
+
+
+def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyConnection, PrivateDirectory]:
+    """Return a connection to an empty database, and the private directory that it spills to.
+
+    Args:
+        resources: what it may take of the machine.
+        beside: the directory to spill to where none was named and one can be made in it.
+
+    Raises:
+        NoRoomError: the memory limit is too small for anything.
+        SourceError: the directory to spill to cannot be written.
+    """
+    spill = spill_directory(resources.directory, beside)
+    try:
+        connection = duckdb.connect(config={**_SETTINGS, "temp_directory": str(spill.path), **resources.settings})
+    except duckdb.Error as error:
+        spill.remove()
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise NoRoomError(
+                f"DuckDB cannot start with {resources.memory_limit} of memory: give more (--memory-limit)."
+            ) from None
+        raise SourceError(f"DuckDB cannot start. {first_line(error)}") from None
+    # It is asked how far it is, but must not draw a bar of its own on stdout, which is for data. In Jupyter without
+    # ipywidgets it can draw none, and refuses the setting itself (duckdb issue 7590).
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
+    return connection, spill
+
+
+def waited(opened: Callable[[], Result]) -> Result:
+    """Return what opens a database, which other processes may have open for a while.
+
+    Raises:
+        InUseError: they have it open for too long.
+    """
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return opened()
+        except InUseError as error:
+            if not error.elsewhere or time.monotonic() > end:
+                raise
+            check_deadline("waiting for a database that another process has open")
+            time.sleep(_PAUSE)
+
+
+def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory:
+    """Return a private directory where one was named; else beside a file, or in that of the system for such things.
+
+    Raises:
+        SourceError: none can be made.
+    """
+    if named is None and beside is not None:
+        with suppress(OSError):
+            return PrivateDirectory(beside)
+    parent = named or Path(tempfile.gettempdir())
+    try:
+        return PrivateDirectory(parent)
+    except OSError as error:
+        raise SourceError(
+            f"{parent}, where what does not fit into memory would be put, cannot be written ({error.strerror}): name "
+            "a directory that can be (--temp-dir)."
+        ) from None
+
+
+def storage_options(version: str | None, block_size: int) -> list[exp.Expr]:
+    """Return how a database file is written, as options of ATTACH."""
+    found = re.match(r"v\d+\.\d+\.\d+", version or "")
+    options: list[exp.Expr] = [exp.AttachOption(this=exp.var("BLOCK_SIZE"), expression=sql.literal(block_size))]
+    if found is not None:
+        options.append(exp.AttachOption(this=exp.var("STORAGE_VERSION"), expression=sql.literal(found[0])))
+    return options
+
+
+def catalog_of(file: Path) -> exp.Identifier:
+    """Return the name that a database file is attached by: what DuckDB calls it when it is opened by itself."""
+    name = file.name.lstrip(".").partition(".")[0] or file.name
+    return sql.identifier(f"{name}_db" if name.casefold() in TAKEN_BY_DUCKDB else name)

@@ -1,0 +1,336 @@
+"""Private directories, files that are written whole or not at all, and detection of file changes (inode, size, mtime).
+
+Private directories hold what does not fit into memory, and what is written but not finished. Both hold values. Each is
+made for its owner alone (mode 0700), locked for as long as its process lives, and removed when it is not needed any
+more: at the end, on an error, on a signal. A process that is killed cannot do that; the next one that makes a directory
+in the same place removes what dead processes have left: it knows them by their lock, which ends with a process however
+it ends. Where a file system has no such locks, or the system has none, nothing is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+import threading
+import weakref
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from kanon_sql.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX, _SUFFIX = ".kanon-", ".tmp"
+_NAME = re.compile(r"\.kanon-[a-z0-9_]{8}\.tmp")  # what mkdtemp makes of the two
+_PRIVATE = 0o700
+
+
+class PrivateDirectory:
+    """A directory that nobody else reads, and that does not outlast its process.
+
+    Attributes:
+        path: where it is.
+    """
+
+    def __init__(self, parent: Path) -> None:
+        """Make one in a directory, after what dead processes have left there was removed.
+
+        Raises:
+            OSError: nothing can be made there.
+        """
+        self._failure: OSError | None = None
+        _uninterrupted(self._make, parent)
+        if self._failure is not None:
+            raise self._failure
+
+    def _make(self, parent: Path) -> None:
+        try:
+            _remove_abandoned(parent)
+            self.path, lock = _made(parent)
+            # At the latest when there is no reference to it, or Python ends.
+            self._end = weakref.finalize(self, _remove, self.path, lock, os.getpid())
+        except OSError as error:
+            self._failure = error
+
+    def remove(self) -> None:
+        """Remove it with all that is in it; once is enough."""
+        _uninterrupted(self._end)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def _uninterrupted(work: Callable[..., object], *arguments: object) -> None:
+    """Do work to its end: signals reach the first thread alone, and it waits for another one meanwhile."""
+    thread = threading.Thread(target=work, args=arguments, name="kanon-private")
+    thread.start()
+    thread.join()
+
+
+def private_directory(parent: Path) -> PrivateDirectory:
+    """Return a private directory beside a file that is to be written, in the directory that the file will be in.
+
+    Raises:
+        SourceError: none can be made there.
+    """
+    try:
+        return PrivateDirectory(parent)
+    except OSError as error:
+        raise unwritable(parent, error.strerror) from None
+
+
+def unwritable(directory: Path, why: str | None) -> SourceError:
+    """Return the error for a directory in which no file can be made."""
+    return SourceError(f"The directory {directory} cannot be written ({why}): say after --out where to write instead.")
+
+
+def is_private(name: str) -> bool:
+    """Tell whether a file name is that of a directory made here."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _made(parent: Path) -> tuple[Path, int | None]:
+    """Return a new directory and the descriptor that holds its lock; None where there are no locks."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent)).absolute()
+        if fcntl is None:
+            return path, None
+        lock = os.open(path, os.O_RDONLY)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        # Another process may have found it before it was locked, and have taken it away.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(path.stat(), os.fstat(lock)):
+                return path, lock
+        os.close(lock)
+
+
+def _remove(path: Path, lock: int | None, owner: int) -> None:
+    if os.getpid() != owner:  # a fork of the process that works in it
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    if lock is not None:
+        with suppress(OSError):
+            os.close(lock)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the directories in a directory whose processes are dead."""
+    if fcntl is None:
+        return
+    with suppress(OSError):  # one that cannot be listed; what is wrong with it shows when one is made
+        for name in os.listdir(parent):  # noqa: PTH208 - names alone: there may be many files
+            if is_private(name):
+                _remove_if_abandoned(parent / name)
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:  # gone, of another user, or no directory
+        return
+    try:
+        found = os.fstat(lock)
+        if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == _PRIVATE:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+    except OSError:  # its process lives, or there are no locks to tell
+        pass
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def workspace(beside: Path) -> Iterator[Path]:
+    """Return a directory of our own on the disk of a file, which is gone afterwards with all that is in it.
+
+    Raises:
+        SourceError: none can be made there.
+    """
+    with private_directory(beside.parent) as private:
+        yield private.path
+
+
+def require_replaceable(path: Path) -> Path:
+    """Return the file that a path leads to, which is to be replaced by another.
+
+    Raises:
+        UsageError: it has other names, which would keep the old content.
+        SourceError: its directory cannot be written to.
+    """
+    real = path.resolve()
+    names = real.stat().st_nlink
+    if names > 1:
+        raise UsageError(
+            f"{path} has {names} names (hard links); the others would keep what is to be removed. Remove them first."
+        )
+    if not os.access(real, os.W_OK) or not os.access(real.parent, os.W_OK):
+        raise SourceError(f"{path} cannot be replaced: the file or its directory is read-only.")
+    return real
+
+
+def require_space(directory: Path, needed: int, what: str) -> None:
+    """Raise where a disk has less room than will be needed.
+
+    Raises:
+        SourceError: it has less.
+    """
+    free = shutil.disk_usage(directory).free
+    if free < needed:
+        raise SourceError(
+            f"{what} needs about {needed / 1e6:,.0f} MB in {directory}, where {free / 1e6:,.0f} MB are free. Make "
+            "room there; nothing was changed."
+        )
+
+
+def take_place(new: Path, old: Path) -> None:
+    """Give a file the name of another, with its owner and permissions: after a crash there is the one or the other.
+
+    Raises:
+        SourceError: it cannot be done; the old one is as it was.
+    """
+    try:
+        facts = old.stat()
+        new.chmod(facts.st_mode & 0o7777)
+        with suppress(PermissionError):  # only root may give files away
+            os.chown(new, facts.st_uid, facts.st_gid)
+        take_name(new, old)
+    except OSError as error:
+        raise SourceError(f"{old} cannot be replaced: {error.strerror}. It is as it was.") from None
+
+
+def take_name(new: Path, name: Path) -> None:
+    """Give a file a name, in one step, once all of it is on the disk; what had the name before is gone."""
+    sync(new)
+    new.replace(name)
+    with suppress(OSError):  # it has the name by now; some file systems cannot sync a directory
+        sync(name.parent)
+
+
+def remove_spill_of(database: Path) -> None:
+    """Remove what DuckDB itself put beside a database when it did not fit into memory, and left when it was killed.
+
+    No other process may have the database open.
+    """
+    directory = database.with_name(f"{database.name}.tmp")
+    with suppress(OSError):
+        for file in directory.glob("duckdb_temp_*"):
+            file.unlink()
+        directory.rmdir()
+
+
+def require_no_log(*databases: Path) -> None:
+    """Raise if there is a log beside a database file, or beside where one is to be: it would be taken for its own.
+
+    Raises:
+        SourceError: there is.
+    """
+    for file in databases:
+        log = file.with_name(f"{file.name}.wal")
+        if log.exists():
+            raise SourceError(
+                f"{log} is there: {file.name} is open elsewhere, or was not closed. Close it, or open and close it."
+            )
+
+
+def require_free(path: Path, *, replace: bool) -> None:
+    """Raise unless a file can be written under a name, before any work is done for it.
+
+    Raises:
+        UsageError: it exists and may not be replaced.
+        SourceError: its directory does not exist, or it is one.
+    """
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent} does not exist.")
+    if path.is_dir():
+        raise SourceError(f"{path} is a directory: name a file in it.")
+    if path.exists() and not replace:
+        raise UsageError(f"{path} exists already: give another name, or replace it (--replace).")
+
+
+def write_whole(path: Path, text: str, what: str) -> None:
+    """Write a text file, all of it or nothing; line ends are written as they are.
+
+    Args:
+        path: of the file.
+        text: what is in it.
+        what: what it is, at the beginning of a message: ``The report``.
+
+    Raises:
+        SourceError: it cannot be written.
+    """
+    try:
+        with workspace(path) as directory:
+            partial = directory / "partial"
+            partial.write_text(text, encoding="utf-8", newline="")
+            take_name(partial, path)
+    except OSError as error:
+        raise SourceError(f"{what} cannot be written to {path}: {error.strerror}.") from None
+
+
+def copy_whole(file: Path, target: Path) -> None:
+    """Copy a file to another name, all of it on the disk, or not at all.
+
+    Raises:
+        SourceError: it cannot be written.
+    """
+    try:
+        with workspace(target) as directory:
+            partial = directory / "copy"
+            _copy(file, partial)
+            take_name(partial, target)
+    except OSError as error:
+        raise SourceError(f"The backup {target} cannot be written: {error.strerror}. Nothing was changed.") from None
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy a file that may be a database which is open.
+
+    Its descriptor is never closed: POSIX takes all locks of a process on a file away when it closes any descriptor of
+    it, DuckDB's lock among them, and others could write to a database that is about to be replaced.
+    """
+    with target.open("wb") as copy, open(os.open(file, os.O_RDONLY), "rb", closefd=False) as original:
+        shutil.copyfileobj(original, copy)
+    shutil.copystat(file, target)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on the disk."""
+    if os.name == "nt" and path.is_dir():  # where directories cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+Stamps: TypeAlias = tuple[tuple[Any, ...], ...]
+
+
+def stamps_of(files: Iterable[Path]) -> Stamps:
+    """Return the stamps of those files that are there."""
+    found = []
+    for file in files:
+        with suppress(OSError):
+            stat = file.stat()
+            found.append((str(file), stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    return tuple(found)
+
+
+def stamps_of_database(path: Path) -> Stamps:
+    """Return the stamps of a DuckDB file, and of the log of changes beside it if there is one."""
+    return stamps_of([path, path.with_name(f"{path.name}.wal")])

@@ -1,1 +1,0 @@
-"""CSV files: their layout, quotes and empty texts."""

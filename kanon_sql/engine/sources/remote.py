@@ -1,0 +1,284 @@
+"""Databases of other kinds and files on other machines, which DuckDB reads by extensions.
+
+Extensions are loaded where they are installed, and downloaded only where that is allowed. Of a database, a table is
+read once, into a table of the run's own: so the release is that of one moment, whatever others write meanwhile, and
+every comparison is DuckDB's (a server may take ``A`` and ``a`` for the same).
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import duckdb
+from sqlglot import exp
+
+from kanon_sql.engine.base import named_once
+from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, not_installed
+from kanon_sql.engine.sources.addresses import EXTENSIONS
+from kanon_sql.engine.sources.csv_read import empty_texts
+from kanon_sql.engine.sources.data_files import raw_names, reader_of
+from kanon_sql.engine.sources.reading import PACKED, reading
+from kanon_sql.errors import NoRoomError, SourceError, UsageError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.engine.files import Stamps
+    from kanon_sql.engine.sources.addresses import DatabaseAddress, ObjectAddress
+
+ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
+"""The environment variable that allows to download extensions: 1, true or yes."""
+
+
+def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
+    """Load an extension, and return the statement that does.
+
+    Args:
+        engine: that needs it.
+        name: of the extension, as DuckDB lists it.
+        what: needs it, as the beginning of a message.
+
+    Raises:
+        SourceError: it is not installed and may not be, or cannot be downloaded or loaded.
+    """
+    if not is_installed(engine, name):
+        if os.environ.get(ALLOWS_INSTALLING, "").strip().lower() not in {"1", "true", "yes"}:
+            raise SourceError(not_installed(name, what))
+        _run(engine, "INSTALL", name, f"{what} needs DuckDB's extension {name}, which cannot be downloaded")
+    return _run(engine, "LOAD", name, f"{what} needs DuckDB's extension {name}, which cannot be loaded")
+
+
+def is_installed(engine: DuckDBEngine, name: str) -> bool:
+    """Tell whether an extension is on this machine."""
+    found = engine.rows(sql.statement("catalog/extension", values={"name": name}), "is the extension there?")
+    return any(installed for (installed,) in found)
+
+
+def _run(engine: DuckDBEngine, verb: str, name: str, wrong: str) -> exp.Expr:
+    statement = exp.Command(this=verb, expression=sql.identifier(name))
+    try:
+        engine.run_unlogged(statement)
+    except duckdb.Error as error:
+        raise SourceError(f"{wrong}. {first_line(error)}") from None
+    return statement
+
+
+OF_THE_SERVER = {"information_schema", "pg_catalog", "performance_schema"}
+"""Schemas that servers keep for themselves."""
+_PASSWORD = "kanon_password"  # noqa: S105 - the name of a secret, not a password
+
+
+@contextmanager
+def attached(engine: DuckDBEngine, address: DatabaseAddress) -> Iterator[tuple[str, tuple[exp.Expr, ...]]]:
+    """Attach a database for reading; it is let go at the end, and its password forgotten.
+
+    Args:
+        engine: that attaches it.
+        address: of the database.
+
+    Yields:
+        What it is called, and the statements that attach it, without a password.
+
+    Raises:
+        SourceError: the extension is not there, or the database cannot be opened.
+        UsageError: a transaction is open, in which it could not be detached again.
+    """
+    if engine.is_shared and engine.in_transaction():
+        raise UsageError(
+            "The connection has a transaction open; commit it or roll it back, then read another database."
+        )
+    taken = [name for (name,) in engine.rows(sql.statement("catalog/databases"), "names in use")]
+    name = unused_name(address.name, [*taken, *TAKEN_BY_DUCKDB])
+    try:
+        load = attach_database(engine, address, name)
+        yield name, (load, attach_statement(address, name))
+    finally:
+        with suppress(duckdb.Error):  # it was not attached
+            engine.run_unlogged(exp.Detach(this=sql.identifier(name)))
+        if address.password is not None:
+            with suppress(duckdb.Error):
+                engine.run_unlogged(forget_statement())
+
+
+def attach_database(engine: DuckDBEngine, address: DatabaseAddress, name: str) -> exp.Expr:
+    """Load the extension and attach a database under a name; return the statement that loads the extension.
+
+    Raises:
+        SourceError: the extension is not there, or the database cannot be opened.
+    """
+    load = load_extension(engine, EXTENSIONS[address.kind], address.shown)
+    try:
+        if address.password is not None:
+            engine.run_unlogged(secret_statement(address))
+        engine.run_unlogged(attach_statement(address, name, secret=address.password is not None))
+    except duckdb.Error as error:
+        text = first_line(error)
+        if address.password is not None:
+            text = text.replace(address.password, "***")
+        raise SourceError(f"{address.shown} cannot be opened. {text}") from None
+    return load
+
+
+def attach_statement(address: DatabaseAddress, name: str, *, secret: bool = False) -> exp.Attach:
+    """Return the statement that attaches a database for reading; with ``secret``, by the password that is kept."""
+    options = [
+        exp.AttachOption(this=exp.var("TYPE"), expression=exp.var(address.kind)),
+        exp.AttachOption(this=exp.var("READ_ONLY")),
+    ]
+    if secret:
+        options.append(exp.AttachOption(this=exp.var("SECRET"), expression=sql.identifier(_PASSWORD)))
+    return exp.Attach(
+        this=exp.Alias(this=sql.literal(address.connection), alias=sql.identifier(name)), expressions=options
+    )
+
+
+def secret_statement(address: DatabaseAddress) -> exp.Create:
+    """Return the statement by which DuckDB keeps a password until the database is attached; no script shows it."""
+    return create_secret(_PASSWORD, {"TYPE": exp.var(address.kind), "PASSWORD": sql.literal(address.password)})
+
+
+def forget_statement() -> exp.Command:
+    """Return the statement by which DuckDB forgets the password that it was given."""
+    return exp.Command(this="DROP", expression=exp.var(f"TEMPORARY SECRET {_PASSWORD}"))
+
+
+def create_secret(name: str, settings: dict[str, exp.Expr]) -> exp.Create:
+    """Return ``CREATE TEMPORARY SECRET name (setting value, ...)``."""
+    given = [exp.AttachOption(this=exp.var(setting), expression=value) for setting, value in settings.items()]
+    return exp.Create(
+        this=exp.Schema(this=sql.relation(name), expressions=given),
+        kind="SECRET",
+        properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
+    )
+
+
+def copied(engine: DuckDBEngine, address: DatabaseAddress, table: exp.Table) -> tuple[exp.Table, exp.Create]:
+    """Copy a table of an attached database; return the copy and the statement that makes it.
+
+    Raises:
+        NoRoomError: there is no room for it.
+        SourceError: it cannot be read.
+    """
+    relation = engine.temporary_name("kanon_source")
+    create = sql.create_table(relation, exp.select("*").from_(table.copy()), temporary=True)
+    try:
+        engine.run(create, "read the table")
+    except NoRoomError:
+        raise
+    except SourceError as error:
+        if address.kind != "sqlite":
+            raise
+        raise SourceError(
+            f"{table.name} in {address.shown} cannot be read. If a column has values of another type than it was "
+            f"declared with, which SQLite allows, cast it in a view and name that. {error}"
+        ) from None
+    return relation, create
+
+
+_SECRET = "kanon_access"  # noqa: S105 - the name of a secret, not a password
+# What kind of secret an address needs. Others (gcs, r2, http) have no chain that finds them without being told.
+_KINDS = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), "s3"),
+    **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),
+    "hf": "huggingface",
+}
+_CHAIN_OF = {"s3": "aws", "azure": "azure", "huggingface": "httpfs"}
+"""The extension that finds credentials of a kind where its own programs keep them."""
+_AZURE_ACCOUNT = "AZURE_STORAGE_ACCOUNT"
+
+
+def read_objects(
+    engine: DuckDBEngine, address: ObjectAddress, *, as_text: bool = False
+) -> tuple[exp.Table, tuple[exp.Expr, ...]]:
+    """Make what lies at an address a relation; return it, and the statements that a script begins with to have it.
+
+    Text is read once, into a table; Parquet where it lies, each time that it is needed.
+
+    Args:
+        engine: reads it.
+        address: of the files; one that ends in a slash stands for all Parquet files below.
+        as_text: whether the values of a CSV file are to be taken as they are written.
+
+    Raises:
+        SourceError: the extension is not there, or nothing can be read there.
+        UsageError: the format is not known by the suffix, or two columns have the same name to SQL.
+    """
+    pattern = f"{address.given}**/*.parquet" if address.given.endswith("/") else address.given
+    path = address.path / "all.parquet" if address.given.endswith("/") else address.path
+    reader = reader_of(path)
+    setup = [load_extension(engine, address.extension, address.shown), *_access(engine, address)]
+    place: exp.Expr = sql.literal(pattern)
+    if address.is_signed:  # it must not be in a log or in a script
+        variable = unused_name("kanon_address", _variables(engine))
+        engine.run_unlogged(_set_variable(variable, pattern))
+        setup.append(_set_variable(variable, address.shown))
+        place = exp.Anonymous(this="getvariable", expressions=[sql.literal(variable)])
+    settings: dict[str, exp.Expr] = {}
+    if reader == "read_csv":
+        settings = {"all_varchar": exp.true(), "allow_quoted_nulls": exp.false()} if as_text else {}
+        settings = settings or {"sample_size": sql.literal(-1)}  # zeros that lead are seen wherever they first come
+        packed = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower()) if path.suffix.lower() in PACKED else None
+        settings |= {} if packed is None else {"compression": sql.literal(packed)}
+    relation = engine.temporary_name("kanon_source")
+    create = reading(reader, place, relation, settings | {"union_by_name": exp.true()})
+    try:
+        engine.run(create, "read the files")
+        if reader == "read_csv" and not as_text:
+            with_empty = empty_texts(engine, place, relation, settings | {"union_by_name": exp.true()}, -1)
+            if with_empty is not None:
+                engine.run(sql.drop(relation), "read the files again")
+                engine.run(create := with_empty, "read the files again")
+        columns = engine.columns(relation)
+        if reader == "read_parquet":
+            engine.watch_elsewhere(lambda: _stamps(engine, place))
+    except NoRoomError:
+        raise
+    except SourceError as error:
+        raise SourceError(
+            f"{address.shown} cannot be read. Is it there, is it what its suffix says, and may you read it? {error}"
+        ) from None
+    named_once(raw_names(engine, reader, place, columns), address.name)
+    return relation, (*setup, create)
+
+
+def _stamps(engine: DuckDBEngine, place: exp.Expr) -> Stamps:
+    """Return what is known of the files without reading them; a server that tells nothing is not asked further."""
+    with suppress(SourceError):
+        return tuple(engine.rows(sql.statement("files/objects", values={"address": place}), "have the files changed?"))
+    return ()
+
+
+def _variables(engine: DuckDBEngine) -> list[str]:
+    return [name for (name,) in engine.rows(sql.statement("catalog/variables"), "names in use")]
+
+
+def _set_variable(name: str, value: str) -> exp.Set:
+    item = exp.EQ(this=exp.column(name), expression=sql.literal(value))
+    return exp.Set(expressions=[exp.SetItem(this=item, kind="VARIABLE")])
+
+
+def _access(engine: DuckDBEngine, address: ObjectAddress) -> tuple[exp.Expr, ...]:
+    """Let DuckDB find credentials where the programs of a store keep theirs; return the statement that did.
+
+    A secret that the person made goes before that. Where none is found, what is public can still be read.
+    """
+    kind = _KINDS.get(address.scheme)
+    if kind is None or address.is_signed or not is_installed(engine, _CHAIN_OF[kind]):
+        return ()
+    settings: dict[str, exp.Expr] = {"TYPE": exp.var(kind), "PROVIDER": exp.var("credential_chain")}
+    account = os.environ.get(_AZURE_ACCOUNT)
+    if kind == "azure" and account:
+        settings["ACCOUNT_NAME"] = sql.literal(account)
+    create = create_secret(_SECRET, settings)
+    with suppress(duckdb.Error, SourceError):
+        values = {"address": address.given, "kind": kind}
+        if not engine.rows(sql.statement("files/secret_of", values=values), "is there a secret for it?"):
+            load_extension(engine, _CHAIN_OF[kind], address.shown)
+            engine.run_unlogged(create)
+            return (exp.Command(this="LOAD", expression=sql.identifier(_CHAIN_OF[kind])), create)
+    return ()

@@ -1,0 +1,171 @@
+"""Expressions that the queries of all rules share: names, labels, codes as they are compared, exact numbers.
+
+Whole numbers and DECIMALs are compared with a bound in their own scale that divides them in the same way; floating
+point numbers with the bound as such a number: as a person reads both.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.sql import build as sql
+
+if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column
+
+ROOT = "*"
+"""The label under which everything is the same, in hierarchies that are built here."""
+
+VALUE = "value"
+"""Name of the lookup column that holds the values of the source."""
+
+
+def level_name(level: int) -> str:
+    """Return the name of the lookup column that holds the labels of a level (from 1)."""
+    return f"level_{level}"
+
+
+def distinct_values_query(column: Column, source: exp.Table) -> exp.Query:
+    """Return the distinct values of a column, and NULL in any case: every lookup has a row for NULL."""
+    value: exp.Expr = sql.column(column.name, "source")
+    if column.type != column.lookup_type:
+        value = sql.cast(value, column.lookup_type)
+    present = exp.select(sql.named(value, VALUE)).from_(sql.aliased(source, "source"))
+    return exp.union(present, exp.select(sql.named(sql.cast(exp.null(), column.lookup_type), VALUE)), distinct=True)
+
+
+def with_levels(query: exp.Select, labels: list[exp.Expr]) -> exp.Select:
+    """Return the query with its levels and the root above them."""
+    levels = [*labels, sql.literal(ROOT)]
+    return query.select(*(sql.named(label, level_name(level)) for level, label in enumerate(levels, start=1)))
+
+
+def root_if_null(tested: exp.Expr) -> exp.Case:
+    """Begin a CASE that sends a value without a label of its own to the root."""
+    return exp.Case().when(exp.Is(this=tested, expression=exp.null()), sql.literal(ROOT))
+
+
+def concatenated(*parts: str | exp.Expr) -> exp.Expr:
+    """Return the parts put one after the other as text."""
+    whole, *rest = [sql.literal(part) for part in parts]
+    for part in rest:
+        whole = exp.DPipe(this=whole, expression=part, safe=True)
+    return whole
+
+
+def number_text(number: exp.Expr, places: int) -> exp.Expr:
+    """Return an exact number as text, with so many decimal places in every dialect."""
+    text = sql.cast(number, "VARCHAR")
+    text.meta["places"] = places
+    return text
+
+
+def value_text(value: exp.Expr, family: str) -> exp.Expr:
+    """Return a value as text, of which labels are made: a dialect that writes it in another way refuses."""
+    text = sql.float_as_text(value) if family == "float" else sql.cast(value, "VARCHAR")
+    text.meta["label_of"] = family
+    return text
+
+
+def number_literal(number: Decimal) -> exp.Expr:
+    """Return a number as it is, negative or not."""
+    return exp.Literal.number(f"{number:f}") if number >= 0 else exp.Neg(this=exp.Literal.number(f"{-number:f}"))
+
+
+def value_as_written(column: Column) -> exp.Expr:
+    """Return a value as a person reads it: a FLOAT of 0.7 is 0.699999988, which nobody sees."""
+    value = sql.column(VALUE)
+    return sql.cast(value, "VARCHAR") if column.type == "FLOAT" else value
+
+
+_IGNORED = ".- "
+
+
+def compared(text: str) -> str:
+    """Return a text as it is compared (``compared_value`` in SQL)."""
+    return re.sub(f"[{re.escape(_IGNORED)}]", "", text).upper()
+
+
+def compared_value(value: exp.Expr, family: str = "text") -> exp.Expr:
+    """Return the expression of a value of a family of types as it is compared."""
+    text = value_text(value, family)
+    for character in _IGNORED:
+        text = exp.Replace(this=text, expression=sql.literal(character), replacement=sql.literal(""))
+    return exp.Upper(this=text)
+
+
+def matches_whole(pattern: str, code: exp.Expr) -> exp.Expr:
+    """Return whether the whole of a value as it is compared matches a regular expression."""
+    return exp.RegexpLike(this=code.copy(), expression=sql.literal(f"^({pattern})$"))
+
+
+NUMBERS = frozenset({"integer", "decimal", "float"})
+"""Families of types whose values are numbers."""
+
+EXACT_PLACES = 10
+"""Decimal places that a floating point number keeps; intervals and rounding are exact to this."""
+
+_EXACT = Context(prec=80)
+
+
+def exact_number(value: exp.Expr, column: Column, places: int = 0, digits: int = 38) -> exp.Expr:
+    """Return a value as a decimal of ``exact_places``, rounded; NULL where there is none (NaN, infinity, too large)."""
+    kept = exact_places(column, places)
+    number = exp.TryCast(this=value, to=exp.DataType.build(f"DECIMAL({digits}, {kept})", dialect="duckdb"))
+    number.meta["exact"] = column.family  # other dialects have no such cast of what is no decimal
+    return number
+
+
+def exact_places(column: Column, places: int) -> int:
+    """Return how many decimal places values of a column keep, where a rule needs some: all, but for floating point."""
+    match column.family:
+        case "integer":
+            return places
+        case "decimal":
+            return max(places, _scale(column))
+        case _:
+            return max(places, EXACT_PLACES)
+
+
+def _scale(column: Column) -> int:
+    """Return the decimal places of a DECIMAL type; of one that does not say, those that floating point keeps."""
+    parameters = exp.DataType.build(column.type, dialect="duckdb").expressions
+    return int(parameters[1].name) if len(parameters) > 1 else EXACT_PLACES
+
+
+def no_number(column: Column) -> exp.Expr:
+    """Return whether a value is NULL, infinite or NaN, which is greater than all numbers."""
+    missing = exp.Is(this=sql.column(VALUE), expression=exp.null())
+    if column.family != "float":
+        return missing
+    return exp.or_(missing, exp.not_(sql.finite(sql.column(VALUE), "float")))
+
+
+def is_above(column: Column, bound: Decimal, *, with_bound: bool) -> exp.Expr:
+    """Return ``value >= bound``, or ``value > bound`` without the bound itself."""
+    return (exp.GTE if with_bound else exp.GT)(
+        this=_number(column), expression=_bound(bound, column, ROUND_CEILING if with_bound else ROUND_FLOOR)
+    )
+
+
+def is_below(column: Column, bound: Decimal, *, with_bound: bool) -> exp.Expr:
+    """Return ``value <= bound``, or ``value < bound`` without the bound itself."""
+    return (exp.LTE if with_bound else exp.LT)(
+        this=_number(column), expression=_bound(bound, column, ROUND_FLOOR if with_bound else ROUND_CEILING)
+    )
+
+
+def _number(column: Column) -> exp.Expr:
+    return sql.cast(value_as_written(column), "DOUBLE") if column.type == "FLOAT" else sql.column(VALUE)
+
+
+def _bound(bound: Decimal, column: Column, rounding: str) -> exp.Expr:
+    """Return a bound that divides the numbers of a column as the given one does, in digits that the column has."""
+    if column.family == "float":
+        return sql.cast(sql.literal(f"{bound:f}"), "DOUBLE")
+    unit = Decimal(1).scaleb(-exact_places(column, 0))
+    return number_literal(bound.quantize(unit, rounding=rounding, context=_EXACT))
