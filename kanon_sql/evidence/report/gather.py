@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source
@@ -12,21 +12,39 @@ from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.evidence.attack import attack_release
 from kanon_sql.evidence.measure import measure_against
 from kanon_sql.evidence.report.attributes import attributes_of
-from kanon_sql.evidence.report.figures import Attacked, CurvePoint, Pseudonymized, Report, Requirement, Search
-from kanon_sql.evidence.report.outcomes import attacked, not_attacked
-from kanon_sql.evidence.report.proof import Made, made, require_same_rows
-from kanon_sql.evidence.report.provenance import Published, commands_of, fingerprints_of, policy_of, sql_of, versions
+from kanon_sql.evidence.report.figures import (
+    CurvePoint,
+    Pseudonymized,
+    Report,
+    ReportedAttack,
+    ReportedRequirement,
+    Search,
+)
+from kanon_sql.evidence.report.proof import ReleaseRows, release_rows, require_same_rows
+from kanon_sql.evidence.report.provenance import (
+    ReportedRelease,
+    commands_of,
+    fingerprints_of,
+    policy_of,
+    sql_of,
+    versions,
+)
 from kanon_sql.evidence.risk import risk_of
 from kanon_sql.policy.policy import COUNTS_ROWS
 from kanon_sql.release.compare import compare
 from kanon_sql.release.prepared_table import PreparedTable
+from kanon_sql.risks.attacks.order import Order
+from kanon_sql.risks.attacks.verdicts import verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.evidence.measure import Measured
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.release import Release
     from kanon_sql.release.verify.classes import Verification
+    from kanon_sql.risks.attacks.verdicts import Attack
     from kanon_sql.risks.estimators.assessment import Risk
 
 CURVE = (2, 3, 5, 10, 20, 50, 100)
@@ -37,7 +55,7 @@ _FEW = 5
 
 def report_of(
     release: Release,
-    published: Published | None = None,
+    published: ReportedRelease | None = None,
     *,
     asked_by: str | None = None,
     progress: Listener = silent,
@@ -56,7 +74,7 @@ def report_of(
     source = release.prepared.source
     source.require_rows()
     progress(Progress("Making the release"))
-    with made(release) as of_release:
+    with release_rows(release) as of_release:
         if published is not None and published.source is not None:
             progress(Progress("Comparing with what was published"))
             require_same_rows(release, of_release.rows, published.source)
@@ -67,8 +85,8 @@ def report_of(
 
 def _gathered(
     release: Release,
-    published: Published | None,
-    of_release: Made,
+    published: ReportedRelease | None,
+    of_release: ReleaseRows,
     released: Source,
     handed_out: Source,
     asked_by: str | None,
@@ -100,7 +118,7 @@ def _gathered(
         classes=verification.classes,
         smallest_class=verification.smallest_class,
         requirements=tuple(
-            Requirement(**result.stated(model.entity))
+            ReportedRequirement(**result.stated(model.entity))
             for result, model in zip(verification.models, publication.models, strict=True)
         ),
         attributes=attributes,
@@ -146,7 +164,7 @@ def _measured(
 
 
 def _risks(
-    release: Release, policy: Policy, of_release: Made, handed_out: Source, measured: Measured | None
+    release: Release, policy: Policy, of_release: ReleaseRows, handed_out: Source, measured: Measured | None
 ) -> tuple[Risk, Risk]:
     """Return the risk of the original and of the release; both of people where people are counted."""
     original, asked = release.prepared.source, RiskSettings()
@@ -167,12 +185,42 @@ def _of_several_columns(risk: Risk) -> Risk:
     return replace(risk, subsets=replace(risk.subsets, found=found))
 
 
-def _attacks(original: Source, released: Source, policy: Policy, progress: Listener) -> tuple[Attacked, ...]:
+def _attacks(original: Source, released: Source, policy: Policy, progress: Listener) -> tuple[ReportedAttack, ...]:
     try:
         found = attack_release(original, released, [], policy, progress=progress, algorithm=policy.algorithm)
     except UsageError as error:
-        return (not_attacked(str(error)),)
-    return attacked(found.attacks)
+        return (ReportedAttack("all attacks", None, "not tested", None, f"Could not be tested: {error}", "", {}),)
+    return _reported_attacks(found.attacks)
+
+
+def _reported_attacks(attacks: Sequence[Attack]) -> tuple[ReportedAttack, ...]:
+    """Return the outcomes of attacks for a report."""
+    verdicts = verdicts_on(attacks, with_original=False)
+    return tuple(
+        ReportedAttack(
+            verdict.attack,
+            verdict.about,
+            verdict.outcome,
+            verdict.succeeded,
+            f"{verdict.found[:1].upper()}{verdict.found[1:]}.",
+            verdict.stopped_by,
+            _figures_of(attack),
+        )
+        for attack, verdict in zip(attacks, verdicts, strict=True)
+    )
+
+
+def _figures_of(attack: Attack) -> dict[str, Any]:
+    """Return the figures of an attack, without those from which values of the original can be computed.
+
+    How the release goes with every order of the original is a function of who has which value: with names in their
+    order, a few decimals leave one assignment. How many values a sensitive column of the original has tells whether
+    rows that were left out have others.
+    """
+    figures = attack.figures()
+    if isinstance(attack, Order):
+        return {name: figures[name] for name in ("reason", "followed", "rows", "z_limit", "error_probability")}
+    return {name: figure for name, figure in figures.items() if name != "values"}
 
 
 def _curve(release: Release, progress: Listener) -> tuple[CurvePoint, ...]:
