@@ -31,11 +31,12 @@ from kanon_sql.evidence.report.provenance import (
 )
 from kanon_sql.evidence.risk import risk_of
 from kanon_sql.policy.policy import COUNTS_ROWS
-from kanon_sql.release.compare import compare
+from kanon_sql.release.compare import Compared, compare
 from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.risks.attacks.order import Order
 from kanon_sql.risks.attacks.verdicts import verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
+from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.risks.attacks.verdicts import Attack
     from kanon_sql.risks.estimators.assessment import Risk
+    from kanon_sql.search.prepare import Prepared
 
 CURVE = (2, 3, 5, 10, 20, 50, 100)
 """The k that a release is compared with."""
@@ -97,9 +99,10 @@ def _gathered(
     k = policy.k if policy.k > 1 else _FEW
     # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
     settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
-    measured, unmeasured = _measured(original, handed_out, settled, progress)
+    by_rows = _prepared_by_rows(release, settled, progress)
+    measured, unmeasured = _measured(original, handed_out, settled, by_rows, progress)
     risks = _risks(release, settled, of_release, handed_out, measured)
-    attacks = _attacks(original, handed_out, settled, progress)
+    attacks = _attacks(original, handed_out, settled, by_rows, progress)
     progress(Progress("Attributes one by one"))
     attributes = attributes_of(release, released, handed_out, measured, k)
     if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
@@ -126,7 +129,7 @@ def _gathered(
         risk_before=risks[0],
         risk_after=risks[1],
         attacks=attacks,
-        curve=_curve(release, progress),
+        curve=_curve(release, verification.classes, progress),
         search=_search(release),
         pseudonyms=_pseudonymized(release, verification),
         sql=sql_of(publication),
@@ -153,12 +156,20 @@ def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
     }
 
 
+def _prepared_by_rows(release: Release, policy: Policy, progress: Listener) -> Prepared:
+    """Return the original by its quasi-identifiers alone: as the release was searched, where that is the same."""
+    frequency = release.prepared.frequency
+    if policy.search_on == "workbench" and not frequency.counts_people and not frequency.sensitive:
+        return release.prepared
+    return prepare_source(release.prepared.source, policy.of_rows(), lambda doing: progress(Progress(doing)))
+
+
 def _measured(
-    original: Source, released: Source, policy: Policy, progress: Listener
+    original: Source, released: Source, policy: Policy, prepared: Prepared, progress: Listener
 ) -> tuple[Measured | None, str | None]:
     """Return what the output is worth, or None and why that cannot be measured."""
     try:
-        return measure_against(original, released, policy, progress), None
+        return measure_against(original, released, policy, progress, prepared=prepared), None
     except UsageError as error:
         return None, f"How much of the original the output keeps could not be measured: {error}"
 
@@ -185,9 +196,13 @@ def _of_several_columns(risk: Risk) -> Risk:
     return replace(risk, subsets=replace(risk.subsets, found=found))
 
 
-def _attacks(original: Source, released: Source, policy: Policy, progress: Listener) -> tuple[ReportedAttack, ...]:
+def _attacks(
+    original: Source, released: Source, policy: Policy, prepared: Prepared, progress: Listener
+) -> tuple[ReportedAttack, ...]:
     try:
-        found = attack_release(original, released, [], policy, progress=progress, algorithm=policy.algorithm)
+        found = attack_release(
+            original, released, [], policy, progress=progress, algorithm=policy.algorithm, prepared=prepared
+        )
     except UsageError as error:
         return (ReportedAttack("all attacks", None, "not tested", None, f"Could not be tested: {error}", "", {}),)
     return _reported_attacks(found.attacks)
@@ -223,24 +238,44 @@ def _figures_of(attack: Attack) -> dict[str, Any]:
     return {name: figure for name, figure in figures.items() if name != "values"}
 
 
-def _curve(release: Release, progress: Listener) -> tuple[CurvePoint, ...]:
-    """Return what other k would cost, all else being the same; none where k was not asked for."""
-    policy = release.policy
-    if policy.k == 1 or not release.rows_in:
+def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoint, ...]:
+    """Return what other k would cost, all else being the same; none where k was not asked for.
+
+    Args:
+        release: the release, which is the point of its own k.
+        classes: its equivalence classes.
+        progress: called as the work goes on.
+    """
+    policy, rows = release.policy, release.rows_in
+    if policy.k == 1 or not rows:
         return ()
+    suppressed = release.rows_suppressed
+    own = CurvePoint(
+        k=policy.k,
+        chosen=True,
+        loss=release.loss,
+        rows_suppressed=suppressed,
+        share_suppressed=suppressed / rows,
+        classes=classes,
+    )
     table = PreparedTable(release.prepared, policy)
-    return tuple(_point(table, k, progress) for k in sorted({*(k for k in CURVE if k <= release.rows_in), policy.k}))
+    others = [_point(table, k, progress) for k in CURVE if k <= rows and k != policy.k]
+    return tuple(sorted((own, *others), key=lambda point: point.k))
 
 
 def _point(table: PreparedTable, k: int, progress: Listener) -> CurvePoint:
-    chosen, rows = k == table.policy.k, table.prepared.frequency.rows
     try:
         (found,) = compare(table, algorithms=[table.policy.algorithm], k=[k], progress=progress).results
     except VerificationError:  # pseudonyms may tie more together than this k allows
-        return CurvePoint(k, chosen, None, None, None, None)
+        found = Compared(table.policy.algorithm, k, table.policy.max_suppressed)
     suppressed = found.rows_suppressed
     return CurvePoint(
-        k, chosen, found.loss, suppressed, None if suppressed is None else suppressed / rows, found.classes
+        k=k,
+        chosen=False,
+        loss=found.loss,
+        rows_suppressed=suppressed,
+        share_suppressed=None if suppressed is None else suppressed / table.prepared.frequency.rows,
+        classes=found.classes,
     )
 
 

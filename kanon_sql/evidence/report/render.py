@@ -95,19 +95,10 @@ def _environment(elements: str) -> Environment:
         "tenths": "{:.1f}".format,
         "thousands": _thousands,
     }
-    of_words = (
-        decimals,
-        four_digits,
-        kind_of_values,
-        measured_text,
-        members,
-        percentage,
-        described_rule,
-        technique,
-        verb,
-    )
-    of_reports = (bar_width, counted, loss_curve, nearly_unique, risk_text, suppression_curve, verdict, worst_subsets)
-    environment.globals |= {function.__name__: function for function in (*of_words, *of_reports)}
+    of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, verb)
+    of_columns = (described_rule, kind_of_values, technique)
+    of_reports = (bar_width, loss_curve, nearly_unique, suppression_curve, verdict, worst_subsets)
+    environment.globals |= {function.__name__: function for function in (*of_values, *of_columns, *of_reports)}
     environment.globals |= {
         "INFERRING": ("homogeneity", "background knowledge"),
         "NOTHING": NOTHING,
