@@ -37,6 +37,7 @@ from kanon_sql.risks.attacks.order import Order
 from kanon_sql.risks.attacks.verdicts import verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
 from kanon_sql.search.prepare import prepare_source
+from kanon_sql.search.problem import SharedTests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -258,9 +259,12 @@ def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoi
         share_suppressed=suppressed / rows,
         classes=classes,
     )
-    table = PreparedTable(release.prepared, policy)
-    others = [_point(table, k, progress) for k in CURVE if k <= rows and k != policy.k]
-    return tuple(sorted((own, *others), key=lambda point: point.k))
+    others = tuple(k for k in CURVE if k <= rows and k != policy.k)
+    shared = release.prepared.shared_tests or SharedTests(others)
+    table = PreparedTable(replace(release.prepared, shared_tests=shared), policy)
+    # The largest first: what it publishes is allowed with a smaller k too, which bounds what that one costs.
+    points = [_point(table, k, progress) for k in reversed(others)]
+    return tuple(sorted((own, *points), key=lambda point: point.k))
 
 
 def _point(table: PreparedTable, k: int, progress: Listener) -> CurvePoint:

@@ -12,7 +12,7 @@ from kanon_sql.engine.columns import find_column
 from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.evidence.report.gather import report_of
+from kanon_sql.evidence.report.gather import CURVE, report_of
 from kanon_sql.evidence.report.proof import compared_columns
 from kanon_sql.evidence.report.provenance import (
     POLICY,
@@ -29,6 +29,7 @@ from kanon_sql.policy.policy import Policy, read_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.target import kind_of, target_table
+from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -102,7 +103,11 @@ def report_on(
     published = published_release(opened, source, in_file, release)
     if policy.seed is None:
         policy = replace(policy, seed=0)
-    return report_of(make_release(opened, policy, progress), published, asked_by=asked_by, progress=progress)
+    # What the search of the release tests is known to those of its curve; with pseudonyms it may search twice itself.
+    alone = policy.k > 1 and not policy.columns.pseudonymize
+    shared = SharedTests(tuple(sorted({*CURVE, policy.k}))) if alone else None
+    release = make_release(opened, policy, progress, shared_tests=shared)
+    return report_of(release, published, asked_by=asked_by, progress=progress)
 
 
 def report_published(
