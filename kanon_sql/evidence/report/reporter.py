@@ -106,8 +106,8 @@ def report_on(
     # What the search of the release tests is known to those of its curve; with pseudonyms it may search twice itself.
     alone = policy.k > 1 and not policy.columns.pseudonymize
     shared = SharedTests(tuple(sorted({*CURVE, policy.k}))) if alone else None
-    release = make_release(opened, policy, progress, shared_tests=shared)
-    return report_of(release, published, asked_by=asked_by, progress=progress)
+    made = make_release(opened, policy, progress, shared_tests=shared)
+    return report_of(made, published, asked_by=asked_by, progress=progress)
 
 
 def report_published(
