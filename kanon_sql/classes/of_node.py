@@ -209,6 +209,18 @@ def node_query(
     return query.from_(classes, copy=False)
 
 
+def rows_by_size_query(relation: exp.Table, masks: Sequence[int | exp.Expr], sizes: Sequence[int]) -> exp.Select:
+    """Return the test of a node for several k at once: for each, how many rows lie in classes of fewer rows."""
+    classes = classes_query(relation, masks, []).subquery("classes", copy=False)
+    query = exp.select().from_(classes, copy=False)
+    for size in sizes:
+        smaller = exp.LT(this=sql.column(N), expression=sql.literal(size))
+        rows = sql.where(exp.Sum(this=sql.column(N)), smaller)
+        suppressed = exp.Coalesce(this=rows, expressions=[sql.literal(0)])
+        query.select(sql.named(suppressed, f"suppressed_{size}"), copy=False)
+    return query
+
+
 def _absent_classes(
     relation: exp.Table, masks: Sequence[int | exp.Expr], models: Sequence[PrivacyModel]
 ) -> exp.Subquery | None:

@@ -218,7 +218,7 @@ def open_other(
     return open_beside(opened, other, as_text=True)
 
 
-def attack_release(
+def attack_release(  # noqa: PLR0913 - what is asked, and what is known already
     original: Source,
     release: Source,
     others: Sequence[Source],
@@ -227,6 +227,8 @@ def attack_release(
     ruled_out: int = 1,
     progress: Listener = silent,
     algorithm: str | None = None,
+    *,
+    prepared: Prepared | None = None,
 ) -> Attacked:
     """Return what a release gives away, all tables in one engine (see ``attack``).
 
@@ -239,6 +241,7 @@ def attack_release(
         ruled_out: as for ``attack``.
         progress: called as the work goes on.
         algorithm: by which the release was made; None where that is not known.
+        prepared: the original, prepared for ``policy.of_rows()``; None prepares it.
 
     Raises:
         UsageError: a column is not there, a setting is out of range, or labels cannot be read.
@@ -248,8 +251,7 @@ def attack_release(
     repeated = repeated_in(original, policy)
     _bring(original, release, policy)
     # 1. What the attacker knows.
-    alone = policy.of_rows()
-    prepared = prepare_source(original, alone, lambda doing: progress(Progress(doing)))
+    prepared = prepared or prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
     quasi_identifiers, places = prepared.roles.quasi_identifiers, prepared.places()
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
     shared = _shared(original, release, quasi_identifiers, columns)

@@ -73,6 +73,7 @@ class Measured:
         risk_before: who could be found in its original; None without one.
         repeated: columns of the original, or without one of the table, that may name people and have repeated values,
             where it was not said how people are counted; those first that do name people.
+        losses: the loss of each quasi-identifier alone; None without an original.
     """
 
     table: str
@@ -87,6 +88,7 @@ class Measured:
     risk_before: Risk | None = None
     people: MeasuredPeople | None = None
     repeated: tuple[RepeatedColumn, ...] = ()
+    losses: dict[str, float] | None = None
 
     @property
     def people_repeat(self) -> RepeatedColumn | None:
@@ -255,6 +257,7 @@ def measure_against(
     progress: Listener = silent,
     asked: RiskSettings | None = None,
     population: Source | None = None,
+    prepared: Prepared | None = None,
 ) -> Measured:
     """Return what a published table is worth against its original, and the risk of both; all in one engine.
 
@@ -265,11 +268,12 @@ def measure_against(
         progress: called as the work goes on.
         asked: what is asked about the risk.
         population: all people that the rows of the release could be about.
+        prepared: the original, prepared for ``policy.of_rows()``; None prepares it.
     """
     # What is known of the original, is known of its release: its rows are rows of the same people.
     before = repeated_in(original, policy)
     repeated = before or repeated_in(release, policy)
-    prepared, found = quality_against(original, release, policy, progress)
+    prepared, found = quality_against(original, release, policy, progress, prepared)
     progress(Progress("Risk of the original"))
     settings = asked or RiskSettings()
     risk_before = risk_of(original, policy, settings, repeated=before)
@@ -297,6 +301,7 @@ def measure_against(
         risk_before,
         people or _people(policy, risk),
         repeated,
+        dict(zip(names, found.by_column["loss"], strict=True)),
     )
 
 
@@ -315,7 +320,11 @@ def _with_people(prepared: Prepared, release: Source, policy: Policy) -> tuple[S
 
 
 def quality_against(
-    original: Source, release: Source, policy: Policy, progress: Listener = silent
+    original: Source,
+    release: Source,
+    policy: Policy,
+    progress: Listener = silent,
+    prepared: Prepared | None = None,
 ) -> tuple[Prepared, PublishedMeasures]:
     """Return every measure of a published table against its original, and the original as it was prepared for that.
 
@@ -330,7 +339,7 @@ def quality_against(
         named = resolve_quasi_identifiers(policy.columns.quasi_identifiers, side.columns, side.name)
         side.bring(named, find_column(policy.columns.entity or "", side.columns))
     # Only quasi-identifiers are looked at, and rows are what measures count.
-    prepared = prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
+    prepared = prepared or prepare_source(original, policy.of_rows(), lambda doing: progress(Progress(doing)))
     progress(Progress("Measuring"))
     found = measure_published(
         prepared.frequency,

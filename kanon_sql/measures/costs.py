@@ -91,6 +91,16 @@ class Costs:
         """Return a cost as a value of the measure."""
         return self.measure.value(self.mean(cost))
 
+    def values_of_columns(self, charged: Sequence[int]) -> tuple[float, ...]:
+        """Return the cost of each column as a value of the measure for that column alone."""
+        originals = [totals[0] for totals in self.totals]
+        everything = [self.rows * self.unit - original for original in originals]
+        means = [
+            Fraction(cost - original, most) if most else Fraction(0)
+            for cost, original, most in zip(charged, originals, everything, strict=True)
+        ]
+        return tuple(map(self.measure.value, means))
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -209,10 +219,21 @@ def costs_of_classes(
         costs: what each measure charges.
         suppressed: rows that are suppressed.
     """
+    return [sum(columns) for columns in costs_of_columns(engine, labelled, labels, costs, suppressed)]
+
+
+def costs_of_columns(
+    engine: Engine, labelled: exp.Select, labels: Sequence[Labels], costs: Sequence[Costs], suppressed: int
+) -> list[list[int]]:
+    """Return the same as ``costs_of_classes`` for each column by itself."""
     charged = [_charged(_cell_cost(column, cost.measure), "classes") for cost in costs for column in labels]
     answers = iter(engine.row(labelled.select(*charged), "what the cells of the classes cost"))
     return [
-        sum(int(next(answers) or 0) * weight for weight in cost.weights) + suppressed * sum(cost.full) for cost in costs
+        [
+            int(next(answers) or 0) * weight + suppressed * full
+            for weight, full in zip(cost.weights, cost.full, strict=True)
+        ]
+        for cost in costs
     ]
 
 

@@ -26,7 +26,7 @@ from sqlglot import exp
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.boxes import ambiguity_alone, box_measures
-from kanon_sql.measures.costs import costs_of_classes
+from kanon_sql.measures.costs import costs_of_columns
 from kanon_sql.measures.labels import LABEL, labels_alias, written_labels_query
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published_labels import RELEASED, read_labels
@@ -53,11 +53,13 @@ class PublishedMeasures:
         values: every measure, by name.
         counts: sizes of its classes.
         levels: the level of each column; None for a column whose labels are on several levels, or that has none.
+        by_column: measures of cells, by name: of each column alone.
     """
 
     values: dict[str, float | None]
     counts: ClassCounts
     levels: tuple[int | None, ...]
+    by_column: dict[str, tuple[float, ...]]
 
 
 def measure_published(
@@ -105,8 +107,11 @@ def measure_published(
         has_sets_or_ranges = has_sets_or_ranges or has_others
     # 4. The measures.
     labelled = _labelled(classes, meanings, labels)
-    totals = costs_of_classes(engine, labelled, labels, costs, counts.suppressed)
-    values = {cost.measure.name: cost.value(total) for cost, total in zip(costs, totals, strict=True)}
+    charged = costs_of_columns(engine, labelled, labels, costs, counts.suppressed)
+    values = {cost.measure.name: cost.value(sum(columns)) for cost, columns in zip(costs, charged, strict=True)}
+    by_column = {
+        cost.measure.name: cost.values_of_columns(columns) for cost, columns in zip(costs, charged, strict=True)
+    }
     if has_sets_or_ranges:
         found = ambiguity_alone(frequency, labelled, labels, counts.suppressed)
     else:
@@ -114,7 +119,8 @@ def measure_published(
     known = [level for level in levels if level is not None]
     shift = distortion(known, labels) if len(known) == len(levels) else None
     engine.run(sql.drop(classes), "drop the classes of the release")
-    return PublishedMeasures(all_measures(values, counts, found, shift, frequency.rows, k), counts, tuple(levels))
+    everything = all_measures(values, counts, found, shift, frequency.rows, k)
+    return PublishedMeasures(everything, counts, tuple(levels), by_column)
 
 
 def published_classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:

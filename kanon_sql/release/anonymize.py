@@ -29,7 +29,7 @@ from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
-from kanon_sql.search.problem import SearchResult, rows_allowed
+from kanon_sql.search.problem import SearchResult, SharedTests, rows_allowed
 from kanon_sql.search.run import ALGORITHMS, search
 from kanon_sql.sql import build as sql
 
@@ -168,7 +168,13 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             raise
 
 
-def make_release(source: Source, policy: Policy, progress: Listener, begun: float | None = None) -> Release:
+def make_release(
+    source: Source,
+    policy: Policy,
+    progress: Listener,
+    begun: float | None = None,
+    shared_tests: SharedTests | None = None,
+) -> Release:
     """Return the release of an open source that a policy asks for.
 
     Args:
@@ -176,6 +182,7 @@ def make_release(source: Source, policy: Policy, progress: Listener, begun: floa
         policy: what is asked for.
         progress: called as the work goes on.
         begun: when the time limit began, on the clock of ``time.monotonic``; now if not given.
+        shared_tests: where to keep node tests for further searches with other k.
 
     Raises:
         TimeLimitError: the time limit ended before there was a release.
@@ -184,7 +191,7 @@ def make_release(source: Source, policy: Policy, progress: Listener, begun: floa
     with within(policy.time_limit, begun):
         _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before
         prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
-        return release_of(prepared, policy, progress, begun)
+        return release_of(replace(prepared, shared_tests=shared_tests), policy, progress, begun)
 
 
 def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: float | None = None) -> Release:

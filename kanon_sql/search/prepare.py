@@ -32,7 +32,7 @@ from kanon_sql.search.model_columns import (
     sensitive_columns,
 )
 from kanon_sql.search.prepare_in_warehouse import frequency_there, require_there, values_there
-from kanon_sql.search.problem import SAMPLE_RATE, Problem, rows_allowed
+from kanon_sql.search.problem import SAMPLE_RATE, Problem, SharedTests, rows_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +59,7 @@ class Prepared:
         sensitive_hierarchies: of sensitive columns, where a model asks how far apart their values are in a tree.
         population: the table that models compare with, and its frequency set.
         repeated: columns that may name people and have repeated values, which are not taken to be of one person.
+        shared_tests: node tests that several searches share; None if each makes its own.
     """
 
     source: Source
@@ -71,6 +72,7 @@ class Prepared:
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
     population: tuple[Source, FrequencySet] | None = None
     repeated: tuple[RepeatedColumn, ...] = ()
+    shared_tests: SharedTests | None = None
     _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
     _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
 
@@ -261,4 +263,15 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     cutting = policy.cutting
     places = () if cutting is None else prepared.places()
     models = prepared.coded(prepared.resolved(policy.models))
-    return Problem(frequency, prepared.lattice, models, objective, prepared.labels, limit, rate, cutting, places)
+    return Problem(
+        frequency,
+        prepared.lattice,
+        models,
+        objective,
+        prepared.labels,
+        limit,
+        rate,
+        cutting,
+        places,
+        prepared.shared_tests,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.cutting import Cutting
     from kanon_sql.classes.frequency import FrequencySet
-    from kanon_sql.classes.lattice import Lattice
+    from kanon_sql.classes.lattice import Lattice, Node
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.costs import Costs, Objective
@@ -33,6 +33,21 @@ LISTABLE = 1_000_000
 """Nodes of a lattice that can be listed."""
 
 
+@dataclass
+class SharedTests:
+    """What node tests found for several k at once, where searches differ in nothing else.
+
+    Attributes:
+        sizes: the k.
+        suppressed: for each node that was tested, the rows that it suppresses with each k.
+        optima: the optimum of each k that was searched for, the last one first.
+    """
+
+    sizes: tuple[int, ...]
+    suppressed: dict[Node, tuple[int, ...]] = field(default_factory=dict)
+    optima: list[Node] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Problem:
     """A table, what its release must satisfy and what it should lose least of.
@@ -47,6 +62,7 @@ class Problem:
         sample_rate: the share of rows on which a path is chosen.
         cutting: how the table is cut into parts; None for algorithms that do not.
         places: the values of each quasi-identifier in their order, for cutting.
+        shared_tests: node tests that searches with other k made too; None if there are no others.
     """
 
     frequency: FrequencySet
@@ -58,6 +74,7 @@ class Problem:
     sample_rate: float = SAMPLE_RATE
     cutting: Cutting | None = None
     places: Sequence[Places] = ()
+    shared_tests: SharedTests | None = None
 
     @property
     def costs(self) -> Costs:

@@ -14,7 +14,7 @@ import pytest
 import kanon_sql as kanon
 from kanon_sql.evidence.report.distribution import Cell, has_few
 from kanon_sql.evidence.report.figures import FORMATS, Attribute
-from kanon_sql.evidence.report.techniques import kind_of_values, technique
+from kanon_sql.evidence.report.words import kind_of_values, technique
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -36,6 +36,9 @@ def test_the_wheel_has_sql_hierarchies_licence_and_types_inside(wheel: Path) -> 
         files = [path for path in (REPOSITORY / folder).rglob("*") if path.is_file()]
         shipped = {f"kanon_sql/_data/{path.relative_to(REPOSITORY)}" for path in files}
         assert shipped <= names
+    templates = {path.name for path in (REPOSITORY / "kanon_sql/evidence/report/templates").iterdir()}
+    assert {"report.j2", "html.j2", "markdown.j2", "report.css"} <= templates
+    assert {f"kanon_sql/evidence/report/templates/{name}" for name in templates} <= names
     assert "kanon_sql/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)

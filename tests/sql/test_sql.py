@@ -17,7 +17,7 @@ from sqlglot import exp
 import kanon_sql as kanon
 from kanon_sql.classes.frequency import frequency_query
 from kanon_sql.engine.sources.open_source import Source
-from kanon_sql.evidence.report.proof import made, require_same_rows
+from kanon_sql.evidence.report.proof import release_rows, require_same_rows
 from kanon_sql.policy.policy import Destination
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
@@ -276,7 +276,7 @@ def test_approved_search_statements(release: kanon.Release, request: pytest.Fixt
 
 def test_approved_statements_of_a_report(release: kanon.Release, request: pytest.FixtureRequest) -> None:
     """Those that only a report runs: rows by label, and whether what was published is what the policy makes."""
-    with made(release) as found:
+    with release_rows(release) as found:
         require_same_rows(release, found.rows, Source(release.prepared.source.engine, found.rows, "itself"))
     release.report()
     only = ("the rows that were left out", "rows by label of ...", "rows left out by label of ...")

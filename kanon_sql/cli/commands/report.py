@@ -96,14 +96,14 @@ def report_command(
 
 
 def _print_reported(report: Report, out: Path | None) -> None:
-    from kanon_sql.evidence.report.words import measured as measured_in_words
+    from kanon_sql.evidence.report.words import measured_text
 
     release = "not published yet" if report.published is None else report.published
     print_prose(f"{visible(report.source)} -> {visible(release)}: {visible(str(out))}")
     pairs = [("rows", f"{report.rows_in:,} in, {report.rows_out:,} out, {report.rows_suppressed:,} suppressed")]
     for found in report.requirements:
         verdict = "holds" if found.holds else "DOES NOT HOLD"
-        measured = measured_in_words(found.measured, found.model, people=found.entity is not None)
+        measured = measured_text(found.measured, found.model, people=found.entity is not None)
         asked = f"{found.letter} = {threshold_text(found.required)}"
         pairs.append((about(found.model, found.sensitive), f"{asked} {verdict} in the output: {measured}"))
     if report.measures is not None:

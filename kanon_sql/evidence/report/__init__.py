@@ -1,6 +1,5 @@
 """Pictures and reports of what was found. Nothing here is imported before it is asked for.
 
-gather          from a release to its figures: a ``Report``, which is plain data
-compose_...     from a Report to a document: sections of paragraphs, tables and charts
-page, markdown  from a document to HTML or Markdown
+gather          from a release to its facts: a ``Report``, which is plain data (figures)
+render          from a Report to HTML or Markdown, by the templates beside it
 """

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.measure import Measured
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
 
@@ -61,7 +60,7 @@ def attributes_of(
             attribute = replace(
                 attribute,
                 labels=labels,
-                loss=_loss(release.prepared.source, handed_out, release.policy, column),
+                loss=_loss(release, handed_out, measured, column),
                 distribution=counts,
                 hidden=any(count.rows_in is None for count in counts),
             )
@@ -132,14 +131,16 @@ def _rows_alone(released: Source, publication: Publication, column: Column) -> i
     return int(rows)
 
 
-def _loss(original: Source, released: Source, policy: Policy, column: Column) -> float | None:
+def _loss(release: Release, handed_out: Source, measured: Measured | None, column: Column) -> float | None:
     """Return the loss of one column, by its own labels; None where they cannot be measured."""
-    rules = {name: rule for name, rule in policy.hierarchies.items() if folded(name) == folded(column.name)}
-    of_rows = policy.of_rows()
-    alone = replace(of_rows, hierarchies=rules, columns=replace(of_rows.columns, quasi_identifiers=(column.name,)))
-    try:
-        _, found = quality_against(original, released, alone)
-    except UsageError:
-        return None
-    loss = found.values["loss"]
+    if measured is not None and measured.losses is not None:
+        loss: float | None = measured.losses[column.name]
+    else:  # labels of another column could not be read
+        policy = release.policy.of_rows()
+        rules = {name: rule for name, rule in policy.hierarchies.items() if folded(name) == folded(column.name)}
+        alone = replace(policy, hierarchies=rules, columns=replace(policy.columns, quasi_identifiers=(column.name,)))
+        try:
+            loss = quality_against(release.prepared.source, handed_out, alone)[1].values["loss"]
+        except UsageError:
+            return None
     return None if loss is None else float(f"{loss:.4g}")  # all digits would tell what a row that was left out had

@@ -26,7 +26,7 @@ _HTML, _MARKDOWN = ".html", ".md"
 
 
 @dataclass(frozen=True)
-class Requirement:
+class ReportedRequirement:
     """What was asked of every class, and what the worst class of the output has.
 
     Attributes:
@@ -103,7 +103,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Attacked:
+class ReportedAttack:
     """What an attack found.
 
     Attributes:
@@ -246,12 +246,12 @@ class Report:
     rows_suppressed: int
     classes: int
     smallest_class: int | None
-    requirements: tuple[Requirement, ...]
+    requirements: tuple[ReportedRequirement, ...]
     attributes: tuple[Attribute, ...]
     measures: dict[str, float | None] | None
     risk_before: Risk
     risk_after: Risk
-    attacks: tuple[Attacked, ...]
+    attacks: tuple[ReportedAttack, ...]
     curve: tuple[CurvePoint, ...]
     search: Search
     pseudonyms: Pseudonymized | None
@@ -281,12 +281,12 @@ class Report:
         return self.risk_after.smallest_class if self.counts_people else self.smallest_class
 
     @property
-    def succeeded(self) -> tuple[Attacked, ...]:
+    def succeeded(self) -> tuple[ReportedAttack, ...]:
         """The attacks that succeeded."""
         return tuple(attack for attack in self.attacks if attack.succeeded)
 
     @property
-    def endangering(self) -> tuple[Attacked, ...]:
+    def endangering(self) -> tuple[ReportedAttack, ...]:
         """The attacks that succeeded, or are not known to fail."""
         return tuple(attack for attack in self.attacks if attack.endangers)
 
@@ -315,11 +315,11 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one HTML page that loads nothing and runs nothing."""
-        return str(_module("page").page_of(_module("compose").document_of(self)))
+        return str(_render().html_of(self))
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        return str(_module("markdown").markdown_of(_module("compose").document_of(self)))
+        return str(_render().markdown_of(self))
 
     def write(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the report to a .html, .md or .json file: whole, or not at all.
@@ -336,9 +336,9 @@ class Report:
         write_whole(target, text, "The report")
 
 
-def _module(name: str) -> ModuleType:
-    """Return a module that reads reports: it imports this one."""
-    return import_module(f"kanon_sql.evidence.report.{name}")
+def _render() -> ModuleType:
+    """Return the module that renders reports: it reads this one, and Jinja is loaded only where a report is written."""
+    return import_module("kanon_sql.evidence.report.render")
 
 
 def check_report(path: Path, *, replace: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source
@@ -12,22 +12,43 @@ from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.evidence.attack import attack_release
 from kanon_sql.evidence.measure import measure_against
 from kanon_sql.evidence.report.attributes import attributes_of
-from kanon_sql.evidence.report.figures import Attacked, CurvePoint, Pseudonymized, Report, Requirement, Search
-from kanon_sql.evidence.report.outcomes import attacked, not_attacked
-from kanon_sql.evidence.report.proof import Made, made, require_same_rows
-from kanon_sql.evidence.report.provenance import Published, commands_of, fingerprints_of, policy_of, sql_of, versions
+from kanon_sql.evidence.report.figures import (
+    CurvePoint,
+    Pseudonymized,
+    Report,
+    ReportedAttack,
+    ReportedRequirement,
+    Search,
+)
+from kanon_sql.evidence.report.proof import ReleaseRows, release_rows, require_same_rows
+from kanon_sql.evidence.report.provenance import (
+    ReportedRelease,
+    commands_of,
+    fingerprints_of,
+    policy_of,
+    sql_of,
+    versions,
+)
 from kanon_sql.evidence.risk import risk_of
 from kanon_sql.policy.policy import COUNTS_ROWS
-from kanon_sql.release.compare import compare
+from kanon_sql.release.compare import Compared, compare
 from kanon_sql.release.prepared_table import PreparedTable
+from kanon_sql.risks.attacks.order import Order
+from kanon_sql.risks.attacks.verdicts import verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
+from kanon_sql.search.prepare import prepare_source
+from kanon_sql.search.problem import SharedTests
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kanon_sql.evidence.measure import Measured
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.release import Release
     from kanon_sql.release.verify.classes import Verification
+    from kanon_sql.risks.attacks.verdicts import Attack
     from kanon_sql.risks.estimators.assessment import Risk
+    from kanon_sql.search.prepare import Prepared
 
 CURVE = (2, 3, 5, 10, 20, 50, 100)
 """The k that a release is compared with."""
@@ -37,7 +58,7 @@ _FEW = 5
 
 def report_of(
     release: Release,
-    published: Published | None = None,
+    published: ReportedRelease | None = None,
     *,
     asked_by: str | None = None,
     progress: Listener = silent,
@@ -56,7 +77,7 @@ def report_of(
     source = release.prepared.source
     source.require_rows()
     progress(Progress("Making the release"))
-    with made(release) as of_release:
+    with release_rows(release) as of_release:
         if published is not None and published.source is not None:
             progress(Progress("Comparing with what was published"))
             require_same_rows(release, of_release.rows, published.source)
@@ -67,8 +88,8 @@ def report_of(
 
 def _gathered(
     release: Release,
-    published: Published | None,
-    of_release: Made,
+    published: ReportedRelease | None,
+    of_release: ReleaseRows,
     released: Source,
     handed_out: Source,
     asked_by: str | None,
@@ -79,9 +100,10 @@ def _gathered(
     k = policy.k if policy.k > 1 else _FEW
     # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
     settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
-    measured, unmeasured = _measured(original, handed_out, settled, progress)
+    by_rows = _prepared_by_rows(release, settled, progress)
+    measured, unmeasured = _measured(original, handed_out, settled, by_rows, progress)
     risks = _risks(release, settled, of_release, handed_out, measured)
-    attacks = _attacks(original, handed_out, settled, progress)
+    attacks = _attacks(original, handed_out, settled, by_rows, progress)
     progress(Progress("Attributes one by one"))
     attributes = attributes_of(release, released, handed_out, measured, k)
     if any(attribute.hidden for attribute in attributes):  # who is alone by one column is a number of rows by label too
@@ -100,7 +122,7 @@ def _gathered(
         classes=verification.classes,
         smallest_class=verification.smallest_class,
         requirements=tuple(
-            Requirement(**result.stated(model.entity))
+            ReportedRequirement(**result.stated(model.entity))
             for result, model in zip(verification.models, publication.models, strict=True)
         ),
         attributes=attributes,
@@ -108,7 +130,7 @@ def _gathered(
         risk_before=risks[0],
         risk_after=risks[1],
         attacks=attacks,
-        curve=_curve(release, progress),
+        curve=_curve(release, verification.classes, progress),
         search=_search(release),
         pseudonyms=_pseudonymized(release, verification),
         sql=sql_of(publication),
@@ -135,18 +157,26 @@ def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
     }
 
 
+def _prepared_by_rows(release: Release, policy: Policy, progress: Listener) -> Prepared:
+    """Return the original by its quasi-identifiers alone: as the release was searched, where that is the same."""
+    frequency = release.prepared.frequency
+    if policy.search_on == "workbench" and not frequency.counts_people and not frequency.sensitive:
+        return release.prepared
+    return prepare_source(release.prepared.source, policy.of_rows(), lambda doing: progress(Progress(doing)))
+
+
 def _measured(
-    original: Source, released: Source, policy: Policy, progress: Listener
+    original: Source, released: Source, policy: Policy, prepared: Prepared, progress: Listener
 ) -> tuple[Measured | None, str | None]:
     """Return what the output is worth, or None and why that cannot be measured."""
     try:
-        return measure_against(original, released, policy, progress), None
+        return measure_against(original, released, policy, progress, prepared=prepared), None
     except UsageError as error:
         return None, f"How much of the original the output keeps could not be measured: {error}"
 
 
 def _risks(
-    release: Release, policy: Policy, of_release: Made, handed_out: Source, measured: Measured | None
+    release: Release, policy: Policy, of_release: ReleaseRows, handed_out: Source, measured: Measured | None
 ) -> tuple[Risk, Risk]:
     """Return the risk of the original and of the release; both of people where people are counted."""
     original, asked = release.prepared.source, RiskSettings()
@@ -167,32 +197,89 @@ def _of_several_columns(risk: Risk) -> Risk:
     return replace(risk, subsets=replace(risk.subsets, found=found))
 
 
-def _attacks(original: Source, released: Source, policy: Policy, progress: Listener) -> tuple[Attacked, ...]:
+def _attacks(
+    original: Source, released: Source, policy: Policy, prepared: Prepared, progress: Listener
+) -> tuple[ReportedAttack, ...]:
     try:
-        found = attack_release(original, released, [], policy, progress=progress, algorithm=policy.algorithm)
+        found = attack_release(
+            original, released, [], policy, progress=progress, algorithm=policy.algorithm, prepared=prepared
+        )
     except UsageError as error:
-        return (not_attacked(str(error)),)
-    return attacked(found.attacks)
+        return (ReportedAttack("all attacks", None, "not tested", None, f"Could not be tested: {error}", "", {}),)
+    return _reported_attacks(found.attacks)
 
 
-def _curve(release: Release, progress: Listener) -> tuple[CurvePoint, ...]:
-    """Return what other k would cost, all else being the same; none where k was not asked for."""
-    policy = release.policy
-    if policy.k == 1 or not release.rows_in:
+def _reported_attacks(attacks: Sequence[Attack]) -> tuple[ReportedAttack, ...]:
+    """Return the outcomes of attacks for a report."""
+    verdicts = verdicts_on(attacks, with_original=False)
+    return tuple(
+        ReportedAttack(
+            verdict.attack,
+            verdict.about,
+            verdict.outcome,
+            verdict.succeeded,
+            f"{verdict.found[:1].upper()}{verdict.found[1:]}.",
+            verdict.stopped_by,
+            _figures_of(attack),
+        )
+        for attack, verdict in zip(attacks, verdicts, strict=True)
+    )
+
+
+def _figures_of(attack: Attack) -> dict[str, Any]:
+    """Return the figures of an attack, without those from which values of the original can be computed.
+
+    How the release goes with every order of the original is a function of who has which value: with names in their
+    order, a few decimals leave one assignment. How many values a sensitive column of the original has tells whether
+    rows that were left out have others.
+    """
+    figures = attack.figures()
+    if isinstance(attack, Order):
+        return {name: figures[name] for name in ("reason", "followed", "rows", "z_limit", "error_probability")}
+    return {name: figure for name, figure in figures.items() if name != "values"}
+
+
+def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoint, ...]:
+    """Return what other k would cost, all else being the same; none where k was not asked for.
+
+    Args:
+        release: the release, which is the point of its own k.
+        classes: its equivalence classes.
+        progress: called as the work goes on.
+    """
+    policy, rows = release.policy, release.rows_in
+    if policy.k == 1 or not rows:
         return ()
-    table = PreparedTable(release.prepared, policy)
-    return tuple(_point(table, k, progress) for k in sorted({*(k for k in CURVE if k <= release.rows_in), policy.k}))
+    suppressed = release.rows_suppressed
+    own = CurvePoint(
+        k=policy.k,
+        chosen=True,
+        loss=release.loss,
+        rows_suppressed=suppressed,
+        share_suppressed=suppressed / rows,
+        classes=classes,
+    )
+    others = tuple(k for k in CURVE if k <= rows and k != policy.k)
+    shared = release.prepared.shared_tests or SharedTests(others)
+    table = PreparedTable(replace(release.prepared, shared_tests=shared), policy)
+    # The largest first: what it publishes is allowed with a smaller k too, which bounds what that one costs.
+    points = [_point(table, k, progress) for k in reversed(others)]
+    return tuple(sorted((own, *points), key=lambda point: point.k))
 
 
 def _point(table: PreparedTable, k: int, progress: Listener) -> CurvePoint:
-    chosen, rows = k == table.policy.k, table.prepared.frequency.rows
     try:
         (found,) = compare(table, algorithms=[table.policy.algorithm], k=[k], progress=progress).results
     except VerificationError:  # pseudonyms may tie more together than this k allows
-        return CurvePoint(k, chosen, None, None, None, None)
+        found = Compared(table.policy.algorithm, k, table.policy.max_suppressed)
     suppressed = found.rows_suppressed
     return CurvePoint(
-        k, chosen, found.loss, suppressed, None if suppressed is None else suppressed / rows, found.classes
+        k=k,
+        chosen=False,
+        loss=found.loss,
+        rows_suppressed=suppressed,
+        share_suppressed=None if suppressed is None else suppressed / table.prepared.frequency.rows,
+        classes=found.classes,
     )
 
 

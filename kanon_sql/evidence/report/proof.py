@@ -1,29 +1,47 @@
-"""Is what was published what its policy makes? The rows of both, as multisets: in any order, NULL like any value."""
+"""Is what was published what its policy makes? The rows of both, as multisets: in any order, NULL like any value.
+
+Values are compared as they are written. Types that are read first would take what they lose for equal: ``30.1`` read as
+a whole number is 30, and whoever wrote the release could hide a number for each row in its decimals. So
+
+- of a file of text, both sides are files: the rows that the policy makes are written as a release is, to a private
+  directory, and both are read with every value as text (of JSON, with its quotes);
+- of anything else the types must be the same, and values are compared as the bytes of their text, which no collation
+  takes for others;
+- pseudonyms by a key that was drawn cannot be made again. They must look like pseudonyms, stand for no value of the
+  original as it is, and tie together rows alike to those that the made ones tie.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
+from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.evidence.report.distribution import original_rows_query
-from kanon_sql.evidence.report.same_rows import as_texts, differences, require_like_pseudonyms
-from kanon_sql.release.publish.file_formats import written_names
+from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
+from kanon_sql.release.publish.file_formats import as_written, copy_statement, spreadsheet_safe, written_names
+from kanon_sql.release.publish.files import check_format
 from kanon_sql.release.publish.publisher import forget_recoding, recode, verified
 from kanon_sql.release.statements.release import generalized_query, readable_lookups, release_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from sqlglot import exp
-
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
     from kanon_sql.release.verify.classes import Verification
 
+_TEXTS = ("csv", "json", "jsonl")
 _WHAT_TO_DO = (
     "Give the policy and the seed that it was made with (--policy, --seed). If the table or its hierarchies were "
     "changed since, the release cannot be proven any more: make it anew. Nothing was written."
@@ -31,7 +49,7 @@ _WHAT_TO_DO = (
 
 
 @dataclass(frozen=True)
-class Made:
+class ReleaseRows:
     """The rows of a release, made for its report.
 
     Attributes:
@@ -47,7 +65,7 @@ class Made:
 
 
 @contextmanager
-def made(release: Release) -> Iterator[Made]:
+def release_rows(release: Release) -> Iterator[ReleaseRows]:
     """Hand out the rows of a release in a temporary table, and what was verified in them; it is dropped at the end.
 
     Raises:
@@ -73,7 +91,7 @@ def made(release: Release) -> Iterator[Made]:
                     )
             finally:
                 forget_recoding(engine, publication)
-        yield Made(staging, verification, people)
+        yield ReleaseRows(staging, verification, people)
     finally:
         if people is not None:
             engine.run(sql.drop(people), "drop whom the rows are about")
@@ -119,10 +137,10 @@ def _require_rows_of(release: Release, publication: Publication, made_rows: exp.
         raise VerificationError(f"{not_it} it has other columns. {_WHAT_TO_DO}")
     compared = compared_columns(publication)
     try:
-        with as_texts(engine, publication, made_rows, published) as (rows, output):
-            missing, more = differences(engine, rows, output, compared)
+        with _as_texts(engine, publication, made_rows, published) as (rows, output):
+            missing, more = _differences(engine, rows, output, compared)
             if not missing and not more:
-                require_like_pseudonyms(engine, publication, rows, output, compared)
+                _require_like_pseudonyms(engine, publication, rows, output, compared)
     except NoRoomError:
         raise
     except SourceError:  # a file that is not written as a release is
@@ -141,3 +159,129 @@ def compared_columns(publication: Publication) -> list[str]:
     pseudonyms = publication.pseudonyms
     drawn = pseudonyms.names if pseudonyms is not None and pseudonyms.key.drawn else []
     return [column.name for column in publication.columns if column.name not in drawn]
+
+
+@contextmanager
+def _as_texts(
+    engine: Engine, publication: Publication, made_rows: exp.Table, published: Source
+) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    """Hand out the rows that the policy makes and those that were published, each value as text.
+
+    Raises:
+        VerificationError: what was published has other types; the message begins with a verb.
+    """
+    names, file = list(publication.published_types), published.file
+    if file is None or is_database(file):
+        _require_same_types(published.columns, publication.published_types)
+        yield _texts(names, made_rows), _texts(names, published.relation)
+        return
+    form = check_format(file)
+    with private_directory(Path(tempfile.gettempdir())) as private:
+        again = private.path / file.name
+        rows = exp.select(*(sql.column(name) for name in names)).from_(made_rows.copy())
+        if publication.spreadsheet_safe:
+            rows = spreadsheet_safe(rows, publication)
+        engine.run(copy_statement(rows, again, form), "write the release as it was written")
+        if form in _TEXTS:
+            yield _texts(names, as_written(again, form, names)), _texts(names, as_written(file, form, names))
+            return
+        made, given = (_read_parquet(path) for path in (again, file))
+        _require_same_types(engine.columns(given), {column.name: column.type for column in engine.columns(made)})
+        yield _texts(names, made), _texts(names, given)
+
+
+def _read_parquet(path: Path) -> exp.Table:
+    return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))]))
+
+
+def _require_same_types(columns: Sequence[Column], types: Mapping[str, str]) -> None:
+    """Raise unless columns have the types that they must have.
+
+    Raises:
+        VerificationError: some have others.
+    """
+    if others := [column.name for column in columns if types[column.name] != column.type]:
+        raise VerificationError(f"has other types in {', '.join(map(repr, others))}.")
+
+
+def _texts(names: Sequence[str], relation: exp.Table) -> exp.Subquery:
+    columns = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]
+    return exp.select(*columns).from_(relation.copy()).subquery("written")
+
+
+def _differences(engine: Engine, one: exp.Expr, other: exp.Expr, names: list[str]) -> tuple[int, int]:
+    """Return how many rows only one has, and how many only the other, each as often as it has them more."""
+    columns = [_bytes(name) for name in names]
+    rows, others = (exp.select(*(column.copy() for column in columns)).from_(each.copy()) for each in (one, other))
+    return _multisets(engine, rows, others, "is what was published what the policy makes?")
+
+
+def _require_like_pseudonyms(
+    engine: Engine, publication: Publication, one: exp.Expr, other: exp.Expr, compared: list[str]
+) -> None:
+    """Raise unless columns that cannot be made again are pseudonyms like those that were made.
+
+    Args:
+        engine: holds the rows.
+        publication: what the policy makes.
+        one: its rows as texts.
+        other: those that were published.
+        compared: the columns that are the same in both.
+
+    Raises:
+        VerificationError: a column is not; the message begins with a verb.
+    """
+    pseudonyms = publication.pseudonyms
+    if pseudonyms is None or not pseudonyms.key.drawn:
+        return
+    for column in pseudonyms.columns:
+        relation = engine.temporary_name("kanon_published_pseudonyms")
+        values = exp.select(sql.column(column.name)).from_(other.copy())
+        engine.run(sql.create_table(relation, values, temporary=True), "pseudonyms that were published")
+        try:
+            (no_pseudonyms,) = engine.row(not_pseudonyms_query(relation, column.name), "are they pseudonyms?")
+            (as_they_were,) = engine.row(_values_as_they_were(relation, column, pseudonyms.origin), "are they values?")
+        finally:
+            engine.run(sql.drop(relation), "drop them")
+        if no_pseudonyms or as_they_were:
+            raise VerificationError(
+                f"has {no_pseudonyms or as_they_were:,} values in {column.name!r} that are no pseudonyms."
+            )
+        made, published = (_tied(rows, column.name, compared) for rows in (one, other))
+        if any(_multisets(engine, made, published, f"what do the pseudonyms of {column.name} tie together?")):
+            raise VerificationError(f"ties other rows together by {column.name!r}.")
+
+
+def _values_as_they_were(relation: exp.Table, column: Column, origin: exp.Table) -> exp.Select:
+    """Return the query of how many values of a column are values of the original."""
+    known = exp.select(canonical_bytes(column)).from_(sql.aliased(origin, "source"))
+    published = exp.In(this=_bytes(column.name), query=known.subquery())
+    return exp.select(sql.where(sql.count_rows(), published)).from_(relation.copy())
+
+
+def _tied(rows: exp.Expr, column: str, compared: list[str]) -> exp.Select:
+    """Return for each pseudonym the rows that it ties together, as one text."""
+    row = sql.cast(
+        exp.Struct(expressions=[exp.PropertyEQ(this=sql.literal(name), expression=_bytes(name)) for name in compared]),
+        "VARCHAR",
+    )
+    listed = exp.Anonymous(this="list_sort", expressions=[exp.Anonymous(this="list", expressions=[row])])
+    text = sql.cast(listed, "VARCHAR")
+    known = sql.column(column).is_(exp.null()).not_()
+    return exp.select(text).from_(rows.copy()).where(known).group_by(sql.column(column))
+
+
+def _bytes(name: str) -> exp.Expr:
+    """Return a column of texts as bytes, which no collation takes for others."""
+    return exp.Encode(this=sql.column(name), charset=sql.literal("utf-8"))
+
+
+def _multisets(engine: Engine, one: exp.Select, other: exp.Select, title: str) -> tuple[int, int]:
+    def counted(left: exp.Select, right: exp.Select) -> exp.Expr:
+        only = exp.Except(this=left.copy(), expression=right.copy(), distinct=False)
+        return exp.select(sql.count_rows()).from_(only.subquery("only")).subquery()
+
+    missing, more = engine.row(
+        exp.select(sql.named(counted(one, other), "missing"), sql.named(counted(other, one), "more")), title
+    )
+    return missing, more

@@ -37,7 +37,7 @@ ROWS, POLICY = "rows of the release", "policy"
 
 
 @dataclass(frozen=True)
-class Published:
+class ReportedRelease:
     """What was published of a release.
 
     Attributes:
@@ -83,18 +83,18 @@ def sql_of(publication: Publication) -> str:
     return "\n\n".join(f"-- {title}\n{script(found, 'duckdb')}" for title, found in parts if found) + "\n"
 
 
-def policy_of(release: Release, published: Published | None) -> str:
+def policy_of(release: Release, published: ReportedRelease | None) -> str:
     """Return the policy as a kanon.toml that lies in the working directory."""
     destination = Destination() if published is None else published.destination
     return policy_text(release.policy, destination, Path())
 
 
-def policy_fingerprint(release: Release, published: Published | None) -> str:
+def policy_fingerprint(release: Release, published: ReportedRelease | None) -> str:
     """Return the fingerprint of the policy, as the report has it."""
     return hashlib.sha256(policy_of(release, published).encode("utf-8")).hexdigest()
 
 
-def commands_of(release: Release, published: Published | None) -> tuple[str, ...]:
+def commands_of(release: Release, published: ReportedRelease | None) -> tuple[str, ...]:
     """Return the commands that make the release and the report again, with the policy beside them."""
     source = release.prepared.source
     place = source.database or source.file
@@ -111,7 +111,7 @@ def commands_of(release: Release, published: Published | None) -> tuple[str, ...
     )
 
 
-def fingerprints_of(release: Release, released: Source, published: Published | None) -> dict[str, str]:
+def fingerprints_of(release: Release, released: Source, published: ReportedRelease | None) -> dict[str, str]:
     """Return fingerprints (SHA-256) of what is public: the output, its file, the policy and files of hierarchies.
 
     None of the original, nor of hierarchies that were made from its values: who knows all but a few of them could

@@ -6,20 +6,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.evidence.report.gather import report_of
-from kanon_sql.evidence.report.original import require_original
+from kanon_sql.evidence.report.gather import CURVE, report_of
 from kanon_sql.evidence.report.proof import compared_columns
-from kanon_sql.evidence.report.provenance import POLICY, ROWS, Published, commands_of, policy_fingerprint, policy_of
+from kanon_sql.evidence.report.provenance import (
+    POLICY,
+    ROWS,
+    ReportedRelease,
+    commands_of,
+    policy_fingerprint,
+    policy_of,
+)
+from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.policy.policy import Policy, read_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.target import kind_of, target_table
+from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -89,11 +99,15 @@ def report_on(
     named = policy.columns
     asked = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
     opened.bring([column for column in asked if column is not None], find_column(named.entity or "", opened.columns))
-    require_original(opened, policy, in_file)
+    _require_original(opened, policy, in_file)
     published = published_release(opened, source, in_file, release)
     if policy.seed is None:
         policy = replace(policy, seed=0)
-    return report_of(make_release(opened, policy, progress), published, asked_by=asked_by, progress=progress)
+    # What the search of the release tests is known to those of its curve; with pseudonyms it may search twice itself.
+    alone = policy.k > 1 and not policy.columns.pseudonymize
+    shared = SharedTests(tuple(sorted({*CURVE, policy.k}))) if alone else None
+    made = make_release(opened, policy, progress, shared_tests=shared)
+    return report_of(made, published, asked_by=asked_by, progress=progress)
 
 
 def report_published(
@@ -145,7 +159,7 @@ def report_in_place(draft: Report, release: Release, destination: Destination, f
             f"The release took the place of {draft.source}, but its rows are not those that were measured: no report "
             "was written. Did somebody change the table since?"
         )
-    published = Published(draft.source, "in place", None, destination)
+    published = ReportedRelease(draft.source, "in place", None, destination)
     return replace(
         draft,
         published=published.name,
@@ -161,7 +175,7 @@ def published_release(
     source: Any,  # noqa: ANN401 - as above
     in_file: Destination,
     named: str | os.PathLike[str] | None,
-) -> Published | None:
+) -> ReportedRelease | None:
     """Return what was published, in the engine of the original; None where nothing was.
 
     Raises:
@@ -189,15 +203,53 @@ def published_release(
     return None
 
 
-def _in_database(opened: Source, source: Any, name: str) -> Published:  # noqa: ANN401 - as above
+def _in_database(opened: Source, source: Any, name: str) -> ReportedRelease:  # noqa: ANN401 - as above
     found = open_beside(opened, source, name)
     if found.relation == opened.relation:
         raise UsageError(f"{name!r} is the original: name its release.")
     is_view = kind_of(opened.engine, found.relation) == "VIEW"
-    return Published(
+    return ReportedRelease(
         name, "view" if is_view else "table", found, Destination(into=name, kind="view" if is_view else "table")
     )
 
 
-def _in_file(opened: Source, path: Path) -> Published:
-    return Published(path.name, "file", open_beside(opened, path, as_text=True), Destination(out=path))
+def _in_file(opened: Source, path: Path) -> ReportedRelease:
+    return ReportedRelease(path.name, "file", open_beside(opened, path, as_text=True), Destination(out=path))
+
+
+def _require_original(opened: Source, policy: Policy, in_file: Destination) -> None:
+    """Raise if a source looks like the release of its policy, and not like the original.
+
+    Raises:
+        UsageError: it is the file that the policy publishes to; or it has the quasi-identifiers, but no column that
+            names people; or all that a quasi-identifier has is the label that stands for everything.
+    """
+    if why := _why_a_release(opened, policy, in_file):
+        raise UsageError(
+            f"{opened.name} looks like the release: {why}. Name the original, and the release with --release: "
+            f"kanon report ORIGINAL --release {opened.name}."
+        )
+
+
+def _why_a_release(opened: Source, policy: Policy, in_file: Destination) -> str | None:
+    if in_file.out is not None and opened.file is not None and in_file.out.resolve() == opened.file.resolve():
+        return "it is the file that the policy publishes to"
+    named = policy.columns
+    naming = list(dict.fromkeys([*named.identifying, *([named.entity] if named.entity is not None else [])]))
+    quasi = [find_column(name, opened.columns) for name in named.quasi_identifiers]
+    found = [column for column in quasi if column is not None]
+    if len(found) < len(quasi) or not found:
+        return None
+    if naming and not any(find_column(name, opened.columns) for name in naming):
+        return f"it has the quasi-identifiers, but not the identifying columns of the policy ({', '.join(naming)})"
+    texts = [column.name for column in found if column.family == "text"]
+    hidden = [name for name in texts if _has_only_roots(opened, name)]
+    return f"{', '.join(hidden)} has no value but the label {ROOT}" if hidden else None
+
+
+def _has_only_roots(opened: Source, name: str) -> bool:
+    own = sql.column(name)
+    is_root = exp.EQ(this=own, expression=sql.literal(ROOT))
+    query = exp.select(sql.count_rows(), sql.where(sql.count_rows(), is_root)).from_(opened.relation.copy())
+    rows, roots = opened.engine.row(query, f"is {name} a column of labels?")
+    return bool(rows) and bool(rows == roots)

@@ -1,17 +1,34 @@
-"""How numbers and names are written in reports."""
+"""How numbers and names are written in reports, and what was done to a column in words without SQL or rules."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
+from kanon_sql.engine.base import Column
 from kanon_sql.risks.attacks.verdicts import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kanon_sql.evidence.report.figures import Attribute
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
 _LEAST_SHARE, _LARGE = 0.0001, 1000
+_KINDS = {
+    "text": "text",
+    "integer": "whole number",
+    "decimal": "number",
+    "float": "number",
+    "date": "date",
+    "timestamp": "date and time",
+    "boolean": "yes or no",
+}
+_PUBLISHED = {"as pseudonyms": "replaced by pseudonyms", "not published": "removed", "as it is": "published as it is"}
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     r"""Return a text with characters that cannot be seen, or turn the writing, spelled out, as in ``\x1b``."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
@@ -29,7 +46,7 @@ def members(number: int, *, people: bool) -> str:
     return counted(number, "person", "people") if people else counted(number, "row")
 
 
-def measured(value: float | None, model: str, *, people: bool) -> str:
+def measured_text(value: float | None, model: str, *, people: bool) -> str:
     """Return what a privacy model measured, with its unit where it has one."""
     if value is None:
         return "no rows"
@@ -39,17 +56,17 @@ def measured(value: float | None, model: str, *, people: bool) -> str:
         return counted(int(value), "value")
     if model == "k-map" and not math.isinf(value):
         return f"{counted(int(value), 'row')} of the population"
-    return number(value)
+    return four_digits(value)
 
 
-def percent(part: float) -> str:
+def percentage(share: float) -> str:
     """Return a share as people write it; one that is not 0 is not written as 0."""
-    if 0 < part < _LEAST_SHARE:
+    if 0 < share < _LEAST_SHARE:
         return "< 0.01 %"
-    return f"{part:.2%}".replace("%", " %")
+    return f"{share:.2%}".replace("%", " %")
 
 
-def number(value: float | None) -> str:
+def four_digits(value: float | None) -> str:
     """Return a threshold or a measure: a whole number as it is, another with four digits; a dash for none."""
     if value is None:
         return NOTHING
@@ -63,3 +80,107 @@ def decimals(value: float | None) -> str:
     if value is None:
         return NOTHING
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= _LARGE else f"{value:.4f}"
+
+
+def kind_of_values(attribute: Attribute) -> str:
+    """Return the type of a column in words; one that few tables have by its name."""
+    family = Column(attribute.name, attribute.type).family
+    return _KINDS.get(family) or attribute.type.partition("(")[0].lower()
+
+
+def technique(attribute: Attribute) -> str:
+    """Return what was done to a column."""
+    if attribute.published != "generalized":
+        return _PUBLISHED[attribute.published]
+    if attribute.level == 0:
+        return "not generalized: every value as it was"
+    if attribute.level is not None and attribute.level == attribute.height:
+        return "hidden: every value is the same label"
+    return _in_words(attribute.hierarchy or "", attribute.level)
+
+
+def described_rule(attribute: Attribute) -> str | None:
+    """Return the rule that a quasi-identifier is generalized by, as a policy writes it; None for other columns."""
+    if attribute.published != "generalized" or attribute.hierarchy is None:
+        return None
+    return f"rule {attribute.hierarchy}" + (", chosen because none was given" if attribute.chosen else "")
+
+
+def _in_words(origin: str, level: int | None) -> str:
+    text = origin.partition(" (")[0]  # what the data said is written in brackets
+    kind, _, settings = text.partition(":")
+    known = _RULES.get(kind)
+    words = None if known is None else known(settings, level)
+    if words is not None:
+        return words if level is not None else f"{words}, as far as each group needs"
+    if kind == "ready":
+        return f"put into groups of the ready-made list {settings}"
+    return "put into groups that a file lists" if kind != "flat" else "hidden where it had to be"
+
+
+def _at(settings: str, level: int | None, words: Callable[[str], str], otherwise: str) -> str:
+    parts = settings.partition(":")[0].split(",")
+    return words(parts[level - 1]) if level is not None and 0 < level <= len(parts) and parts[0] else otherwise
+
+
+def _intervals(settings: str, level: int | None) -> str:
+    return _at(settings, level, lambda width: f"put into ranges of {width}", "put into ranges")
+
+
+def _mask(settings: str, level: int | None) -> str:
+    side, _, counts = settings.partition(":")
+    where = "first" if side == "left" else "last"
+    if level is None:
+        return f"the {where} characters hidden"
+    hidden = _at(counts, level, str, "") or str(level)
+    return f"the {where} character hidden" if hidden == "1" else f"the {where} {hidden} characters hidden"
+
+
+def _cut(settings: str, level: int | None) -> str:
+    def words(part: str) -> str:
+        if part == "letters":
+            return "only the first letters kept"
+        return "the last character left out" if part == "1" else f"the last {part} characters left out"
+
+    return _at(settings, level, words, "the last characters left out")
+
+
+def _dates(settings: str, level: int | None) -> str:
+    return _at(settings, level, lambda unit: f"generalized to the {unit}", "generalized to longer spans of time")
+
+
+def _rounded(settings: str, level: int | None) -> str:
+    def words(digits: str) -> str:
+        places = int(digits)
+        return f"rounded to {10**places:,}" if places >= 0 else f"rounded to {-places} decimal places"
+
+    return _at(settings, level, words, "rounded")
+
+
+def _quantiles(settings: str, level: int | None) -> str:
+    return _at(settings, level, lambda groups: f"put into {groups} groups of similar size", "put into groups by size")
+
+
+def _prefixes(settings: str, level: int | None) -> str:
+    return _at(settings, level, lambda kept: f"only the first {kept} characters kept", "only the first characters kept")
+
+
+def _steps(_settings: str, _level: int | None) -> str:
+    return "put into ranges, wider for larger numbers"
+
+
+def _prefix_file(_settings: str, _level: int | None) -> str:
+    return "put into groups by the first characters"
+
+
+_RULES: dict[str, Callable[[str, int | None], str]] = {
+    "intervals": _intervals,
+    "mask": _mask,
+    "cut": _cut,
+    "date": _dates,
+    "round": _rounded,
+    "quantiles": _quantiles,
+    "prefixes": _prefixes,
+    "steps": _steps,
+    "prefix": _prefix_file,
+}

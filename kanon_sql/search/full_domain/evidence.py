@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import mask_name
-from kanon_sql.classes.of_node import classes_query, measure_name, node_query, prunes_by_suppression
+from kanon_sql.classes.of_node import (
+    classes_query,
+    measure_name,
+    node_query,
+    prunes_by_suppression,
+    rows_by_size_query,
+)
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
     from kanon_sql.measures.base import Cost
-    from kanon_sql.search.problem import Problem, Stopped
+    from kanon_sql.search.problem import Problem, SharedTests, Stopped
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
 _TOGETHER = 16  # nodes that are tested in one statement, where that helps
@@ -305,6 +311,10 @@ class Evidence:
             of_rows: monotone models that alone are looked at, if there are any.
         """
         frequency = self.problem.frequency
+        shared = self.problem.shared_tests
+        if shared is not None and self._shares_tests(shared) and not (probe or of_rows):
+            suppressed = self._shared_test(shared, node, classes)
+            return suppressed, suppressed
         if of_rows and classes is None:
             relation = self.roll_ups.rows_alone(node)
         else:
@@ -329,6 +339,32 @@ class Evidence:
         if sizes:
             self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
         return int(suppressed), int(below)
+
+    def _shares_tests(self, shared: SharedTests) -> bool:
+        return self.problem.only_counts_rows and self.bounds_are_free and self.problem.k in shared.sizes
+
+    def recall(self, shared: SharedTests) -> None:
+        """Begin with what searches with other k found: good nodes, and what nodes suppress at least."""
+        for node in shared.optima:
+            self.test(node)
+        for node, suppressed in shared.suppressed.items() if self._shares_tests(shared) else ():
+            self._mark(node, suppressed[shared.sizes.index(self.problem.k)])
+
+    def _shared_test(self, shared: SharedTests, node: Node, classes: RollUp | None) -> int:
+        """Return the rows that a node suppresses, by a test for every k that is searched for."""
+        if node not in shared.suppressed:
+            frequency = self.problem.frequency
+            relation = (classes or self.roll_ups.source(node)).relation
+            masks = frequency.masks(node)
+            kept = tuple(mask != 0 for mask in masks)
+            shape = (relation.name, kept, False, False)
+            if shape not in self._statements:
+                places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
+                self._statements[shape] = rows_by_size_query(relation, places, shared.sizes)
+            values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
+            found = frequency.engine.row(self._statements[shape], f"test node {node} for each k", values)
+            shared.suppressed[node] = tuple(map(int, found))
+        return shared.suppressed[node][shared.sizes.index(self.problem.k)]
 
     def _class_sizes(self, suppressed: int, published: int, squares: int, suppressed_squares: int) -> ClassSizes:
         problem = self.problem

@@ -61,10 +61,16 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     """
     require_sizes_enough(evidence.problem)
     evidence.proven = evidence.problem.objective.least
+    shared = evidence.problem.shared_tests
+    if shared is not None:
+        evidence.recall(shared)
     # 1. The top, which was tested before; then the whole lattice.
     _prove(evidence, progress)
     # 6. Undo what costs nothing.
-    return lower_for_free(evidence)
+    node = lower_for_free(evidence)
+    if shared is not None:
+        shared.optima.insert(0, node)
+    return node
 
 
 def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:

@@ -1,0 +1,203 @@
+"""From a report to HTML or Markdown: ``templates/report.j2`` says what it says, ``html.j2`` and ``markdown.j2`` how.
+
+Every value is escaped for its format. HTML: by Jinja's autoescape. Markdown: before autoescape looks at it, which then
+finds nothing left to escape. Characters that cannot be seen are spelled out in both.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from kanon_sql.evidence.report.charts import bar_width, loss_curve, suppression_curve
+from kanon_sql.evidence.report.words import (
+    NOTHING,
+    decimals,
+    described_rule,
+    four_digits,
+    kind_of_values,
+    measured_text,
+    members,
+    percentage,
+    printable,
+    technique,
+    verb,
+)
+from kanon_sql.risks.attacks.verdicts import counted
+
+if TYPE_CHECKING:
+    from kanon_sql.evidence.report.figures import Attribute, Report
+    from kanon_sql.risks.attacks.verdicts import Outcome
+    from kanon_sql.risks.estimators.subsets import SubsetRisk
+
+Tone = Literal["good", "warn", "bad", "neutral"]
+_TONES: dict[Outcome, Tone] = {
+    "succeeds": "bad",
+    "not excluded": "warn",
+    "fails": "good",
+    "not meaningful": "neutral",
+    "not tested": "neutral",
+}
+_SECTIONS = {
+    "summary": "Summary",
+    "asked": "What was asked",
+    "measured": "What was measured on the output",
+    "attributes": "Quasi-identifiers one by one",
+    "risk": "Risk of re-identification",
+    "trade-off": "Trade-off between privacy and utility",
+    "sql": "The SQL that makes the release",
+    "origin": "Provenance, and how to make it again",
+    "limits": "What is not promised",
+}
+_MANY = 3  # one row in so many is alone: from there on a column is warned of
+_SUBSETS = 8  # of quasi-identifiers, in the table of those that single out most
+_MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$!])")
+_END_OF_BLOCK = Markup("\f")  # of Markdown; no value has one, since characters that cannot be seen are spelled out
+
+
+def html_of(report: Report) -> str:
+    """Return a report as one HTML page that loads nothing and runs nothing."""
+    return _rendered(report, "html.j2")
+
+
+def markdown_of(report: Report) -> str:
+    """Return a report as Markdown."""
+    return _rendered(report, "markdown.j2")
+
+
+def _rendered(report: Report, elements: str) -> str:
+    shown = [anchor for anchor in _SECTIONS if anchor != "trade-off" or report.curve]
+    sections = {anchor: (number, _SECTIONS[anchor]) for number, anchor in enumerate(shown, start=1)}
+    template = _environment(elements).get_template("report.j2")
+    return template.render(report=report, elements=elements, sections=sections).strip() + "\n"
+
+
+@cache
+def _environment(elements: str) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_html_text if elements == "html.j2" else _markdown_text,
+    )
+    environment.filters |= {
+        "blocks": _blocks,
+        "closed_up": _closed_up,
+        "code_span": _code_span,
+        "fenced": _fenced,
+        "lines": _lines,
+        "one_line": _one_line,
+        "tenths": "{:.1f}".format,
+        "thousands": _thousands,
+    }
+    of_values = (counted, decimals, four_digits, measured_text, members, percentage, risk_text, verb)
+    of_columns = (described_rule, kind_of_values, technique)
+    of_reports = (bar_width, loss_curve, nearly_unique, suppression_curve, verdict, worst_subsets)
+    environment.globals |= {function.__name__: function for function in (*of_values, *of_columns, *of_reports)}
+    environment.globals |= {
+        "INFERRING": ("homogeneity", "background knowledge"),
+        "NOTHING": NOTHING,
+        "end_of_block": _END_OF_BLOCK,
+        "tone": _TONES.__getitem__,
+    }
+    return environment
+
+
+# What the facts say
+
+
+def verdict(report: Report) -> tuple[Tone, str]:
+    """Return what a reader must know first: what holds, and what speaks against the release although it does."""
+    if not report.holds:
+        return "bad", "Not all requirements hold"
+    but = []
+    if succeeded := len(report.succeeded):
+        but.append(f"{counted(succeeded, 'attack')} {verb(succeeded, 'succeeds')}")
+    if excluded := len(report.endangering) - succeeded:
+        but.append(f"{counted(excluded, 'attack')} {verb(excluded, 'is', 'are')} not excluded")
+    if all(attack.outcome == "not tested" for attack in report.attacks):
+        but.append("no attack could be tested")
+    if proposed := len(report.proposed):
+        but.append(
+            f"no person has confirmed the {'role' if proposed == 1 else 'roles'} of {counted(proposed, 'column')}"
+        )
+    return ("warn", "; ".join(["Requirements hold", *but])) if but else ("good", "All requirements hold")
+
+
+def nearly_unique(report: Report) -> list[Attribute]:
+    """Return the columns with whose value more than a third of the rows of the output are like no other."""
+    return [attribute for attribute in report.attributes if (attribute.rows_alone or 0) * _MANY > report.rows_out]
+
+
+def worst_subsets(report: Report) -> list[tuple[SubsetRisk, SubsetRisk]]:
+    """Return the subsets of quasi-identifiers that single out most in the original, each before and after."""
+    was = {found.columns: found for found in report.risk_before.subsets.found}
+    found = [(was[own.columns], own) for own in report.risk_after.subsets.found]
+    return sorted(found, key=lambda both: (-both[0].uniques, both[0].columns))[:_SUBSETS]
+
+
+# How values are written
+
+
+def _html_text(value: object) -> object:
+    """Return a value for autoescape, which leaves markup of the templates as it is."""
+    return value if isinstance(value, Markup) else printable(str(value))
+
+
+def _markdown_text(value: object) -> Markup:
+    if isinstance(value, Markup):
+        return value
+    return Markup(_MARKDOWN_SPECIAL.sub(r"\\\1", printable(str(value))))  # noqa: S704 - escaped for Markdown
+
+
+def risk_text(risk: float | None) -> str:
+    """Return a risk with four decimals; one that is a whole number too."""
+    return NOTHING if risk is None else decimals(float(risk))
+
+
+def _thousands(number: int | None, otherwise: str = NOTHING) -> str:
+    return otherwise if number is None else f"{number:,}"
+
+
+def _lines(text: str) -> Markup:
+    """Return the lines of a script for HTML."""
+    return Markup("\n").join(escape(printable(line.expandtabs())) for line in text.split("\n"))
+
+
+def _fenced(text: str, language: str) -> Markup:
+    """Return a script for Markdown, in a fence that is longer than any in it."""
+    lines = "\n".join(printable(line.expandtabs()) for line in text.rstrip("\n").split("\n"))
+    fence = "`" * max(3, 1 + _longest_run(text))
+    return Markup(f"{fence}{language}\n{lines}\n{fence}")  # noqa: S704 - nothing is escaped in a fence
+
+
+def _code_span(text: str) -> Markup:
+    fence = "`" * (1 + _longest_run(text))
+    return Markup(f"{fence}{printable(text)}{fence}")  # noqa: S704 - nothing is escaped in a code span
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+# Whitespace of the templates
+
+
+def _one_line(text: Markup) -> Markup:
+    """Return a sentence that a template has on several lines."""
+    return Markup(" ").join(line.strip() for line in text.split("\n") if line.strip())
+
+
+def _closed_up(text: Markup) -> Markup:
+    """Return items or rows without empty lines between them."""
+    return Markup("\n").join(line.strip() for line in text.split("\n") if line.strip())
+
+
+def _blocks(text: Markup) -> Markup:
+    """Return the blocks of Markdown with one empty line between them."""
+    return Markup("\n\n").join(block.strip() for block in text.split(_END_OF_BLOCK) if block.strip())
