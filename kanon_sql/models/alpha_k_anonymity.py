@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import (
     TOLERANCE,
     SensitiveModel,
@@ -67,3 +68,6 @@ class AlphaKAnonymity(SensitiveModel):
     def worst(self, measure: exp.Expr) -> exp.Expr:
         """Return the largest share of a value in a class."""
         return exp.Max(this=measure)
+
+
+OPTIONS = (ModelOption("alpha", AlphaKAnonymity, ("alpha",), "SHARE", "No value has more than this share of a class."),)

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import (
     TOLERANCE,
     SensitiveModel,
@@ -119,3 +120,21 @@ def _largest_gain(weighed: Weighed) -> exp.Expr:
     """Return ``max (p_i - q_i) / q_i`` over the values of a class: ``max (n_i / q_i) / N - 1``."""
     times = exp.Max(this=exp.Div(this=as_double(weighed.n), expression=weighed.share))
     return exp.Sub(this=exp.Div(this=times, expression=weighed.rows), expression=sql.literal(1))
+
+
+OPTIONS = (
+    ModelOption(
+        "beta",
+        BasicBetaLikeness,
+        ("beta",),
+        "BETA",
+        "No value is over 1 + BETA times as frequent in a class as in the table.",
+    ),
+    ModelOption(
+        "enhanced_beta",
+        EnhancedBetaLikeness,
+        ("beta",),
+        "BETA",
+        "The same, and frequent values gain at most -ln of their share.",
+    ),
+)

@@ -16,6 +16,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from kanon_sql.models.beta_likeness import most_under_caps
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double, below, checked_number, infinity, number
 from kanon_sql.sql import build as sql
 
@@ -64,3 +65,14 @@ class DeltaDisclosure(SensitiveModel):
     def worst(self, measure: exp.Expr) -> exp.Expr:
         """Return the largest logarithm in a class."""
         return exp.Max(this=measure)
+
+
+OPTIONS = (
+    ModelOption(
+        "delta",
+        DeltaDisclosure,
+        ("delta",),
+        "DELTA",
+        "The logarithm of a value's gain or loss of share stays below DELTA.",
+    ),
+)

@@ -21,6 +21,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import as_double, at_least, at_most, checked_number, infinity
 from kanon_sql.sql import build as sql
@@ -73,3 +74,14 @@ class DeltaPresence(PopulationModel):
     def worst(self, measure: exp.Expr) -> exp.Expr:
         """Return the largest share of a class."""
         return exp.Max(this=measure)
+
+
+OPTIONS = (
+    ModelOption(
+        "presence",
+        DeltaPresence,
+        ("delta_min", "delta_max"),
+        "MIN,MAX",
+        "The share of each class of --population that is in the table.",
+    ),
+)

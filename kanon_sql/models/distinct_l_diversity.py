@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import SensitiveModel, Weighed, checked_count
 from kanon_sql.sql import build as sql
 
@@ -55,3 +56,10 @@ class DistinctLDiversity(SensitiveModel):
     def worst(self, measure: exp.Expr) -> exp.Expr:
         """Return the fewest values that a class has."""
         return exp.Min(this=measure)
+
+
+OPTIONS = (
+    ModelOption(
+        "l", DistinctLDiversity, ("l",), "L", "A class has L different values of the sensitive column.", whole=("l",)
+    ),
+)

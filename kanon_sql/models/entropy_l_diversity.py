@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import TOLERANCE, SensitiveModel, Weighed, as_double, at_least, checked_number, number
 from kanon_sql.sql import build as sql
 
@@ -89,3 +90,14 @@ def largest_share(l: float, values: int) -> float:  # noqa: E741 - as above
         middle = (low + high) / 2
         low, high = (middle, high) if entropy(middle) >= math.log(l) else (low, middle)
     return high
+
+
+OPTIONS = (
+    ModelOption(
+        "entropy_l",
+        EntropyLDiversity,
+        ("l",),
+        "L",
+        "Values as evenly spread in each class as L equally frequent ones.",
+    ),
+)

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import checked_count
 from kanon_sql.sql import build as sql
@@ -48,3 +49,8 @@ class KMap(PopulationModel):
     def worst(self, measure: exp.Expr) -> exp.Expr:
         """Return the fewest rows of a class in the population."""
         return exp.Min(this=measure)
+
+
+OPTIONS = (
+    ModelOption("k_map", KMap, ("k",), "K", "Each class has K rows in the table that --population names.", ("k",)),
+)

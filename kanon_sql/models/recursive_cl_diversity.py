@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
@@ -105,3 +106,15 @@ class RecursiveCLDiversity(SensitiveModel):
     def worst(self, measure: exp.Expr) -> exp.Expr:
         """Return the largest c of a class."""
         return exp.Max(this=measure)
+
+
+OPTIONS = (
+    ModelOption(
+        "recursive",
+        RecursiveCLDiversity,
+        ("c", "l"),
+        "C,L",
+        "The most frequent value has under C times the rows of the L-th and rarer ones.",
+        whole=("l",),
+    ),
+)

@@ -24,10 +24,12 @@ The distance is convex, so that a union of classes that satisfy the model satisf
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, ClassVar, TypeGuard, get_args
 
 from sqlglot import exp
 
+from kanon_sql.models.distances import Distance
+from kanon_sql.models.options import ModelOption, Variant
 from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
@@ -42,7 +44,6 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.models.distances import Distance
 
 
 @dataclass(frozen=True)
@@ -158,3 +159,21 @@ def _differences(p: exp.Expr, share: exp.Expr, total: exp.Expr) -> exp.Expr:
 def compares_features(model: PrivacyModel) -> TypeGuard[TCloseness]:
     """Tell whether a model compares features of values, and not values."""
     return isinstance(model, TCloseness) and model.distance in {"ordered", "hierarchical"}
+
+
+OPTIONS = (
+    ModelOption(
+        "t",
+        TCloseness,
+        ("t",),
+        "T",
+        "Values of each class are spread as in the table, but for a distance of T.",
+        variant=Variant(
+            "distance",
+            get_args(Distance),
+            "t-closeness",
+            "KIND",
+            "Of --t: equal, ordered (the default for numbers and dates) or hierarchical (by --hierarchy COLUMN=FILE).",
+        ),
+    ),
+)

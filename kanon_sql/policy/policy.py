@@ -56,8 +56,9 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
+from kanon_sql.policy.algorithms import ALGORITHMS, options_of_others
 from kanon_sql.policy.destination import Destination, Kind
-from kanon_sql.policy.requirements import REQUIREMENTS, from_settings, to_settings
+from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.policy.toml_values import checked, column_names, limit, number, one_of, require_place, threshold
 from kanon_sql.sql.names import folded
@@ -67,9 +68,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.models.base import PrivacyModel
 
-Algorithm = Literal[
-    "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg", "mondrian", "mondrian-plus"
-]
 SearchOn = Literal["workbench", "warehouse"]
 Count = Literal["people", "rows"]
 COUNTS_ROWS = (
@@ -113,7 +111,7 @@ class Policy:
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
-    algorithm: Algorithm = "optimal"
+    algorithm: str = "optimal"
     measure: Measure = "loss"
     time_limit: float | None = None
     sample_rate: float | None = None
@@ -133,15 +131,15 @@ class Policy:
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
         if self.time_limit is not None and not self.time_limit > 0:
             raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
-        if self.algorithm not in get_args(Algorithm):
-            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(get_args(Algorithm))}.")
+        if self.algorithm not in ALGORITHMS:
+            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(ALGORITHMS)}.")
         if self.measure not in get_args(Measure):
             raise UsageError(
                 f"There is no measure {self.measure!r} to minimize. There is: {', '.join(get_args(Measure))}."
             )
         if self.sample_rate is not None and not 0 < self.sample_rate <= 1:
             raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
-        if self.sample_rate is not None and self.algorithm != "spolg":
+        if self.sample_rate is not None and "sample_rate" in options_of_others(self.algorithm):
             raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
         require_place(self.search_on)
         _ = self.cutting  # complains of what is not for this algorithm
@@ -251,7 +249,7 @@ def suppression_limit(given: float | str) -> float | str:
 
 _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
-    "privacy": {"k", "count", "distance", "population", *REQUIREMENTS},
+    "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
     "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe"},
 }
