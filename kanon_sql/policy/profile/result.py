@@ -11,10 +11,10 @@ from kanon_sql.policy.profile.hierarchies import in_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kanon_sql.policy.profile.dependencies import Dependency
     from kanon_sql.policy.profile.hierarchies import NearlyFitting
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.policy.profile.proposals import ProposedRole
+    from kanon_sql.policy.profile.together import Dependency
     from kanon_sql.risks.estimators.subsets import SubsetRisk, Subsets
 
 
