@@ -20,8 +20,8 @@ from kanon_sql.models.sensitive import (
     as_double,
     at_most,
     checked_number,
+    double,
     leniently,
-    number,
 )
 
 
@@ -58,7 +58,7 @@ class AlphaKAnonymity(SensitiveModel):
         """Return the rows left when the most frequent value is cut down to its share: others / (1 - alpha)."""
         others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
         return exp.Div(
-            this=as_double(exp.Paren(this=others)), expression=number(max(1 - leniently(self.alpha), TOLERANCE))
+            this=as_double(exp.Paren(this=others)), expression=double(max(1 - leniently(self.alpha), TOLERANCE))
         )
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:

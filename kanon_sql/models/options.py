@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
 
 MODULES = (
-    "distinct_l_diversity",
-    "entropy_l_diversity",
-    "recursive_cl_diversity",
+    "l_diversity",
     "alpha_k_anonymity",
     "t_closeness",
     "beta_likeness",
     "delta_disclosure",
-    "k_map",
-    "delta_presence",
+    "population",
 )
 """Files of this directory with a model beyond k-anonymity, in the order of the help."""
 

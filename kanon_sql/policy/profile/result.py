@@ -148,7 +148,7 @@ class Profile:
         """
         from kanon_sql.policy.policy import DEFAULT_K
 
-        return policy_text(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where)
+        return _commented_policy(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where)
 
 
 # A commented ``kanon.toml`` from a profile: every column under its proposed role, with the reason beside it.
@@ -197,7 +197,7 @@ time_limit = 60                     # seconds; then the best so far is taken, wi
 """
 
 
-def policy_text(
+def _commented_policy(
     profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str] = ("SOURCE",)
 ) -> str:
     """Return the text of a policy file.
