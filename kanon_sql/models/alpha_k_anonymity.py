@@ -1,6 +1,6 @@
 """(alpha,k)-anonymity: no sensitive value has more than a share alpha of a class (Wong et al. 2006).
 
-The k part is ``KAnonymity``, which is asked for beside it. A union of classes that satisfy the model satisfies it,
+The k part is ``KAnonymity``, which is required beside it. A union of classes that satisfy the model satisfies it,
 because a share of the union is between the shares of its parts. Not monotone with suppression.
 """
 

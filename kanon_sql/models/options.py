@@ -1,4 +1,4 @@
-"""How each privacy model is asked for: its option on the command line, its setting in kanon.toml, its help.
+"""How each privacy model is required: its option on the command line, its setting in kanon.toml, its help.
 
 A model declares this in its own file, as ``OPTIONS``, a tuple of ``ModelOption``. A new model is registered by the name
 of that file in ``MODULES``.
@@ -50,7 +50,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class ModelOption:
-    """How a model is asked for.
+    """How a model is required: by its option and its setting.
 
     Attributes:
         name: of the setting in [privacy]; the option of the command line has hyphens for underscores.

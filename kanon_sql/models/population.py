@@ -143,8 +143,8 @@ class DeltaPresence(PopulationModel):
     """The share of every class of the population that is in the table lies between two bounds.
 
     Attributes:
-        delta_min: from 0; a class that is hardly there tells that somebody is not in the table.
-        delta_max: to 1; a class that is there as a whole tells that somebody is.
+        delta_min: from 0; a small share says that a person is not in the table.
+        delta_max: to 1; a large share says that a person is in it.
     """
 
     delta_min: float

@@ -56,7 +56,7 @@ class Weighed:
         Args:
             names: of the columns that are called ``n``, ``class_n``, ``place``, ``share`` and ``values`` above.
             values: how many values the whole table has, where that is known beforehand.
-            coded: whether a search asks, and not somebody who reads the query.
+            coded: whether the query is for a search, and not for reading.
         """
         self._names = names
         self.values_of_table = values

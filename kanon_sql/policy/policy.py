@@ -186,7 +186,7 @@ class Policy:
         return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
 
     def of_rows(self) -> Policy:
-        """Return what it says of quasi-identifiers and k alone: for those who look at labels."""
+        """Return the policy with its quasi-identifiers and k alone."""
         named = self.columns.quasi_identifiers
         known = {folded(name) for name in named}
         return replace(
@@ -208,7 +208,7 @@ class Policy:
 
     @property
     def k(self) -> int:
-        """The k of k-anonymity; 1 where it is not asked for."""
+        """The k of k-anonymity; 1 where it is not required."""
         return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=1)
 
 

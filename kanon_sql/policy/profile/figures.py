@@ -1,7 +1,7 @@
 """The figures of a column: values, NULLs, how far it tells rows apart, and what its values look like.
 
 Rows, NULLs and distinct values are those of the whole table, exact, from one statement for all columns. All else is
-asked of the distinct values of each column, with their rows, in the table or in a sample of it.
+computed from the distinct values of each column, with their rows, in the table or in a sample of it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def counts_query(table: exp.Table, columns: Sequence[Column]) -> exp.Select:
 
 
 def _values_query(table: exp.Table, column: Column, this_year: int) -> exp.Select:
-    """Return the query for what is asked of the distinct values of a column and their rows."""
+    """Return the query for the figures of the distinct values of a column and their rows."""
     value = written(sql.column(column.name, "source"), column)
     present = (
         exp.select(sql.named(value, _VALUE), sql.named(sql.count_rows(), _N))

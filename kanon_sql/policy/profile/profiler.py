@@ -1,4 +1,4 @@
-"""``profile``: what the columns of a table are, and whom they single out."""
+"""``profile``: what the columns of a table are, and how many rows they single out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def profile(
     sample: int | None = None,
     resources: Resources | None = None,
 ) -> Profile:
-    """Return what the columns of a table are: figures, proposed roles, and whom they single out. Nothing is changed.
+    """Return what the columns of a table are: figures, roles, how many rows they single out. Nothing is changed.
 
     Args:
         source: as for ``anonymize``.

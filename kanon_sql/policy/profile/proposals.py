@@ -6,7 +6,7 @@ identifying. What neither name nor values speak of is undecided, never insensiti
 
 The order in which it is looked at, first come, first served:
 
-1. values that nobody can look into (nested values, bytes): identifying;
+1. values that cannot be looked into (nested values, bytes): identifying;
 2. one value in all rows: insensitive, unless it is of a kind that identifies;
 3. values that look like something (e-mail addresses, dates of birth, diagnosis codes ...): the role of that kind;
 4. the name: the role of its kind, unless type or values contradict;

@@ -60,7 +60,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """What the columns of a table are, and whom they single out.
+    """What the columns of a table are, and how many rows they single out.
 
     Attributes:
         table: what was looked at.
@@ -144,7 +144,7 @@ class Profile:
             k: the smallest class; by default 5.
             into: the name of a table for the release.
             out: the name of a file for the release.
-            where: how the table is named in commands that are told: its file, or a database and a table.
+            where: how the table is named in commands that are shown: its file, or a database and a table.
         """
         from kanon_sql.policy.policy import DEFAULT_K
 

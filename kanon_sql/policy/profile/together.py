@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.subsets import SubsetRisk
     from kanon_sql.risks.estimators.tuples import Tuples
 
-_SOMEBODY = "somebody"
+_ONE_PERSON = "one_person"
 
 
 def who_is_alone(
@@ -57,17 +57,17 @@ def who_is_alone(
 
 
 def alone_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
-    """Return the query for the people who are alone in one class at least. Who is not named (NULL) is nobody."""
+    """Return the query for the people who are alone in one class at least; a row without a name is of none."""
     person = sql.column(PERSON)
     one = exp.EQ(this=sql.column(MEMBERS), expression=sql.literal(1))
     classes = (
-        exp.select(sql.named(exp.Min(this=person), _SOMEBODY), sql.named(people(person.copy()), MEMBERS))
+        exp.select(sql.named(exp.Min(this=person), _ONE_PERSON), sql.named(people(person.copy()), MEMBERS))
         .from_(tuples.relation.copy())
         .group_by(*(sql.column(value_name(place)) for place in places))
     )
     # In a class of one person the smallest name is hers.
-    somebody = sql.count_distinct(sql.column(_SOMEBODY))
-    return exp.select(sql.named(sql.where(somebody, one), "n")).from_(classes.subquery("classes"))
+    alone = sql.count_distinct(sql.column(_ONE_PERSON))
+    return exp.select(sql.named(sql.where(alone, one), "n")).from_(classes.subquery("classes"))
 
 
 def _of_people(tuples: Tuples, found: Sequence[SubsetRisk], members: int) -> tuple[SubsetRisk, ...]:
