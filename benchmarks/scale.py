@@ -27,7 +27,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 from sqlglot import exp
@@ -38,14 +38,11 @@ from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.progress import silent
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.release.anonymize import make_release
-from kanon_sql.search.run import NAMES
 from kanon_sql.sql import build as sql
-
-if TYPE_CHECKING:
-    from kanon_sql.policy.policy import Algorithm
 
 ADULT_TABLE = "people"
 ADULT_COLUMNS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
@@ -103,7 +100,7 @@ def copy_table(path: Path, subject: Subject) -> dict[str, float]:
     return {"copy": copied - begin, "group_by": grouped - copied}
 
 
-def anonymize(path: Path, subject: Subject, max_suppressed: float, algorithm: Algorithm) -> dict[str, float]:
+def anonymize(path: Path, subject: Subject, max_suppressed: float, algorithm: str) -> dict[str, float]:
     """Return the seconds of each step of a run, and what it found."""
     begin = time.perf_counter()
     source = open_source(str(path), subject.table, writable=True)
@@ -179,7 +176,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[50_000, 1_000_000, 10_000_000])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--max-suppressed", type=float, default=0.02)
-    parser.add_argument("--algorithm", choices=NAMES, default="optimal")
+    parser.add_argument("--algorithm", choices=ALGORITHMS, default="optimal")
     parser.add_argument("--adult", type=Path, help="the directory of adult.csv and its hierarchies")
     parser.add_argument("--k", type=int)
     parser.add_argument("--only", choices=["copy", "anonymize"], help=argparse.SUPPRESS)

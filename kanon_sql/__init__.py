@@ -50,12 +50,9 @@ if TYPE_CHECKING:
     from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
     from kanon_sql.models.beta_likeness import BasicBetaLikeness, EnhancedBetaLikeness
     from kanon_sql.models.delta_disclosure import DeltaDisclosure
-    from kanon_sql.models.delta_presence import DeltaPresence
-    from kanon_sql.models.distinct_l_diversity import DistinctLDiversity
-    from kanon_sql.models.entropy_l_diversity import EntropyLDiversity
     from kanon_sql.models.k_anonymity import KAnonymity
-    from kanon_sql.models.k_map import KMap
-    from kanon_sql.models.recursive_cl_diversity import RecursiveCLDiversity
+    from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
+    from kanon_sql.models.population import DeltaPresence, KMap
     from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.policy.destination import Destination
     from kanon_sql.policy.policy import Policy, read_policy, write_policy
@@ -110,11 +107,11 @@ _HOME = {
     "BasicBetaLikeness": "models.beta_likeness",
     "EnhancedBetaLikeness": "models.beta_likeness",
     "DeltaDisclosure": "models.delta_disclosure",
-    "DeltaPresence": "models.delta_presence",
-    "DistinctLDiversity": "models.distinct_l_diversity",
-    "EntropyLDiversity": "models.entropy_l_diversity",
-    "KMap": "models.k_map",
-    "RecursiveCLDiversity": "models.recursive_cl_diversity",
+    "DeltaPresence": "models.population",
+    "DistinctLDiversity": "models.l_diversity",
+    "EntropyLDiversity": "models.l_diversity",
+    "KMap": "models.population",
+    "RecursiveCLDiversity": "models.l_diversity",
     "TCloseness": "models.t_closeness",
     "Destination": "policy.destination",
     "Policy": "policy.policy",

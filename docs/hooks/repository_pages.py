@@ -24,6 +24,7 @@ PAGES = {
     "benchmarks/README.md": "benchmarks.md",
     "hierarchies/README.md": "ready-made-hierarchies.md",
     "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
 }
 """Texts outside docs/, and their pages."""
 

@@ -27,11 +27,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.models.base import RowModel
-from kanon_sql.models.distances import FEATURES
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double
-from kanon_sql.models.sensitive import number as number_literal
-from kanon_sql.models.t_closeness import TCloseness, compares_features
+from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double, double
+from kanon_sql.models.t_closeness import FEATURES, TCloseness, compares_features
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects.aggregates import each_once
 from kanon_sql.sql.names import unused_name
@@ -366,7 +364,7 @@ def _most(model: SensitiveModel, compared: ComparedValues) -> exp.Expr:
 
 def _feature(compared: ComparedValues) -> tuple[exp.Expr, exp.Expr, exp.Expr, exp.Expr]:
     """Return a feature's share of the class and of the table, and what is the same for all of them."""
-    return sql.column("p"), sql.column("share"), number_literal(compared.total), number_literal(compared.scale)
+    return sql.column("p"), sql.column("share"), double(compared.total), double(compared.scale)
 
 
 def _together(

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import shares_query
-from kanon_sql.models.distances import hierarchical_features, ordered_features
 from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.models.t_closeness import TCloseness, hierarchical_features, ordered_features
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 

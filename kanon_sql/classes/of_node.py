@@ -11,8 +11,7 @@ from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.members import Columns, Members
 from kanon_sql.models.counted import N
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.models.sensitive import number as number_literal
+from kanon_sql.models.sensitive import SensitiveModel, double
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -152,10 +151,10 @@ def _most_published(models: Sequence[PrivacyModel]) -> exp.Expr:
         if len(failing) > 1:  # of one alone it is known that it fails
             bound = exp.Case().when(met[number].copy(), n.copy()).else_(bound)
         left.append(bound)
-    rounding = number_literal(1e-6)
+    rounding = double(1e-6)
     most = sql.least(left)
     least_rows = max((model.least_rows for model in models), default=1)
-    too_few = exp.LT(this=most.copy(), expression=number_literal(least_rows - 1e-6))
+    too_few = exp.LT(this=most.copy(), expression=double(least_rows - 1e-6))
     case = exp.Case().when(sql.all_of(one.copy() for one in met), n.copy())
     case = case.when(exp.or_(*hopeless, too_few), sql.literal(0))
     whole = exp.Floor(this=exp.Add(this=most, expression=rounding))

@@ -6,7 +6,8 @@ joined to them, of each class. Here a tuple adds its rows to a number that has a
     pack_0 = SUM(n << (bits * place of the count))
 
 No field overflows into the next: it has room for all rows of the table. What is counted are the values, or the
-*features* by which a distance compares them (``kanon_sql.models.distances``): a tuple adds to each that its value has.
+*features* by which a distance compares them (``kanon_sql.models.t_closeness``): a tuple adds to each that its value
+has.
 
     kanon_counts(pack, shift, share, values)       where each count stands, and what it is compared to
     kanon_adding(value, pack_0, [pack_1, ...])     what a row of a value adds to each number

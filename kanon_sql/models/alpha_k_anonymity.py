@@ -1,6 +1,6 @@
 """(alpha,k)-anonymity: no sensitive value has more than a share alpha of a class (Wong et al. 2006).
 
-The k part is ``KAnonymity``, which is asked for beside it. A union of classes that satisfy the model satisfies it,
+The k part is ``KAnonymity``, which is required beside it. A union of classes that satisfy the model satisfies it,
 because a share of the union is between the shares of its parts. Not monotone with suppression.
 """
 
@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import (
     TOLERANCE,
     SensitiveModel,
@@ -19,8 +20,8 @@ from kanon_sql.models.sensitive import (
     as_double,
     at_most,
     checked_number,
+    double,
     leniently,
-    number,
 )
 
 
@@ -57,7 +58,7 @@ class AlphaKAnonymity(SensitiveModel):
         """Return the rows left when the most frequent value is cut down to its share: others / (1 - alpha)."""
         others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
         return exp.Div(
-            this=as_double(exp.Paren(this=others)), expression=number(max(1 - leniently(self.alpha), TOLERANCE))
+            this=as_double(exp.Paren(this=others)), expression=double(max(1 - leniently(self.alpha), TOLERANCE))
         )
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:
@@ -67,3 +68,6 @@ class AlphaKAnonymity(SensitiveModel):
     def worst(self, measure: exp.Expr) -> exp.Expr:
         """Return the largest share of a value in a class."""
         return exp.Max(this=measure)
+
+
+OPTIONS = (ModelOption("alpha", AlphaKAnonymity, ("alpha",), "SHARE", "No value has more than this share of a class."),)

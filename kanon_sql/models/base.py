@@ -53,7 +53,7 @@ class PrivacyModel(Protocol):
         """Whether a union of classes that satisfy the model satisfies it."""
 
     def counting(self, entity: str) -> PrivacyModel:
-        """Return the model counting people, whom this column names; the same model if it counts no members."""
+        """Return the model with people as members, named by this column; the same model if it counts no members."""
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:
         """Return the condition that a class of this measure satisfies the model."""

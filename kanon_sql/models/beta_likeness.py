@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.models.options import ModelOption
 from kanon_sql.models.sensitive import (
     TOLERANCE,
     SensitiveModel,
@@ -22,9 +23,9 @@ from kanon_sql.models.sensitive import (
     as_double,
     at_most,
     checked_number,
+    double,
     infinity,
     leniently,
-    number,
     total_where,
 )
 from kanon_sql.sql import build as sql
@@ -40,8 +41,8 @@ def most_under_caps(weighed: Weighed, cap: exp.Expr) -> exp.Expr:
     allowed = exp.Mul(this=exp.Paren(this=cap), expression=weighed.class_n)
     above = exp.GT(this=as_double(weighed.n), expression=allowed)
     others = exp.Sub(this=weighed.rows, expression=total_where(weighed.n, above))
-    left = exp.Sub(this=number(1), expression=total_where(cap.copy(), above.copy()))
-    bounded = exp.GT(this=left, expression=number(TOLERANCE))
+    left = exp.Sub(this=double(1), expression=total_where(cap.copy(), above.copy()))
+    bounded = exp.GT(this=left, expression=double(TOLERANCE))
     bound = exp.Div(this=as_double(exp.Paren(this=others)), expression=exp.Paren(this=left.copy()))
     return exp.Case().when(bounded, bound).else_(as_double(weighed.rows))
 
@@ -87,7 +88,7 @@ class BasicBetaLikeness(_BetaLikeness):
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows under the caps ``(1 + beta) q_i``."""
-        return most_under_caps(weighed, exp.Mul(this=number(1 + leniently(self.beta)), expression=weighed.share))
+        return most_under_caps(weighed, exp.Mul(this=double(1 + leniently(self.beta)), expression=weighed.share))
 
 
 @dataclass(frozen=True)
@@ -102,16 +103,16 @@ class EnhancedBetaLikeness(_BetaLikeness):
 
     def measure(self, weighed: Weighed) -> exp.Expr:
         """Return the largest gain of a value; infinite where a value gains more than ``-ln q``, whatever beta is."""
-        cap = exp.Sub(this=number(1), expression=exp.Ln(this=weighed.share))
+        cap = exp.Sub(this=double(1), expression=exp.Ln(this=weighed.share))
         allowed = exp.Mul(this=weighed.share, expression=exp.Paren(this=cap))
         times = exp.Max(this=exp.Div(this=as_double(weighed.n), expression=exp.Paren(this=allowed)))
-        within = exp.LTE(this=exp.Div(this=times, expression=weighed.rows), expression=number(1 + TOLERANCE))
+        within = exp.LTE(this=exp.Div(this=times, expression=weighed.rows), expression=double(1 + TOLERANCE))
         return exp.Case().when(within, _largest_gain(weighed)).else_(infinity())
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows under the caps ``(1 + min(beta, -ln q_i)) q_i``."""
-        gain = sql.least([number(leniently(self.beta)), exp.Neg(this=exp.Ln(this=weighed.share))])
-        allowed = exp.Paren(this=exp.Add(this=number(leniently(1)), expression=gain))
+        gain = sql.least([double(leniently(self.beta)), exp.Neg(this=exp.Ln(this=weighed.share))])
+        allowed = exp.Paren(this=exp.Add(this=double(leniently(1)), expression=gain))
         return most_under_caps(weighed, exp.Mul(this=weighed.share, expression=allowed))
 
 
@@ -119,3 +120,21 @@ def _largest_gain(weighed: Weighed) -> exp.Expr:
     """Return ``max (p_i - q_i) / q_i`` over the values of a class: ``max (n_i / q_i) / N - 1``."""
     times = exp.Max(this=exp.Div(this=as_double(weighed.n), expression=weighed.share))
     return exp.Sub(this=exp.Div(this=times, expression=weighed.rows), expression=sql.literal(1))
+
+
+OPTIONS = (
+    ModelOption(
+        "beta",
+        BasicBetaLikeness,
+        ("beta",),
+        "BETA",
+        "No value is over 1 + BETA times as frequent in a class as in the table.",
+    ),
+    ModelOption(
+        "enhanced_beta",
+        EnhancedBetaLikeness,
+        ("beta",),
+        "BETA",
+        "The same, and frequent values gain at most -ln of their share.",
+    ),
+)

@@ -16,7 +16,16 @@ from typing import ClassVar
 from sqlglot import exp
 
 from kanon_sql.models.beta_likeness import most_under_caps
-from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double, below, checked_number, infinity, number
+from kanon_sql.models.options import ModelOption
+from kanon_sql.models.sensitive import (
+    SensitiveModel,
+    Weighed,
+    as_double,
+    below,
+    checked_number,
+    double,
+    infinity,
+)
 from kanon_sql.sql import build as sql
 
 
@@ -51,8 +60,8 @@ class DeltaDisclosure(SensitiveModel):
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows under the caps ``q e^delta``, and so few that each value reaches ``q e^-delta``."""
-        capped = most_under_caps(weighed, exp.Mul(this=number(math.exp(self.delta)), expression=weighed.share))
-        floor = exp.Mul(this=number(math.exp(-self.delta)), expression=weighed.share)
+        capped = most_under_caps(weighed, exp.Mul(this=double(math.exp(self.delta)), expression=weighed.share))
+        floor = exp.Mul(this=double(math.exp(-self.delta)), expression=weighed.share)
         reached = exp.Min(this=exp.Div(this=as_double(weighed.n), expression=exp.Paren(this=floor)))
         complete = exp.EQ(this=sql.count_rows(), expression=exp.Max(this=weighed.values))
         return exp.Case().when(complete, sql.least([capped, reached])).else_(sql.literal(0))
@@ -64,3 +73,14 @@ class DeltaDisclosure(SensitiveModel):
     def worst(self, measure: exp.Expr) -> exp.Expr:
         """Return the largest logarithm in a class."""
         return exp.Max(this=measure)
+
+
+OPTIONS = (
+    ModelOption(
+        "delta",
+        DeltaDisclosure,
+        ("delta",),
+        "DELTA",
+        "The logarithm of a value's gain or loss of share stays below DELTA.",
+    ),
+)

@@ -24,8 +24,8 @@ class KAnonymity:
 
     Attributes:
         k: the smallest class that may be published.
-        entity: the column that names the person whom a row is about. With it, members are distinct people, not
-            rows; a row that names nobody (NULL) counts for no one.
+        entity: the column that names the person that a row is about. With it, members are distinct people, not
+            rows; a row without a name (NULL) counts for no person.
     """
 
     k: int

@@ -56,7 +56,7 @@ class Weighed:
         Args:
             names: of the columns that are called ``n``, ``class_n``, ``place``, ``share`` and ``values`` above.
             values: how many values the whole table has, where that is known beforehand.
-            coded: whether a search asks, and not somebody who reads the query.
+            coded: whether the query is for a search, and not for reading.
         """
         self._names = names
         self.values_of_table = values
@@ -167,20 +167,20 @@ class SensitiveModel(ABC):
 
 def at_most(measure: exp.Expr, threshold: float) -> exp.Expr:
     """Return ``measure <= threshold``, by ``TOLERANCE``."""
-    return exp.LTE(this=measure, expression=number(threshold + TOLERANCE))
+    return exp.LTE(this=measure, expression=double(threshold + TOLERANCE))
 
 
 def at_least(measure: exp.Expr, threshold: float) -> exp.Expr:
     """Return ``measure >= threshold``, by ``TOLERANCE``."""
-    return exp.GTE(this=measure, expression=number(threshold - TOLERANCE))
+    return exp.GTE(this=measure, expression=double(threshold - TOLERANCE))
 
 
 def below(measure: exp.Expr, threshold: float) -> exp.Expr:
     """Return ``measure < threshold``; what lies on it within ``TOLERANCE`` is not below it."""
-    return exp.LT(this=measure, expression=number(threshold - TOLERANCE))
+    return exp.LT(this=measure, expression=double(threshold - TOLERANCE))
 
 
-def number(value: float) -> exp.Expr:
+def double(value: float) -> exp.Expr:
     """Return a number as a DOUBLE: with an exponent, since one without is a decimal, which rounds."""
     text = repr(float(value))
     return exp.Literal.number(text if "e" in text else f"{text}e0")

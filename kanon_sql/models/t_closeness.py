@@ -19,30 +19,70 @@ since |x| = 2 max(0, x) - x; a feature that the class lacks adds nothing to the 
 row. The scale is 2, m - 1 or 2H.
 
 The distance is convex, so that a union of classes that satisfy the model satisfies it. Not monotone with suppression.
+
+**Features** are made as a relation
+
+    features(value, feature, share, total, scale)
+
+A value has one row for each of its features: under the *ordered* distance the first i values of the table, for every
+i from its own rank; under the *hierarchical* one its label on every level below the root. Features are numbered.
+``share`` is the feature's share of the table, ``total`` the sum of the shares of all features, and ``scale`` what the
+sum of their differences is divided by.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard, get_args
 
 from sqlglot import exp
 
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.expressions import VALUE, level_name
+from kanon_sql.models.options import ModelOption, Variant
 from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
     as_double,
     at_most,
     checked_number,
+    double,
     leniently,
-    number,
     total_where,
 )
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    from kanon_sql.engine.base import Column
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.models.distances import Distance
+
+Distance = Literal["equal", "ordered", "hierarchical"]
+
+FEATURES = ("share", "total", "scale")
+"""Columns that tell of a feature, beside its number."""
+_MOST_FEATURES = 10_000_000
+"""Rows of features that are made at most: of m ordered values there are m (m + 1) / 2."""
+
+_ORDERED_TYPES = [
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "UHUGEINT",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL",
+    "DATE",
+    "TIME",
+    "TIMESTAMP",
+    "INTERVAL",
+]
 
 
 @dataclass(frozen=True)
@@ -76,7 +116,7 @@ class TCloseness(SensitiveModel):
     def measure(self, weighed: Weighed) -> exp.Expr:
         """Return the equal distance: what values have above their shares of the table."""
         above = exp.Sub(this=weighed.share_of_class, expression=weighed.share)
-        return exp.Sum(this=sql.greatest([number(0), above]))
+        return exp.Sum(this=sql.greatest([double(0), above]))
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows that can be published at most, by the equal distance.
@@ -86,8 +126,8 @@ class TCloseness(SensitiveModel):
         """
         enough = exp.GTE(this=weighed.share_of_class, expression=weighed.share)
         rows = total_where(weighed.n, sql.negated(exp.Paren(this=enough)))
-        lacking = exp.Sub(this=number(1 - leniently(self.t)), expression=total_where(weighed.share, enough.copy()))
-        bounded = exp.GT(this=lacking, expression=number(1e-9))
+        lacking = exp.Sub(this=double(1 - leniently(self.t)), expression=total_where(weighed.share, enough.copy()))
+        bounded = exp.GT(this=lacking, expression=double(1e-9))
         bound = exp.Div(this=as_double(rows), expression=exp.Paren(this=lacking.copy()))
         return exp.Case().when(bounded, bound).else_(as_double(weighed.rows))
 
@@ -116,7 +156,7 @@ class TCloseness(SensitiveModel):
                 exp.GT(this=exp.Max(this=scale), expression=sql.literal(0)),
                 exp.Div(this=_differences(p, share, total), expression=exp.Max(this=scale.copy())),
             )
-            .else_(number(0))
+            .else_(double(0))
         )
 
     def spread_most(self, p: exp.Expr, share: exp.Expr, total: exp.Expr, scale: exp.Expr, rows: exp.Expr) -> exp.Expr:
@@ -133,15 +173,16 @@ class TCloseness(SensitiveModel):
         if self.distance == "hierarchical":  # a value has no more features than the tree has levels
             positive = sql.least([positive, exp.Div(this=as_double(exp.Max(this=scale)), expression=sql.literal(2))])
         signed = exp.Sub(
-            this=exp.Mul(this=number(2), expression=total_where(p, above.copy())), expression=exp.Sum(this=p.copy())
+            this=exp.Mul(this=double(2), expression=total_where(p, above.copy())),
+            expression=exp.Sum(this=p.copy()),
         )
         room = exp.Paren(this=exp.Sub(this=positive, expression=exp.Paren(this=signed)))
         excess = exp.Sub(
             this=exp.Paren(this=_differences(p, share, total)),
-            expression=exp.Mul(this=number(leniently(self.t)), expression=exp.Max(this=scale)),
+            expression=exp.Mul(this=double(leniently(self.t)), expression=exp.Max(this=scale)),
         )
         needed = exp.Add(this=room.copy(), expression=exp.Paren(this=excess))
-        bounded = exp.GT(this=needed, expression=number(1e-9))
+        bounded = exp.GT(this=needed, expression=double(1e-9))
         n = as_double(exp.Max(this=rows))
         share_left = exp.Div(this=exp.Mul(this=n, expression=room), expression=exp.Paren(this=needed.copy()))
         return exp.Case().when(bounded, share_left).else_(n.copy())
@@ -149,8 +190,8 @@ class TCloseness(SensitiveModel):
 
 def _differences(p: exp.Expr, share: exp.Expr, total: exp.Expr) -> exp.Expr:
     """Return ``sum |p_f - q_f|`` over all features of the table, as an aggregate over those of the class."""
-    above = exp.Sum(this=sql.greatest([number(0), exp.Sub(this=p.copy(), expression=share.copy())]))
-    twice = exp.Mul(this=number(2), expression=above)
+    above = exp.Sum(this=sql.greatest([double(0), exp.Sub(this=p.copy(), expression=share.copy())]))
+    twice = exp.Mul(this=double(2), expression=above)
     without = exp.Sub(this=twice, expression=exp.Sum(this=p.copy()))
     return exp.Paren(this=exp.Add(this=without, expression=exp.Max(this=total.copy())))
 
@@ -158,3 +199,108 @@ def _differences(p: exp.Expr, share: exp.Expr, total: exp.Expr) -> exp.Expr:
 def compares_features(model: PrivacyModel) -> TypeGuard[TCloseness]:
     """Tell whether a model compares features of values, and not values."""
     return isinstance(model, TCloseness) and model.distance in {"ordered", "hierarchical"}
+
+
+def natural_distance(column: Column) -> Distance:
+    """Return the distance that is meant where none was named: ordered for numbers, dates and times, else equal."""
+    kind = folded(column.type).upper()
+    return "ordered" if kind.startswith(tuple(_ORDERED_TYPES)) else "equal"
+
+
+def require_few(values: int, column: str) -> None:
+    """Raise where an ordered distance over so many values would never end.
+
+    Raises:
+        UsageError: there are too many.
+    """
+    if values * (values + 1) // 2 > _MOST_FEATURES:
+        raise UsageError(
+            f"The ordered distance compares the first 1, 2, 3, ... values of column {column!r}, which has {values:,} "
+            "different ones: round them in a view first, or use the equal distance."
+        )
+
+
+def ordered_features(shares: exp.Table, value: str, place: str | None = None) -> exp.Select:
+    """Return the query of the features of the ordered distance.
+
+    Args:
+        shares: a relation (value, share, ...) with one row for each value of the table.
+        value: its column of values.
+        place: its column that the values are ordered by, if that is not the value itself; NULL comes first.
+    """
+    order = exp.Order(expressions=[exp.Ordered(this=sql.column(place or value), nulls_first=True)])
+    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+    up_to = exp.Window(this=exp.Sum(this=sql.column("share")), order=order, spec=frame)
+    rank = exp.Window(this=exp.RowNumber(), order=order.copy())
+    ranked = exp.select(sql.named(sql.column(value), "value"), sql.named(rank, "rank"), sql.named(up_to, "up_to"))
+    ranked = ranked.from_(shares.copy())
+    facts = exp.select(
+        sql.named(exp.Sum(this=sql.column("up_to")), "total"),
+        sql.named(exp.Sub(this=sql.count_rows(), expression=sql.literal(1)), "scale"),
+    ).from_("ranked")
+    at_or_after = exp.GTE(this=sql.column("rank", "later"), expression=sql.column("rank", "own"))
+    return (
+        exp.select(sql.column("value", "own"))
+        .select(sql.named(sql.column("rank", "later"), "feature"), sql.named(sql.column("up_to", "later"), "share"))
+        .select(sql.column("total", "facts"), sql.column("scale", "facts"))
+        .from_(sql.aliased(sql.relation("ranked"), "own"))
+        .join(sql.aliased(sql.relation("ranked"), "later"), on=at_or_after)
+        .join("facts", join_type="cross")
+        .with_("ranked", as_=ranked)
+        .with_("facts", as_=facts)
+    )
+
+
+def hierarchical_features(
+    shares: exp.Table, value: str, code: str, lookup: exp.Table, height: int, family: str | None = None
+) -> exp.Query:
+    """Return the query of the features of the hierarchical distance.
+
+    Args:
+        shares: a relation (value, share, ...) with one row for each value of the table.
+        value: its column of values, to look up in the hierarchy.
+        code: its column that is to be the value of the features.
+        lookup: the hierarchy of the column.
+        height: its levels above the values.
+        family: of the types of the values, where they may have to be compared with NULLs.
+    """
+    labels: list[exp.Query] = []
+    for level in range(height):
+        label = sql.column(VALUE if level == 0 else level_name(level), "lookup")
+        text = sql.cast(label, "VARCHAR")
+        same = sql.same(sql.column(value, "shares"), sql.column(VALUE, "lookup"), family)
+        labels.append(
+            exp.select(sql.named(sql.column(code, "shares"), "value"), sql.named(sql.literal(level), "level"))
+            .select(sql.named(text, "label"), sql.column("share", "shares"))
+            .from_(sql.aliased(shares, "shares"))
+            .join(sql.aliased(lookup, "lookup"), on=same)
+        )
+    of_label = [sql.column("level"), sql.column("label")]
+    share = exp.Window(this=exp.Sum(this=sql.column("share")), partition_by=[column.copy() for column in of_label])
+    order = exp.Order(expressions=[exp.Ordered(this=column, nulls_first=True) for column in of_label])
+    number = exp.Window(this=exp.DenseRank(), order=order)
+    total, scale = sql.cast(sql.literal(height), "DOUBLE"), sql.literal(2 * height)
+    return (
+        exp.select("value", sql.named(number, "feature"), sql.named(share, "share"))
+        .select(sql.named(total, "total"), sql.named(scale, "scale"))
+        .from_("labels")
+        .with_("labels", as_=sql.union_all(labels))
+    )
+
+
+OPTIONS = (
+    ModelOption(
+        "t",
+        TCloseness,
+        ("t",),
+        "T",
+        "Values of each class are spread as in the table, but for a distance of T.",
+        variant=Variant(
+            "distance",
+            get_args(Distance),
+            "t-closeness",
+            "KIND",
+            "Of --t: equal, ordered (the default for numbers and dates) or hierarchical (by --hierarchy COLUMN=FILE).",
+        ),
+    ),
+)

@@ -1,1 +1,1 @@
-"""What is asked for: roles of columns, requirements, destination, kanon.toml."""
+"""What is required: roles of columns, requirements, destination, kanon.toml."""

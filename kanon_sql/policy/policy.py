@@ -56,10 +56,10 @@ from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
+from kanon_sql.policy.algorithms import ALGORITHMS, options_of_others
 from kanon_sql.policy.destination import Destination, Kind
-from kanon_sql.policy.requirements import REQUIREMENTS, from_settings, to_settings
+from kanon_sql.policy.requirements import from_settings, model_settings, to_settings
 from kanon_sql.policy.roles import NamedColumns
-from kanon_sql.policy.toml_values import checked, column_names, limit, number, one_of, require_place, threshold
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -67,9 +67,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.models.base import PrivacyModel
 
-Algorithm = Literal[
-    "optimal", "incognito", "samarati", "samarati-first", "datafly", "local", "spolg", "mondrian", "mondrian-plus"
-]
 SearchOn = Literal["workbench", "warehouse"]
 Count = Literal["people", "rows"]
 COUNTS_ROWS = (
@@ -113,7 +110,7 @@ class Policy:
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
     max_suppressed: float | str = DEFAULT_MAX_SUPPRESSED
-    algorithm: Algorithm = "optimal"
+    algorithm: str = "optimal"
     measure: Measure = "loss"
     time_limit: float | None = None
     sample_rate: float | None = None
@@ -133,17 +130,18 @@ class Policy:
         object.__setattr__(self, "max_suppressed", suppression_limit(self.max_suppressed))
         if self.time_limit is not None and not self.time_limit > 0:
             raise UsageError(f"time_limit is a number of seconds greater than 0, not {self.time_limit:g}.")
-        if self.algorithm not in get_args(Algorithm):
-            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(get_args(Algorithm))}.")
+        if self.algorithm not in ALGORITHMS:
+            raise UsageError(f"There is no algorithm {self.algorithm!r}. There is: {', '.join(ALGORITHMS)}.")
         if self.measure not in get_args(Measure):
             raise UsageError(
                 f"There is no measure {self.measure!r} to minimize. There is: {', '.join(get_args(Measure))}."
             )
         if self.sample_rate is not None and not 0 < self.sample_rate <= 1:
             raise UsageError(f"sample_rate is a share of rows above 0 and at most 1, not {self.sample_rate:g}.")
-        if self.sample_rate is not None and self.algorithm != "spolg":
+        if self.sample_rate is not None and "sample_rate" in options_of_others(self.algorithm):
             raise UsageError(f"sample_rate is for spolg, which draws a sample; {self.algorithm} does not.")
-        require_place(self.search_on)
+        if self.search_on not in get_args(SearchOn):
+            raise UsageError(f"search_on is workbench or warehouse, not {self.search_on!r}.")
         _ = self.cutting  # complains of what is not for this algorithm
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
@@ -188,7 +186,7 @@ class Policy:
         return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
 
     def of_rows(self) -> Policy:
-        """Return what it says of quasi-identifiers and k alone: for those who look at labels."""
+        """Return the policy with its quasi-identifiers and k alone."""
         named = self.columns.quasi_identifiers
         known = {folded(name) for name in named}
         return replace(
@@ -210,7 +208,7 @@ class Policy:
 
     @property
     def k(self) -> int:
-        """The k of k-anonymity; 1 where it is not asked for."""
+        """The k of k-anonymity; 1 where it is not required."""
         return max((model.k for model in self.models if isinstance(model, KAnonymity)), default=1)
 
 
@@ -251,7 +249,7 @@ def suppression_limit(given: float | str) -> float | str:
 
 _SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
-    "privacy": {"k", "count", "distance", "population", *REQUIREMENTS},
+    "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
     "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe"},
 }
@@ -269,10 +267,10 @@ def read_policy(path: Path) -> tuple[Policy, Destination]:
         raise PolicyError(f"There is no policy file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"{path} cannot be read as TOML: {error}.") from None
-    return policy_in(text, path)
+    return parse_policy(text, path)
 
 
-def policy_in(text: str, path: Path) -> tuple[Policy, Destination]:
+def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:
     """Return the policy and the destination in the text of a kanon.toml.
 
     Args:
@@ -346,42 +344,42 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
     search, release = document.get("search", {}), document.get("release", {})
     hierarchies, files = _hierarchies(document.get("hierarchies", {}))
     named = NamedColumns(
-        **{role: column_names(columns.get(role, []), role) for role in _LISTS},
-        rest=one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
-        entity=checked(columns.get("entity"), str, "columns.entity"),
+        **{role: _column_names(columns.get(role, []), role) for role in _LISTS},
+        rest=_one_of(columns.get("rest"), ("keep", "drop"), "columns.rest"),
+        entity=_checked(columns.get("entity"), str, "columns.entity"),
     )
-    key_file = checked(release.get("key_file"), str, "release.key_file")
+    key_file = _checked(release.get("key_file"), str, "release.key_file")
     privacy = document.get("privacy", {})
-    k = checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
-    population = checked(privacy.get("population"), str, "privacy.population")
+    k = _checked(privacy.get("k", DEFAULT_K), int, "privacy.k")
+    population = _checked(privacy.get("population"), str, "privacy.population")
     policy = Policy(
         columns=named,
-        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, threshold)),
-        count=one_of(privacy.get("count", "people"), get_args(Count), "privacy.count"),
+        models=(KAnonymity(k, entity=named.entity), *from_settings(privacy, _threshold)),
+        count=_one_of(privacy.get("count", "people"), get_args(Count), "privacy.count"),
         population=population,
         hierarchies=hierarchies,
         hierarchy_directory=directory / files if files else None,
-        max_suppressed=limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
+        max_suppressed=_limit(search.get("max_suppressed", DEFAULT_MAX_SUPPRESSED)),
         algorithm=search.get("algorithm", "optimal"),
         measure=search.get("measure", "loss"),
-        time_limit=number(search.get("time_limit"), "search.time_limit"),
-        sample_rate=number(search.get("sample_rate"), "search.sample_rate"),
+        time_limit=_number(search.get("time_limit"), "search.time_limit"),
+        sample_rate=_number(search.get("sample_rate"), "search.sample_rate"),
         search_on=search.get("search_on", "workbench"),
-        **{name: checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
-        seed=checked(release.get("seed"), int, "release.seed"),
+        **{name: _checked(search.get(name), int if name == "pairs" else str, f"search.{name}") for name in OPTIONS},
+        seed=_checked(release.get("seed"), int, "release.seed"),
         key_file=directory / key_file if key_file else None,
         directory=directory,
     )
-    out = checked(release.get("out"), str, "release.out")
-    backup = checked(release.get("backup"), str, "release.backup")
+    out = _checked(release.get("out"), str, "release.out")
+    backup = _checked(release.get("backup"), str, "release.backup")
     destination = Destination(
-        into=checked(release.get("into"), str, "release.into"),
-        kind=one_of(release.get("as", "table"), get_args(Kind), "release.as"),
+        into=_checked(release.get("into"), str, "release.into"),
+        kind=_one_of(release.get("as", "table"), get_args(Kind), "release.as"),
         out=directory / out if out else None,
-        in_place=checked(release.get("in_place", False), bool, "release.in_place"),
+        in_place=_checked(release.get("in_place", False), bool, "release.in_place"),
         backup=directory / backup if backup else None,
-        replace=checked(release.get("replace", False), bool, "release.replace"),
-        spreadsheet_safe=checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
+        replace=_checked(release.get("replace", False), bool, "release.replace"),
+        spreadsheet_safe=_checked(release.get("spreadsheet_safe", False), bool, "release.spreadsheet_safe"),
     )
     return policy, destination
 
@@ -389,7 +387,7 @@ def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, D
 def _hierarchies(section: dict[str, Any]) -> tuple[dict[str, str], str | None]:
     """Return the rules of columns and the directory of files; any column may have its rule in a table ``columns``."""
     settings = dict(section)
-    files = checked(settings.pop("directory", None), str, "hierarchies.directory")
+    files = _checked(settings.pop("directory", None), str, "hierarchies.directory")
     apart = settings.pop("columns") if isinstance(settings.get("columns"), dict) else {}
     if twice := sorted(settings.keys() & apart.keys()):
         raise PolicyError(f"[hierarchies] and [hierarchies.columns] both give a hierarchy for column {twice[0]!r}.")
@@ -407,3 +405,69 @@ def _moved(rule: str, old: Path, new: Path) -> str:
     path = os.path.relpath(parsed.path, new)
     # A file may be called like a rule: ./flat is the file.
     return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./
+
+
+def _column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+    """Return a list of column names.
+
+    Raises:
+        PolicyError: it is something else.
+    """
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise PolicyError(f'columns.{where} is a list of column names, as in ["age", "sex"].')
+    return tuple(value)
+
+
+def _checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    """Return a value of a kind; None stays None.
+
+    Raises:
+        PolicyError: it is something else.
+    """
+    if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
+        kinds = {str: "a text", int: "a whole number", bool: "true or false"}
+        raise PolicyError(f"{where} must be {kinds[kind]}.")
+    return value
+
+
+def _number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    """Return a number; None stays None.
+
+    Raises:
+        PolicyError: it is something else.
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
+        raise PolicyError(f"{where} must be a number.")
+    return value
+
+
+def _threshold(value: Any, where: str) -> float:  # noqa: ANN401 - what a TOML file may hold
+    """Return a number that must be there.
+
+    Raises:
+        PolicyError: it is something else.
+    """
+    found = _number(value, where)
+    if found is None:
+        raise PolicyError(f"{where} must be a number.")
+    return float(found)
+
+
+def _limit(value: Any) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    """Return a limit of suppression: a text, or a number.
+
+    Raises:
+        PolicyError: it is something else.
+    """
+    return value if isinstance(value, str) else _number(value, "search.max_suppressed")
+
+
+def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
+    """Return one of several words; None stays None.
+
+    Raises:
+        PolicyError: it is something else.
+    """
+    if value is not None and value not in allowed:
+        raise PolicyError(f"{where} must be {' or '.join(allowed)}.")
+    return value

@@ -1,7 +1,7 @@
 """Which column plays which role: identifying, quasi-identifying, sensitive or insensitive.
 
-Every column of the table ends with a role. One that nobody named is an error, unless it was said what happens to
-the rest: a column that is published by oversight is how people get hurt.
+Every column of the table ends with a role. A column without one is an error, unless the policy says what
+happens to the rest: a column that is published by oversight is how people get hurt.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NamedColumns:
         sensitive: published as they are; what must not be learned about a person.
         insensitive: published as they are.
         rest: what happens to columns that were not named: ``keep`` (insensitive), ``drop``, or None (an error).
-        entity: the column that names the person whom a row is about; never published.
+        entity: the column that names the person that a row is about; never published.
         pseudonymize: identifying columns that are published as pseudonyms.
         proposed: columns whose role ``kanon init`` proposed, and no person has confirmed.
     """

@@ -20,6 +20,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.local import measure_local
 from kanon_sql.measures.recoding import PartTables, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
@@ -30,7 +31,7 @@ from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
 from kanon_sql.search.problem import SearchResult, SharedTests, rows_allowed
-from kanon_sql.search.run import ALGORITHMS, search
+from kanon_sql.search.run import search
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -384,7 +385,7 @@ def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float
     That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
     it goes by what preparing took, but is no more than the greater part of what remains.
     """
-    factor = _FINISHING if policy.algorithm in ALGORITHMS else _FINISHING_PARTS
+    factor = _FINISHING if policy.algorithm in algorithms_of("full-domain") else _FINISHING_PARTS
     now = time.monotonic()
     left = begun + limit - now
     return now + left - min(factor * sum(prepared.seconds.values()), _MOST_FOR_FINISHING * left)

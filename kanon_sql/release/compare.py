@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from kanon_sql.classes.cutting import MONDRIAN, OPTIONS
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.algorithms import options_of_others
 from kanon_sql.policy.policy import suppression_limit
 from kanon_sql.search.run import names_for
 
@@ -144,7 +144,7 @@ def compare(
         others = [model for model in table.policy.models if not isinstance(model, KAnonymity)]
         models = (KAnonymity(size, entity=table.policy.columns.entity), *others)
         asked = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
-        asked |= dict.fromkeys(_not_for(algorithm))
+        asked |= dict.fromkeys(options_of_others(algorithm))
         try:
             results.append(_compared(table.anonymize(**asked), size))
         except (NoSolutionError, TimeLimitError, UnsuitableError) as error:
@@ -153,13 +153,6 @@ def compare(
     frequency = table.prepared.frequency
     members: Literal["people", "rows"] = "people" if frequency.counts_people else "rows"
     return Comparison(table.prepared.source.name, frequency.rows, members, measure, tuple(ordered))
-
-
-def _not_for(algorithm: str) -> list[str]:
-    """Return the settings that are for other algorithms only."""
-    others = [] if algorithm in MONDRIAN else list(OPTIONS)
-    others += ["choose"] if algorithm == "mondrian-plus" else ["pairs"]
-    return others if algorithm == "spolg" else [*others, "sample_rate"]
 
 
 def _compared(release: Release, k: int) -> Compared:

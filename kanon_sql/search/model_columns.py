@@ -15,10 +15,15 @@ from kanon_sql.classes.frequency import FrequencySet, build_frequency
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.sources.open_source import open_beside
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.models.distances import hierarchical_features, natural_distance, ordered_features, require_few
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
-from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.models.t_closeness import (
+    TCloseness,
+    hierarchical_features,
+    natural_distance,
+    ordered_features,
+    require_few,
+)
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
-    from kanon_sql.models.distances import Distance
+    from kanon_sql.models.t_closeness import Distance
 
 
 def resolve_models(

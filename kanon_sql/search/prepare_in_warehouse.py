@@ -20,6 +20,7 @@ from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.t_closeness import TCloseness
+from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.roles import Roles
 
-THERE = ("optimal", "incognito", "samarati", "samarati-first", "datafly")
-"""Algorithms that only ask: the others change tables of their own step by step, or cut them."""
-
 
 def require_there(source: Source, policy: Policy) -> None:
     """Raise unless a search can run on the warehouse of a table.
@@ -49,10 +47,12 @@ def require_there(source: Source, policy: Policy) -> None:
         raise UsageError(
             f"{source.name} is in no warehouse: leave --search-on out, the search runs where the table is."
         )
-    if policy.algorithm not in THERE:
+    # These only read: the others change tables of their own step by step, or cut them.
+    *algorithms, last = algorithms_of("full-domain")
+    if policy.algorithm not in {*algorithms, last}:
         raise UsageError(
             f"{policy.algorithm} works on tables that it changes step by step, on the workbench: leave --search-on "
-            f"warehouse out, or use {', '.join(THERE[:-1])} or {THERE[-1]}."
+            f"warehouse out, or use {', '.join(algorithms)} or {last}."
         )
     if policy.columns.pseudonymize:
         raise UsageError("Pseudonyms and --search-on warehouse do not go together: leave one of them out.")

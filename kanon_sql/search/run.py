@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kanon_sql.classes.cutting import COMPARED, MONDRIAN
+from kanon_sql.classes.cutting import COMPARED
 from kanon_sql.classes.recoding import FullDomain, Local
 from kanon_sql.engine.progress import DeadlineReachedError, until
 from kanon_sql.errors import UnsuitableError
 from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.search.full_domain.datafly import datafly
+from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.search.full_domain.evidence import Evidence
-from kanon_sql.search.full_domain.incognito import incognito
-from kanon_sql.search.full_domain.optimal import optimal
-from kanon_sql.search.full_domain.samarati import samarati, samarati_first
-from kanon_sql.search.local.local import local
 from kanon_sql.search.local.remaining import Remaining
-from kanon_sql.search.local.spolg import spolg
 from kanon_sql.search.mondrian.mondrian import begin, mondrian, recoding_of
 from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure
 
@@ -27,21 +23,11 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem, SearchProgress
 
 
-class Algorithm(Protocol):
+class NodeAlgorithm(Protocol):
     """Chooses a node of the lattice."""
 
     def __call__(self, evidence: Evidence, progress: SearchProgress | None = None, /) -> Node:
         """Return the node; the top has been tested, and is allowed."""
-
-
-ALGORITHMS: dict[str, Algorithm] = {
-    "optimal": optimal,
-    "incognito": incognito,
-    "samarati": samarati,
-    "samarati-first": samarati_first,
-    "datafly": datafly,
-}
-"""Every algorithm of full-domain recoding, by the name that a person gives it."""
 
 
 class LocalAlgorithm(Protocol):
@@ -51,18 +37,17 @@ class LocalAlgorithm(Protocol):
         """Publish until nothing is left, or nothing can be; what is left then goes to the root."""
 
 
-LOCAL_ALGORITHMS: dict[str, LocalAlgorithm] = {"local": local, "spolg": spolg}
-"""Every algorithm of local recoding, by name."""
-
-NAMES = (*ALGORITHMS, *LOCAL_ALGORITHMS, *MONDRIAN)
-"""All algorithms."""
+def _function(name: str) -> Any:  # noqa: ANN401 - a NodeAlgorithm or a LocalAlgorithm, by its kind
+    """Return the function of an algorithm; nothing of the others is imported."""
+    module, _, function = ALGORITHMS[name].place.partition(":")
+    return getattr(import_module(f"kanon_sql.search.{module}"), function)
 
 
 def names_for(measure: str) -> tuple[str, ...]:
     """Return the algorithms that can minimize a measure, or at least have a release whose measure can be told."""
     if measure in CLASS_MEASURES:
-        return (*ALGORITHMS, "mondrian")
-    return NAMES if measure in COMPARED else tuple(name for name in NAMES if name != "mondrian-plus")
+        return (*algorithms_of("full-domain"), "mondrian")
+    return tuple(name for name in ALGORITHMS if measure in COMPARED or name != "mondrian-plus")
 
 
 def search(
@@ -72,7 +57,7 @@ def search(
 
     Args:
         problem: what is searched.
-        algorithm: a name in ``NAMES``.
+        algorithm: a name in ``ALGORITHMS``.
         deadline: ``time.monotonic()`` at which the search ends.
         progress: told from time to time how far it has come.
 
@@ -82,21 +67,22 @@ def search(
         SearchInterruptedError: interrupted before the first node was tested.
     """
     of_population = [model.name for model in problem.models if isinstance(model, PopulationModel)]
-    if of_population and algorithm not in ALGORITHMS:
+    kind = ALGORITHMS[algorithm].kind
+    if of_population and kind != "full-domain":
         raise UnsuitableError(
             f"{of_population[0]} compares the classes of a node with those of the population at the same node, which "
             f"{algorithm} does not have: use --algorithm optimal."
         )
     if problem.cutting is not None:
         return _search_parts(problem, problem.cutting, deadline, progress)
-    if algorithm in LOCAL_ALGORITHMS:
+    if kind == "local":
         require_cell_measure(problem.objective, algorithm)
-        return _search_steps(problem, LOCAL_ALGORITHMS[algorithm], deadline, progress)
-    return _search_node(problem, ALGORITHMS[algorithm], deadline, progress)
+        return _search_steps(problem, _function(algorithm), deadline, progress)
+    return _search_node(problem, _function(algorithm), deadline, progress)
 
 
 def _search_node(
-    problem: Problem, algorithm: Algorithm, deadline: float | None, progress: SearchProgress | None
+    problem: Problem, algorithm: NodeAlgorithm, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
     evidence = Evidence(problem)
     stopped: Stopped | None = None

@@ -20,6 +20,7 @@ DOCUMENTS = [
     REPOSITORY / "README.md",
     *sorted((REPOSITORY / "docs").rglob("*.md")),
     REPOSITORY / "benchmarks/README.md",
+    REPOSITORY / "CONTRIBUTING.md",
 ]
 BLOCK = re.compile(r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXIT_CODE = "; echo $?"
@@ -118,6 +119,8 @@ def test_what_a_document_shows_is_what_happens(path: Path, in_tmp: Path) -> None
     names: dict[str, object] = {}
     for kind, file, block in BLOCK.findall(text):
         assert file or kind != "csv", "a table in a document is there to be read"
+        if file.startswith("kanon_sql/"):
+            continue  # a file of the package, or a line of one: tests/docs/test_architecture.py runs kanon with them
         if file:
             (in_tmp / file).parent.mkdir(parents=True, exist_ok=True)
             (in_tmp / file).write_text(block, encoding="utf-8")

@@ -12,7 +12,7 @@ import io
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pytest
@@ -25,10 +25,7 @@ from hypothesis import seed as seeded
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import run
-from kanon_sql.policy.requirements import made, with_distances
-
-if TYPE_CHECKING:
-    from kanon_sql.models.base import PrivacyModel
+from kanon_sql.policy.requirements import with_required_models
 
 CASES = count(100, quick=12)
 SHARDS = 4
@@ -101,9 +98,10 @@ Outcome = dict[str, Any] | Exception
 def through_library(case: FuzzCase, source: Any, directory: Path) -> tuple[Outcome, list[str], Rows]:
     """Release through the library; return its summary, or why not, and the release where it is no table of a file."""
     try:
-        models: list[PrivacyModel] = [kanon.KAnonymity(case.k, entity=case.entity)]
-        models += [made(kind, [float(n) for n in typed.split(",")], about, kind) for kind, about, typed in case.models]
-        distances = [] if case.distance is None else [case.distance]
+        required: dict[str, list[str]] = {"distance": [] if case.distance is None else [case.distance]}
+        for kind, about, typed in case.models:
+            required.setdefault(kind, []).append(typed if about is None else f"{about}={typed}")
+        models = with_required_models([kanon.KAnonymity(case.k, entity=case.entity)], required)
         with kanon.anonymize(
             source,
             case.reference,
@@ -113,7 +111,7 @@ def through_library(case: FuzzCase, source: Any, directory: Path) -> tuple[Outco
             insensitive=case.named("keep"),
             rest=case.rest,  # type: ignore[arg-type]  # one of the two
             count="people" if case.entity is not None else "rows",  # what the oracle counts
-            models=with_distances(models, distances),
+            models=models,
             hierarchies=case.rules,
             **case.settings,
         ) as release:

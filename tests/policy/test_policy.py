@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
@@ -13,6 +13,7 @@ import kanon_sql as kanon
 from kanon_sql.cli.options.command_line_policy import overridden
 from kanon_sql.engine.base import Column
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.policy.algorithms import ALGORITHMS, options_of_others
 from kanon_sql.policy.policy import read_policy, write_policy
 
 if TYPE_CHECKING:
@@ -368,3 +369,26 @@ def test_a_person_is_named_once() -> None:
         kanon.Policy(columns=kanon.NamedColumns(entity="a"), models=(kanon.KAnonymity(2, entity="b"),))
     policy = kanon.Policy(columns=kanon.NamedColumns(entity="a"), models=(kanon.KAnonymity(2),))
     assert policy.models == (kanon.KAnonymity(2, entity="a"),)
+
+
+OF_SOME_ALGORITHMS = {
+    "sample_rate": 0.5,
+    "choose": "range",
+    "cut": "strict",
+    "labels": "set",
+    "numbers": "mean",
+    "pairs": 2,
+}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_an_algorithm_takes_the_options_that_the_table_says(algorithm: str) -> None:
+    others = options_of_others(algorithm)
+    assert {*others, *ALGORITHMS[algorithm].options} == set(OF_SOME_ALGORITHMS)
+    for option, value in OF_SOME_ALGORITHMS.items():
+        given: dict[str, Any] = {"algorithm": algorithm, option: value}
+        if option in others:
+            with pytest.raises(kanon.UsageError, match=option):
+                kanon.Policy(**given)
+        else:
+            assert getattr(kanon.Policy(**given), option) == value

@@ -17,7 +17,7 @@ from profile_tables import frame
 import kanon_sql
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.vocabulary import kinds_of_name
-from kanon_sql.policy.policy import policy_in, policy_text, read_policy
+from kanon_sql.policy.policy import parse_policy, policy_text, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -275,7 +275,7 @@ def test_a_saved_policy_keeps_what_is_only_proposed(in_tmp: Path, kanon: Kanon) 
     assert saved.code == 0, saved.err
     policy, destination = read_policy(in_tmp / "s.toml")
     assert policy.columns.proposed == ("age",)
-    again, _ = policy_in(policy_text(policy, destination, in_tmp), in_tmp / "s.toml")
+    again, _ = parse_policy(policy_text(policy, destination, in_tmp), in_tmp / "s.toml")
     assert again.columns == policy.columns
 
 
@@ -286,4 +286,4 @@ def test_a_proposed_column_must_be_there(in_tmp: Path) -> None:
     with pytest.raises(UsageError, match="Did you mean 'age'"):
         kanon_sql.anonymize(in_tmp / "t.csv", policy=policy)
     with pytest.raises(PolicyError, match=r"columns\.proposed is a list"):
-        policy_in('[columns]\nproposed = "age"\n', in_tmp / "kanon.toml")
+        parse_policy('[columns]\nproposed = "age"\n', in_tmp / "kanon.toml")

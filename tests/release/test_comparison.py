@@ -12,7 +12,8 @@ from effort import is_thorough
 import kanon_sql
 from kanon_sql.classes.cutting import MONDRIAN
 from kanon_sql.evidence.report import comparison_plot
-from kanon_sql.search.run import LOCAL_ALGORITHMS, NAMES
+from kanon_sql.policy.algorithms import ALGORITHMS as NAMES
+from kanon_sql.policy.algorithms import algorithms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +76,7 @@ def test_all_algorithms_on_adult_agree_where_they_must(adult: Path, in_tmp: Path
     assert len(best) == 4
     for result in found["results"]:
         assert result["smallest"] >= result["k"]
-        if result["algorithm"] in {*LOCAL_ALGORITHMS, *MONDRIAN}:
+        if result["algorithm"] in {*algorithms_of("local"), *MONDRIAN}:
             assert result["measures"]["loss"] < best[result["k"], result["max_suppressed"]]
         else:
             assert result["measures"]["loss"] >= best[result["k"], result["max_suppressed"]]

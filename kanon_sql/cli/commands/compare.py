@@ -36,9 +36,9 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
+from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.release.compare import Compared, Comparison, compare
 from kanon_sql.release.script import logged_script
-from kanon_sql.search.run import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +66,9 @@ def compare_command(
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(NAMES)}."),
+        typer.Option(
+            "--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(ALGORITHMS)}."
+        ),
     ] = None,
     measure: MeasureOption = None,
     time_limit: Annotated[

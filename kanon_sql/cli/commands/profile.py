@@ -36,11 +36,10 @@ from kanon_sql.engine.files import require_free
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import counted
 from kanon_sql.hierarchy.vocabulary import Role
+from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.policy import DEFAULT_K
 from kanon_sql.policy.profile.init_policy import POLICY_FILE, write_init
-from kanon_sql.policy.profile.profiler import profile_of
-from kanon_sql.policy.profile.sample import DEFAULT_ROWS
-from kanon_sql.policy.profile.shares import percent
+from kanon_sql.policy.profile.profiler import DEFAULT_ROWS, profile_of
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -184,7 +183,7 @@ def _print_profile(found: Profile) -> None:
                 column.name,
                 column.type,
                 column.distinct,
-                percent(column.null_share) if column.nulls else "",
+                in_percent(column.null_share) if column.nulls else "",
                 "" if column.separation is None else f"{column.separation:.3f}",
                 column.role,
                 column.reason,
@@ -207,7 +206,7 @@ def _print_profile(found: Profile) -> None:
 
 
 def _of_subset(subset: SubsetRisk) -> tuple[str, int, str, Share, int | str]:
-    share = "" if subset.share_unique is None else percent(subset.share_unique)
+    share = "" if subset.share_unique is None else in_percent(subset.share_unique)
     smallest = "" if subset.smallest_class is None else subset.smallest_class
     return " + ".join(subset.columns), subset.uniques, share, Share(subset.share_unique or 0.0), smallest
 

@@ -13,7 +13,7 @@ from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import COUNTS_ROWS, Policy, read_policy
-from kanon_sql.policy.requirements import REQUIREMENTS, parse_requirement, replacing, require_one_each, with_distances
+from kanon_sql.policy.requirements import with_required_models
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def overridden(
         rest: what happens to columns without a role.
         entity: the column that names the person; the one of the file stays identifying.
         k: the smallest class.
-        models: what else is asked of classes, by the names in ``kanon_sql.policy.requirements``.
+        models: what else is asked of classes, by the names in ``kanon_sql.models.options``.
         hierarchies: for columns, a rule or a file as it is seen from the working directory.
         settings: other settings of the policy; None was not said.
     """
@@ -221,9 +221,7 @@ def _with_models(
 ) -> tuple[PrivacyModel, ...]:
     """Return the models of a file with those of the command line, each instead of one of its kind."""
     texts = {name: [text] if isinstance(text, str) else text or [] for name, text in asked.items()}
-    new = [parse_requirement(name, text) for name in REQUIREMENTS for text in texts.get(name, [])]
-    require_one_each(new, "The command line")
-    return with_distances(replacing(of_file, new), texts.get("distance", []))
+    return with_required_models(of_file, texts)
 
 
 def _with_rules(

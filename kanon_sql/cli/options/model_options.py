@@ -1,4 +1,4 @@
-"""Options that ask for privacy models beyond k."""
+"""Options that ask for privacy models beyond k: made from what each model declares in its own file."""
 
 from __future__ import annotations
 
@@ -9,75 +9,33 @@ import typer
 
 from kanon_sql.cli.options.added_options import with_options
 from kanon_sql.cli.output.help import PRIVACY
+from kanon_sql.models.options import model_options
 
 RequestedModels = Mapping[str, list[str] | str | None]
-"""What was asked for on the command line, by the names of ``kanon_sql.policy.requirements`` and "distance"."""
+"""What was typed on the command line, by the names in ``kanon_sql.models.options``."""
 
 
-def _model_option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer reads
-    return typer.Option(f"--{name}", metavar=metavar, help=text, rich_help_panel=PRIVACY)
+def _options() -> dict[str, Any]:
+    """Return the options for typer, by the names of the parameters."""
+    options = {}
+    for name, option in model_options().items():
+        options[name] = _option(name, option.metavar, option.text, of_columns=option.names_column)
+        if (variant := option.variant) is not None:
+            options[variant.name] = _option(variant.name, variant.metavar, variant.text, of_columns=option.names_column)
+    text = "Everybody of whom the table has a part, with the same columns."
+    options["population"] = _option("population", "TABLE|FILE", text, of_columns=False)
+    return options
 
 
-_OPTIONS = {
-    "l": Annotated[
-        list[str] | None,
-        _model_option("l", "[COLUMN=]L", "A class has L different values of the sensitive column."),
-    ],
-    "entropy_l": Annotated[
-        list[str] | None,
-        _model_option("entropy-l", "[COLUMN=]L", "Values as evenly spread in each class as L equally frequent ones."),
-    ],
-    "recursive": Annotated[
-        list[str] | None,
-        _model_option(
-            "recursive",
-            "[COLUMN=]C,L",
-            "The most frequent value has under C times the rows of the L-th and rarer ones.",
-        ),
-    ],
-    "alpha": Annotated[
-        list[str] | None, _model_option("alpha", "[COLUMN=]SHARE", "No value has more than this share of a class.")
-    ],
-    "t": Annotated[
-        list[str] | None,
-        _model_option("t", "[COLUMN=]T", "Values of each class are spread as in the table, but for a distance of T."),
-    ],
-    "distance": Annotated[
-        list[str] | None,
-        _model_option(
-            "distance",
-            "[COLUMN=]KIND",
-            "Of --t: equal, ordered (the default for numbers and dates) or hierarchical (by --hierarchy COLUMN=FILE).",
-        ),
-    ],
-    "beta": Annotated[
-        list[str] | None,
-        _model_option(
-            "beta", "[COLUMN=]BETA", "No value is over 1 + BETA times as frequent in a class as in the table."
-        ),
-    ],
-    "enhanced_beta": Annotated[
-        list[str] | None,
-        _model_option(
-            "enhanced-beta", "[COLUMN=]BETA", "The same, and frequent values gain at most -ln of their share."
-        ),
-    ],
-    "delta": Annotated[
-        list[str] | None,
-        _model_option("delta", "[COLUMN=]DELTA", "The logarithm of a value's gain or loss of share stays below DELTA."),
-    ],
-    "k_map": Annotated[
-        str | None, _model_option("k-map", "K", "Each class has K rows in the table that --population names.")
-    ],
-    "presence": Annotated[
-        str | None,
-        _model_option("presence", "MIN,MAX", "The share of each class of --population that is in the table."),
-    ],
-    "population": Annotated[
-        str | None,
-        _model_option("population", "TABLE|FILE", "Everybody of whom the table has a part, with the same columns."),
-    ],
-}
+def _option(name: str, metavar: str, text: str, *, of_columns: bool) -> Any:  # noqa: ANN401 - what typer reads
+    """Return an option; one that may name a column can be given several times."""
+    option = typer.Option(
+        f"--{name.replace('_', '-')}",
+        metavar=f"[COLUMN=]{metavar}" if of_columns else metavar,
+        help=text,
+        rich_help_panel=PRIVACY,
+    )
+    return Annotated[list[str] | None, option] if of_columns else Annotated[str | None, option]
 
 
 def with_models(command: Callable[..., None]) -> Callable[..., None]:
@@ -90,4 +48,4 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
         population = asked.pop("population")
         command(**given, models=asked, population=population)
 
-    return with_options(command, _OPTIONS, call, ("models", "population"))
+    return with_options(command, _options(), call, ("models", "population"))

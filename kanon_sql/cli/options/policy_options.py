@@ -33,8 +33,9 @@ from kanon_sql.cli.options.options import (
     SensitiveOption,
 )
 from kanon_sql.measures.shares import read_share
+from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination
-from kanon_sql.policy.policy import Algorithm, Policy, SearchOn, read_policy
+from kanon_sql.policy.policy import Policy, SearchOn, read_policy
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
@@ -52,7 +53,9 @@ _OPTIONS: dict[str, Any] = {
     "key_file": KeyFileOption,
     "k": KOption,
     "max_suppressed": MaxSuppressedOption,
-    "algorithm": Annotated[Algorithm | None, typer.Option("--algorithm", help="How to search (default: optimal).")],
+    "algorithm": Annotated[
+        Literal[tuple(ALGORITHMS)] | None, typer.Option("--algorithm", help="How to search (default: optimal).")
+    ],
     "measure": MeasureOption,
     "time_limit": Annotated[
         float | None,

@@ -1,4 +1,4 @@
-"""The hierarchy that ``kanon init`` writes for a quasi-identifier: chosen in one place, and told in words."""
+"""The hierarchy that ``kanon init`` writes for a quasi-identifier: chosen in one place, and described."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[str
     """Return by name the rules of columns that have no hierarchy of their own in the database, and what nearly fits.
 
     Each gets the best that is suggested for it and has all of its values: a ready-made one, else one by its type. For
-    the latter it is told which ready-made one has 80 % of its values or more.
+    the latter the second result names a ready-made one that has 80 % of its values or more.
     """
     stored = stored_hierarchies(source.engine)
     wanted = [column for column in columns if folded(column.name) not in stored]

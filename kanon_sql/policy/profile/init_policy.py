@@ -10,7 +10,7 @@ from kanon_sql.engine.base import names
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.policy.policy import DEFAULT_K, policy_in
+from kanon_sql.policy.policy import DEFAULT_K, parse_policy
 from kanon_sql.policy.profile.profiler import profile_of
 from kanon_sql.policy.profile.words import notes_of
 from kanon_sql.sql import build as sql
@@ -86,7 +86,7 @@ def write_init(found: Profile, source: Source, path: Path, *, k: int, replace: b
     """
     require_free(path, replace=replace)
     text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source))
-    policy_in(text, path)  # what is written reads back
+    parse_policy(text, path)  # what is written reads back
     write_whole(path, text, "The policy")
     return dataclasses.replace(found, notes=notes_of(found, str(path)))
 

@@ -1,26 +1,121 @@
-r"""What values look like: patterns that a column's distinct values are counted by, in SQL.
+r"""What values look like: patterns that a column's distinct values are counted by, in SQL, and how texts are written.
 
-Each is asked of the whole value as text, without spaces around it. Regular expressions keep to what DuckDB (RE2),
-PostgreSQL and Spark have in common: no look-ahead, no classes such as ``\d``.
+Each pattern is matched with the whole value as text, without spaces around it. Regular expressions keep to what DuckDB
+(RE2), PostgreSQL and Spark have in common: no look-ahead, no classes such as ``\d``.
 
-Sources: IBAN, ISO 13616 (checked modulo 97 in ``checksums``); card numbers, ISO/IEC 7812 (13 to 19 digits, Luhn); codes
-of diagnoses, ICD-10 (a letter, two digits, and after a point up to four more); national numbers: the social security
-number of the USA, the National Insurance number of the UK, the resident identity number of China (GB 11643), DNI and
-NIE of Spain, NIR of France, the Rentenversicherungsnummer of Germany, the codice fiscale of Italy.
+Sources: IBAN, ISO 13616; card numbers, ISO/IEC 7812 (13 to 19 digits); their check digits are checked in ``figures``.
+Codes of diagnoses, ICD-10 (a letter, two digits, and after a point up to four more). National numbers: the social
+security number of the USA, the National Insurance number of the UK, the resident identity number of China (GB 11643),
+DNI and NIE of Spain, NIR of France, the Rentenversicherungsnummer of Germany, the codice fiscale of Italy. The given
+names that were most frequent in the USA and in Germany in the last century, without those that are towns, countries or
+other words too; the 120 most frequent family names of China and the usual ones of two characters (Ministry of Public
+Security, name report of 2020).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.policy.profile import spoken
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kanon_sql.engine.base import Column
+
+_HAN = "[一-鿿]"
+_GIVEN_NAMES = """
+aaron adam alan albert alexander alexandra ali alice alina amanda amy ana andrea andreas andrew angela angelika anja
+anke ann anna anne anthony antonio arthur ashley barbara benjamin bernd betty birgit brandon brenda brian brigitte
+bryan carl carlos carmen carol carolyn catherine charles cheryl chloe christa christina christine christopher claire
+claudia cynthia daniel daniela david debra deborah dennis diane dieter dirk donald donna douglas dylan edward elena
+elizabeth elke emily emma eric ethan eva evelyn fabian fatima felix fernando finn florian francesco françois frieda
+gabriele gary george gerald gerhard gisela giovanni giuseppe greta gregory günter guenter günther hannah hans harold
+harry heather heike heinz helen helga helmut henry holger horst ingrid isabelle ivan jack jacob jacqueline jacques
+james jan jana janet janice jason javier jean jeffrey jennifer jens jeremy jerry jesse jessica joan johanna johannes
+john jonas jonathan jorge jörg joerg josé joseph joshua joyce juan judith jürgen juergen julia julian julie justin
+kai karen karin katharina katherine kathleen kathryn katrin kathrin keith kelly kenneth kerstin kevin kimberly klaus
+kyle lara larry laura lauren lawrence lea lena leon leonie linda lisa luca lucy luis lukas manfred manuel marco
+margaret maria marie mariam markus martha martin martina mary matthew matthias megan mehmet melanie melissa mia michael
+michel michelle miguel mohamed mohammed monika moritz muhammad mustafa nancy natalia nathalie nathan nicholas nicole
+niklas noah olaf olga oliver olivia pamela patricia patrick paul pedro peter petra philipp philippe pierre rachel
+rainer ralf raymond rebecca renate richard robert roger ronald ruth ryan sabine samantha samuel sandra sara sarah
+scott sean sebastian sergei sharon shirley silke simon sofía sophia sophie stefan stefanie stephan stephanie stephen
+steven susan susanne sven tanja teresa thomas tim timothy tobias torsten thorsten tyler ursula uwe walter werner
+william wolfgang zachary
+"""
+_FAMILY_NAMES_OF_CHINA = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩邓冯曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆范汪廖石"
+    "金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万覃武钱戴严莫孔向常汤康易乔赖文樊兰殷施洪翟安颜倪"
+)
+_TWO_CHARACTERS = "欧阳|司马|上官|诸葛|东方|皇甫|尉迟|公孙|慕容|令狐|司徒|夏侯|端木|宇文|南宫"
+
+GIVEN_NAME = f"(.*[ ,.;/-])?({'|'.join(_GIVEN_NAMES.split())})([ ,.;/-].*)?"
+"""A given name, alone or beside other words."""
+
+CHINESE_NAME = f"([{_FAMILY_NAMES_OF_CHINA}]|{_TWO_CHARACTERS})[一-鿿*＊][一-鿿*＊]?(先生|女士|小姐|医生|老师)?"
+"""A frequent family name, and one or two characters."""
+
+_STREETS = (
+    "street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|place|pl|terrace|square|sq|parkway|pkwy"
+    "|highway|hwy|close|crescent|circle|cir|row|mews|grove|gardens|hill|walk|broadway|trail|alley|plaza"
+)
+_STRASSEN = (
+    "straße|strasse|str\\.|str|weg|platz|allee|gasse|ring|damm|ufer|chaussee|steig|stieg|pfad|hof|markt|berg|graben"
+    "|wall|brücke|garten|park|anger|kamp|twiete|promenade"
+)
+_BEFORE_STREETS = (
+    "am|an de[rnm]|auf de[rm]|im|in de[rn]|unter de[rn]|zu[mr]|zu den|bei de[rnm]|beim|hinter de[rm]|vor de[rm]"
+)
+_RUES = (
+    "rue|avenue|av\\.|boulevard|bd|place|chemin|impasse|allée|quai|calle|c/|avenida|avda\\.?|plaza|paseo|via|viale"
+    "|piazza|corso|rua|travessa|straat"
+)
+_ROADS_OF_CHINA = "路|街|道|巷|弄|村|里|胡同|镇|乡|园|苑|小区|区|市|县"
+_NUMBER = "[0-9]{1,5} ?[a-z]?(-[0-9]{1,5})?"
+ADDRESS = "|".join(
+    (
+        f"([^,]{{1,25}}, ?)?{_NUMBER},? ([a-z0-9.'-]+ ){{1,5}}({_STREETS})\\.?([ ,].*)?",
+        f"([a-z.'-]+ ){{1,4}}({_STREETS})\\.?,? {_NUMBER}([ ,].*)?",
+        "p\\.? ?o\\.? box [0-9]+.*",
+        f"[a-zäöüß.' -]{{2,40}}({_STRASSEN}) ?{_NUMBER}([ ,/].*)?",
+        f"({_BEFORE_STREETS}) [a-zäöüß.' -]{{2,40}} {_NUMBER}([ ,/].*)?",
+        f"{_NUMBER},? ?(bis|ter)?,? ?({_RUES}) .{{3,}}",
+        f"({_RUES}) [^0-9]{{3,40}},? ?(n[º°o]?\\.? ?)?{_NUMBER}([ ,].*)?",
+        f".*{_HAN}({_ROADS_OF_CHINA}).*[0-9０-９一二三四五六七八九十]+ ?(号|弄|栋|幢|室|单元|楼|组|层|座|户).*",
+    )
+)
+"""A street with a house number, in either order."""
+
+_AXIS = "[nsewo]? ?[-+]?[0-9]{1,3}\\.[0-9]{3,} ?°? ?[nsewo]?"
+_DEGREES = "[0-9]{1,3}(\\.[0-9]+)? ?°"
+COORDINATES = "|".join(
+    (
+        f"(point ?)?\\(?{_AXIS}[,;/ ] ?{_AXIS}\\)?",
+        f"[nsewo]? ?{_DEGREES}.*[nsewo].*",
+        f"[nsewo] ?{_DEGREES}.*",
+        "(东经|西经|北纬|南纬).*[0-9].*",
+        "[23456789cfghjmpqrvwx]{4,8}\\+[23456789cfghjmpqrvwx]{2,3}",
+        "///[^. ]+\\.[^. ]+\\.[^. ]+",
+    )
+)
+"""A latitude and a longitude, or one of them with its direction; an Open Location Code; three words."""
+
+COORDINATE = "-?(1[0-7][0-9]|[1-9][0-9]?)\\.[0-9]{4,}"
+"""A number that may be a latitude or a longitude, to about ten metres; shares are not, being smaller than 1."""
+
+SENTENCE = "|".join(
+    (
+        "(\\S+\\s+){5,}\\S+",
+        f".*{_HAN}{{3,}}[，。；！？,;].{{4,}}",
+        f"{_HAN}.{{14,}}",
+    )
+)
+"""Six words, or as many characters as say as much."""
+
 
 TEXT = "text"
 """What the values are called, as text, where they are counted by a pattern."""
@@ -90,8 +185,8 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern("national_id", "national identity or insurance numbers", "|".join(_NATIONAL_NUMBERS)),
     Pattern("phone", "phone numbers", "|".join(_PHONES)),
-    Pattern("coordinates", "coordinates", spoken.COORDINATES),
-    Pattern("street_address", "addresses", spoken.ADDRESS),
+    Pattern("coordinates", "coordinates", COORDINATES),
+    Pattern("street_address", "addresses", ADDRESS),
     Pattern("event_date", "dates", _DATE, alone=False),
     Pattern(
         "postcode",
@@ -102,28 +197,28 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("icd10_with_point", "diagnosis codes", r"[A-TV-Z][0-9][0-9AB]\.[0-9A-Z]{1,4}[!*+]?", alone=False),
     Pattern("sex", "sexes", _SEXES, alone=False),
     Pattern("us_state", "codes of US states", _STATES, alone=False),
-    Pattern("notes", "sentences", spoken.SENTENCE, alone=False),
+    Pattern("notes", "sentences", SENTENCE, alone=False),
     Pattern("person_name", "names of persons", _TWO_CAPITALIZED, alone=False, in_capitals=True),
-    Pattern("given_name", "given names", spoken.GIVEN_NAME, alone=False),
-    Pattern("chinese_name", "names of persons", spoken.CHINESE_NAME, alone=False),
+    Pattern("given_name", "given names", GIVEN_NAME, alone=False),
+    Pattern("chinese_name", "names of persons", CHINESE_NAME, alone=False),
 )
-OF_NUMBERS = Pattern("coordinate", "latitudes or longitudes", spoken.COORDINATE, alone=False)
+OF_NUMBERS = Pattern("coordinate", "latitudes or longitudes", COORDINATE, alone=False)
 """What numbers with decimals may be."""
 BY_KIND = {pattern.kind: pattern for pattern in PATTERNS}
 
 
 def has_patterns(column: Column) -> bool:
     """Tell whether values of a column can look like something: texts and whole numbers, and types of the engine."""
-    return column.family in {"text", "integer", "other"} and not is_nested(column) and column.type != "BLOB"
+    return column.family in {"text", "integer", "other"} and not has_inner_values(column) and column.type != "BLOB"
 
 
-def is_nested(column: Column) -> bool:
+def has_inner_values(column: Column) -> bool:
     """Tell whether a value of a column has values in it: lists, structs, maps, JSON, variants."""
     kind = column.type.upper()
     return kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "TUPLE", "JSON", "VARIANT"))
 
 
-def matches(pattern: Pattern) -> exp.Expr:
+def looks_like(pattern: Pattern) -> exp.Expr:
     """Return whether a value as text is of a pattern as a whole."""
     regexp = f"{'' if pattern.in_capitals else '(?i)'}^({pattern.regexp})$"
     return exp.RegexpLike(this=sql.column(TEXT), expression=sql.literal(regexp))
@@ -133,3 +228,64 @@ def year_of_text() -> exp.Expr:
     """Return the year in a date that is written as text."""
     year = exp.RegexpExtract(this=sql.column(TEXT), expression=sql.literal("(18|19|20)[0-9][0-9]"))
     return exp.TryCast(this=year, to=exp.DataType.build("INTEGER", dialect="duckdb"))
+
+
+_DAY, _MONTH = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])"
+_DATES = {
+    "dates_with_hyphens": f"[0-9]{{4}}-{_MONTH}-{_DAY}([ T].*)?",
+    "dates_with_points": rf"{_DAY}\.{_MONTH}\.[0-9]{{4}}",
+    "dates_with_slashes": f"({_DAY}/{_MONTH}|{_MONTH}/{_DAY})/[0-9]{{4}}",
+    "dates_year_first": f"[0-9]{{4}}/{_MONTH}/{_DAY}",
+    "dates_in_chinese": f"[0-9]{{4}}年{_MONTH}月{_DAY}日",
+}
+# With a point or a comma for decimals, and a sign between thousands. A code such as 01067 is no number.
+_NUMBER = "[-+]?(0|[1-9][0-9]*|[1-9][0-9]{0,2}([., '][0-9]{3})+)([.,][0-9]+)?"
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the distinct values of a text column are written.
+
+    Attributes:
+        spellings: distinct values.
+        folded: how many there are if capitals, and spaces around them, do not count.
+        written: those that are not empty.
+        dates: by a way of writing dates, those that are written so.
+        numbers: those that are written like numbers.
+    """
+
+    spellings: int = 0
+    folded: int = 0
+    written: int = 0
+    dates: Mapping[str, int] = field(default_factory=dict)
+    numbers: int = 0
+
+
+def spelling_aggregates() -> dict[str, exp.Expr]:
+    """Return by name the aggregates over the distinct values of a text column that a ``Spelling`` is made of."""
+    text = sql.column(TEXT)
+    filled = exp.NEQ(this=text, expression=sql.literal(""))
+    return {
+        "spellings": exp.Count(this=text.copy()),
+        "folded": sql.count_distinct(exp.Lower(this=text.copy())),
+        "written": sql.where(sql.count_rows(), filled),
+        "numbers": sql.where(sql.count_rows(), _like(_NUMBER)),
+        **{name: sql.where(sql.count_rows(), _like(pattern)) for name, pattern in _DATES.items()},
+    }
+
+
+def spelling_of(asked: Mapping[str, Any]) -> Spelling:
+    """Return how values are written, from the answers to the aggregates."""
+    if "spellings" not in asked:
+        return Spelling()
+    return Spelling(
+        spellings=int(asked["spellings"]),
+        folded=int(asked["folded"]),
+        written=int(asked["written"]),
+        dates={name: int(asked[name]) for name in _DATES if asked[name]},
+        numbers=int(asked["numbers"]),
+    )
+
+
+def _like(pattern: str) -> exp.Expr:
+    return exp.RegexpLike(this=sql.column(TEXT), expression=sql.literal(f"^({pattern})$"))

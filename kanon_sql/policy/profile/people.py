@@ -12,14 +12,14 @@ from sqlglot import exp
 from kanon_sql.engine.equality import written
 from kanon_sql.hierarchy.vocabulary import is_of_person, kinds_of_name, role_of_kind
 from kanon_sql.hierarchy.vocabulary.words import words_of
-from kanon_sql.policy.profile.shares import percent
+from kanon_sql.measures.shares import in_percent
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.policy.profile.figures import Figures
+    from kanon_sql.policy.profile.figures import ColumnFigures
     from kanon_sql.policy.profile.proposals import Proposal
 
 _KINDS = ("record_id", "national_id", "passport")
@@ -108,7 +108,7 @@ class RepeatedColumn:
             return f"{text}, and its type says that it names people"
         if self.agreeing is None or self.by_chance is None:
             return text
-        share, chance = percent(self.agreeing), percent(self.by_chance)
+        share, chance = in_percent(self.agreeing), in_percent(self.by_chance)
         return f"{text}, and {share} of the rows that share one agree in {self.trait} ({chance} of other rows do)"
 
     def note(self) -> str:
@@ -133,7 +133,7 @@ class RepeatedColumn:
 
 
 def proposed_entity(
-    columns: Sequence[Column], proposals: Mapping[str, Proposal], figures: Mapping[str, Figures]
+    columns: Sequence[Column], proposals: Mapping[str, Proposal], figures: Mapping[str, ColumnFigures]
 ) -> Column | None:
     """Return the column that people should be counted by; None where no person has several rows, or none is named.
 
@@ -150,7 +150,9 @@ def proposed_entity(
     return min(repeated, key=lambda column: _rank(column, proposals, figures), default=None)
 
 
-def _rank(column: Column, proposals: Mapping[str, Proposal], figures: Mapping[str, Figures]) -> tuple[bool, int, int]:
+def _rank(
+    column: Column, proposals: Mapping[str, Proposal], figures: Mapping[str, ColumnFigures]
+) -> tuple[bool, int, int]:
     kind = proposals[column.name].kind or ""
     return not is_of_person(column.name), _KINDS.index(kind), figures[column.name].distinct
 

@@ -1,4 +1,4 @@
-"""``profile``: what the columns of a table are, and whom they single out."""
+"""``profile``: what the columns of a table are, and how many rows they single out."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from kanon_sql.engine.base import names, resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
-from kanon_sql.policy.profile.alone import who_is_alone
-from kanon_sql.policy.profile.dependencies import candidate_pairs, find_dependencies
-from kanon_sql.policy.profile.figures import Figures, counts_query, table_figures
+from kanon_sql.policy.profile.figures import ColumnFigures, counts_query, table_figures
 from kanon_sql.policy.profile.hierarchies import hierarchies_for
-from kanon_sql.policy.profile.hints import hints_for
 from kanon_sql.policy.profile.people import RepeatedColumn, proposed_entity, repeated_columns
-from kanon_sql.policy.profile.proposals import Proposal, propose
+from kanon_sql.policy.profile.proposals import Proposal, propose_role
 from kanon_sql.policy.profile.result import ColumnProfile, Profile
-from kanon_sql.policy.profile.sample import DEFAULT_ROWS, sample_query
-from kanon_sql.policy.profile.words import notes_of, with_uniqueness
+from kanon_sql.policy.profile.together import candidate_pairs, find_dependencies, who_is_alone
+from kanon_sql.policy.profile.words import hints_for, notes_of, with_uniqueness
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlglot import exp
-
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.resources import Resources
     from kanon_sql.policy.profile.proposals import ProposedRole
+
+DEFAULT_ROWS = 500_000
+_HEX_DIGITS = 8
 
 
 def profile(
@@ -43,7 +43,7 @@ def profile(
     sample: int | None = None,
     resources: Resources | None = None,
 ) -> Profile:
-    """Return what the columns of a table are: figures, proposed roles, and whom they single out. Nothing is changed.
+    """Return what the columns of a table are: figures, roles, how many rows they single out. Nothing is changed.
 
     Args:
         source: as for ``anonymize``.
@@ -104,7 +104,7 @@ def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Colum
         (counts,) = source.warehouse.rows(counts_query(source.relation, columns), title)
         source = replace(source, relation=looked_at, warehouse=None)
     figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year, counts)
-    proposals = {column.name: propose(column, figures[column.name]) for column in columns}
+    proposals = {column.name: propose_role(column, figures[column.name]) for column in columns}
     entity = person or proposed_entity(columns, proposals, figures)
     if entity is not None:
         proposals[entity.name] = _of_entity(proposals[entity.name], figures[entity.name], named=person is not None)
@@ -164,29 +164,29 @@ def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Ta
     relation = engine.temporary_name("kanon_sample")
     if warehouse is not None:
         values = [sql.named(warehouse.read(column), column.name) for column in source.columns]
-        query = sample_query(source.relation, source.columns, most / int(rows), entity, values)
+        query = _sample_query(source.relation, source.columns, most / int(rows), entity, values)
         types = {column.name: carried_type(column) for column in source.columns}
         bench = engine if isinstance(engine, Workbench) else None
         if bench is not None:
             warehouse.fetch(query, types, bench, relation, "a sample of the rows, by their hash")
         return relation, True
-    query = sample_query(source.relation, source.columns, most / int(rows), entity)
+    query = _sample_query(source.relation, source.columns, most / int(rows), entity)
     engine.run(sql.create_table(relation, query, temporary=True), "a sample of the rows, by their hash")
     return relation, True
 
 
-def _of_entity(proposal: Proposal, figures: Figures, *, named: bool) -> Proposal:
+def _of_entity(proposal: Proposal, figures: ColumnFigures, *, named: bool) -> Proposal:
     rows = (figures.rows - figures.nulls) / figures.distinct if figures.distinct else 0.0
     says = "you named it as the person" if named else proposal.reason
     return Proposal("identifying", proposal.kind, f"{says}; {rows:.1f} rows for each, so people are counted by it")
 
 
-def _people(figures: Figures) -> int:
+def _people(figures: ColumnFigures) -> int:
     """Return how many different people there are in the rows that were looked at; NULL is nobody."""
     return figures.classes - (1 if figures.nulls else 0)
 
 
-def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool) -> ColumnProfile:
+def _column(column: Column, figures: ColumnFigures, proposal: Proposal, *, named: bool) -> ColumnProfile:
     return ColumnProfile(
         name=column.name,
         type=column.kind,
@@ -202,3 +202,38 @@ def _column(column: Column, figures: Figures, proposal: Proposal, *, named: bool
         named=named,
         hints=hints_for(figures, proposal),
     )
+
+
+def _sample_query(
+    table: exp.Table,
+    columns: Sequence[Column],
+    share: float,
+    entity: Column | None = None,
+    values: Sequence[exp.Expr] = (),
+) -> exp.Select:
+    """Return the query for about a share of the rows of a table: those whose hash by MD5 is small.
+
+    Args:
+        table: the table.
+        columns: all of its columns, which make the hash where no person is named.
+        share: of the rows, above 0 and below 1.
+        entity: the column that names the person.
+        values: what is taken of a row, whose alias is ``source``; by default all of it.
+    """
+    limit = format(int(share * 16**_HEX_DIGITS), f"0{_HEX_DIGITS}x")
+    digest = exp.MD5(this=_as_text(columns if entity is None else [entity]))
+    chosen = exp.LT(this=exp.Left(this=digest, expression=sql.literal(_HEX_DIGITS)), expression=sql.literal(limit))
+    return exp.select(*(values or [exp.Star()])).from_(sql.aliased(table, "source")).where(chosen)
+
+
+def _as_text(columns: Sequence[Column]) -> exp.Expr:
+    """Return the values of a row as one text."""
+    whole: exp.Expr | None = None
+    for column in columns:
+        text = sql.cast(sql.column(column.name, "source"), "VARCHAR")
+        part: exp.Expr = exp.Coalesce(this=text, expressions=[sql.literal("")])
+        if whole is not None:
+            parted = exp.DPipe(this=whole, expression=sql.literal("|"), safe=True)
+            part = exp.DPipe(this=parted, expression=part, safe=True)
+        whole = part
+    return sql.literal("") if whole is None else whole

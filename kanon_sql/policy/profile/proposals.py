@@ -6,7 +6,7 @@ identifying. What neither name nor values speak of is undecided, never insensiti
 
 The order in which it is looked at, first come, first served:
 
-1. values that nobody can look into (nested values, bytes): identifying;
+1. values that cannot be looked into (nested values, bytes): identifying;
 2. one value in all rows: insensitive, unless it is of a kind that identifies;
 3. values that look like something (e-mail addresses, dates of birth, diagnosis codes ...): the role of that kind;
 4. the name: the role of its kind, unless type or values contradict;
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.hierarchy.vocabulary import Role, kinds_of_name, role_of_kind, text_of_kind
-from kanon_sql.policy.profile.patterns import BY_KIND, OF_NUMBERS, is_nested
-from kanon_sql.policy.profile.shares import percent
+from kanon_sql.measures.shares import in_percent
+from kanon_sql.policy.profile.patterns import BY_KIND, OF_NUMBERS, has_inner_values
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
-    from kanon_sql.policy.profile.figures import Figures
+    from kanon_sql.policy.profile.figures import ColumnFigures
 
 _MOST = 0.8  # share of values that makes a column what they look like
 _SOME = 0.3  # share of values that is enough where the name agrees, and for what may name people
@@ -66,7 +66,7 @@ class Proposal:
     reason: str
 
 
-def propose(column: Column, figures: Figures) -> Proposal:
+def propose_role(column: Column, figures: ColumnFigures) -> Proposal:
     """Return the role that is proposed for a column."""
     named = kinds_of_name(column.name)
     return (
@@ -86,14 +86,14 @@ def _otherwise(named: tuple[str, ...]) -> Proposal:
 
 
 def _closed(column: Column) -> Proposal | None:
-    if is_nested(column):
+    if has_inner_values(column):
         return Proposal("identifying", None, "nested values may hold anything: take columns out of it that you need")
     if column.type == "BLOB":
         return Proposal("identifying", None, "bytes cannot be looked into")
     return None
 
 
-def _constant(figures: Figures, named: tuple[str, ...]) -> Proposal | None:
+def _constant(figures: ColumnFigures, named: tuple[str, ...]) -> Proposal | None:
     if not figures.rows or (figures.rows == 1 and figures.distinct):
         return None
     if named and role_of_kind(named[0]) == "identifying":
@@ -105,7 +105,7 @@ def _constant(figures: Figures, named: tuple[str, ...]) -> Proposal | None:
     return None
 
 
-def _by_values(column: Column, figures: Figures, named: tuple[str, ...]) -> Proposal | None:
+def _by_values(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -> Proposal | None:
     """Return what the values look like, where that is enough."""
     shares = figures.shares
     for kind, pattern in BY_KIND.items():
@@ -125,7 +125,7 @@ def _by_values(column: Column, figures: Figures, named: tuple[str, ...]) -> Prop
     return None
 
 
-def _is_code(kind: str, figures: Figures) -> bool:
+def _is_code(kind: str, figures: ColumnFigures) -> bool:
     """Tell whether values are codes of a kind: short ones are found by accident, and need more than to match."""
     share = figures.shares.get(kind, 0)
     match kind:
@@ -158,13 +158,13 @@ def _seen(kind: str, text: str, share: float, named: tuple[str, ...]) -> Proposa
     return Proposal(role_of_kind(kind), kind, f"{part} like {text}")
 
 
-def _like_births(column: Column, figures: Figures) -> bool:
+def _like_births(column: Column, figures: ColumnFigures) -> bool:
     is_date = column.family == "date" or figures.shares.get("event_date", 0) >= _MOST
     years = figures.years
     return is_date and years.plausible >= _MOST and years.spread >= _SPREAD and years.long_ago >= _OLD
 
 
-def _by_name(column: Column, figures: Figures, named: tuple[str, ...]) -> Proposal | None:
+def _by_name(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -> Proposal | None:
     """Return what the name says, unless type or values contradict."""
     if not named:
         return None
@@ -185,19 +185,19 @@ def _by_name(column: Column, figures: Figures, named: tuple[str, ...]) -> Propos
     return Proposal(role, kind, says)
 
 
-def _is_choice(kind: str, figures: Figures) -> bool:
+def _is_choice(kind: str, figures: ColumnFigures) -> bool:
     """Tell whether a column is a choice between a handful, whatever it is called."""
     most = 0 if kind in _NEVER_CHOICES else _FEW if kind in _ALSO_CHOICES else 2
     return figures.rows >= _MANY_ROWS and 1 < figures.distinct <= most
 
 
-def _of_notes(column: Column, figures: Figures, says: str) -> Proposal | None:
+def _of_notes(column: Column, figures: ColumnFigures, says: str) -> Proposal | None:
     if column.family == "text" and not _is_choice("notes", figures):
         return Proposal("identifying", "notes", f"{says}: {_FREE_TEXT}")
     return None
 
 
-def _of_reference(figures: Figures, named: tuple[str, ...]) -> Proposal:
+def _of_reference(figures: ColumnFigures, named: tuple[str, ...]) -> Proposal:
     says = f"the name says {text_of_kind('reference')}"
     if figures.distinctness >= _MANY and figures.distinct > _FEW:
         return Proposal("identifying", "reference", f"{says}, and it leads to single rows of it")
@@ -207,7 +207,7 @@ def _of_reference(figures: Figures, named: tuple[str, ...]) -> Proposal:
     return Proposal("insensitive", "reference", f"{says} that many rows share")
 
 
-def _by_distinctness(column: Column, figures: Figures) -> Proposal | None:
+def _by_distinctness(column: Column, figures: ColumnFigures) -> Proposal | None:
     if figures.rows - figures.nulls < _ENOUGH:
         return None
     if column.family == "text" and (found := _about_people(figures)):
@@ -220,7 +220,7 @@ def _by_distinctness(column: Column, figures: Figures) -> Proposal | None:
     return None
 
 
-def _about_people(figures: Figures) -> Proposal | None:
+def _about_people(figures: ColumnFigures) -> Proposal | None:
     """Return what texts are that name people, or may."""
     if written := _written_like_names(figures):
         return Proposal("identifying", "person_name", written)
@@ -229,7 +229,7 @@ def _about_people(figures: Figures) -> Proposal | None:
     return None
 
 
-def _written_like_names(figures: Figures) -> str | None:
+def _written_like_names(figures: ColumnFigures) -> str | None:
     """Return why texts are taken for names of persons; None if they are not."""
     shares = figures.shares
     if figures.distinct < _SOME_NAMES:
@@ -237,12 +237,12 @@ def _written_like_names(figures: Figures) -> str | None:
     if shares.get("chinese_name", 0) >= _MOST:
         return "values are written like Chinese names"
     if shares.get("given_name", 0) >= _SOME:
-        return f"{percent(shares['given_name'])} of the values have a given name in them"
+        return f"{in_percent(shares['given_name'])} of the values have a given name in them"
     if figures.distinct >= _MANY_NAMES and shares.get("person_name", 0) >= _MOST:
         return "many values of two capitalized words, as names are written"
     return None
 
 
-def _is_free_text(figures: Figures) -> bool:
+def _is_free_text(figures: ColumnFigures) -> bool:
     long = figures.average_length >= _LONG or figures.shares.get("notes", 0) >= _SOME
     return figures.distinct > _FEW and long

@@ -11,10 +11,10 @@ from kanon_sql.policy.profile.hierarchies import in_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kanon_sql.policy.profile.dependencies import Dependency
     from kanon_sql.policy.profile.hierarchies import NearlyFitting
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.policy.profile.proposals import ProposedRole
+    from kanon_sql.policy.profile.together import Dependency
     from kanon_sql.risks.estimators.subsets import SubsetRisk, Subsets
 
 
@@ -60,7 +60,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """What the columns of a table are, and whom they single out.
+    """What the columns of a table are, and how many rows they single out.
 
     Attributes:
         table: what was looked at.
@@ -144,11 +144,11 @@ class Profile:
             k: the smallest class; by default 5.
             into: the name of a table for the release.
             out: the name of a file for the release.
-            where: how the table is named in commands that are told: its file, or a database and a table.
+            where: how the table is named in commands that are shown: its file, or a database and a table.
         """
         from kanon_sql.policy.policy import DEFAULT_K
 
-        return policy_text(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where)
+        return _commented_policy(self, k=DEFAULT_K if k is None else k, into=into, out=out, where=where)
 
 
 # A commented ``kanon.toml`` from a profile: every column under its proposed role, with the reason beside it.
@@ -197,7 +197,7 @@ time_limit = 60                     # seconds; then the best so far is taken, wi
 """
 
 
-def policy_text(
+def _commented_policy(
     profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str] = ("SOURCE",)
 ) -> str:
     """Return the text of a policy file.

@@ -17,9 +17,8 @@ from math import log, prod
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
-from kanon_sql.models.distinct_l_diversity import DistinctLDiversity
-from kanon_sql.models.entropy_l_diversity import EntropyLDiversity
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity
 from kanon_sql.models.t_closeness import TCloseness
 
 if TYPE_CHECKING:

@@ -1,0 +1,255 @@
+"""l-diversity: every class has several sensitive values (Machanavajjhala et al. 2007), in three forms.
+
+*Distinct*: at least l different values. Monotone, with suppression: a merged class has all values of each of its parts.
+
+*Entropy*: values spread as evenly as l equally frequent ones, ``-sum p_i ln p_i >= ln l``. The measure is reported as
+``exp`` of the entropy: the number of equally frequent values with the same entropy, to be compared with l itself. With
+class counts ``n_i`` and their sum N the entropy is ``ln N - (sum n_i ln n_i) / N``, in one pass. Entropy is concave, so
+that a union of classes that satisfy the model satisfies it. Not monotone with suppression: a class may merge with a
+one-sided one that was suppressed, and fail.
+
+*Recursive (c,l)*: no value is too frequent. With the counts of a class in descending order ``r_1 >= r_2 >= ... >=
+r_m``: ``r_1 < c * (r_l + ... + r_m)``. The measure is ``r_1 / (r_l + ... + r_m)``, the c that the class has: it must
+stay below c. It is infinite where a class has fewer than l values. A union of classes that satisfy the model satisfies
+it: its r_1 is at most the sum of theirs, and what is left without l - 1 values is at least the sum of what is left in
+each without its own l - 1 largest. Not monotone with suppression.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from kanon_sql.models.options import ModelOption
+from kanon_sql.models.sensitive import (
+    TOLERANCE,
+    SensitiveModel,
+    Weighed,
+    as_double,
+    at_least,
+    below,
+    checked_count,
+    checked_number,
+    double,
+    infinity,
+    total_where,
+)
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import sum_of_largest
+
+
+@dataclass(frozen=True)
+class DistinctLDiversity(SensitiveModel):
+    """Every class has at least ``l`` different values of the sensitive column.
+
+    Attributes:
+        l: the fewest values that a published class may have.
+    """
+
+    l: int  # noqa: E741 - the name that the field has in the literature
+    name: ClassVar[str] = "distinct l-diversity"
+    letter: ClassVar[str] = "l"
+    monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_count(self.l, "l")
+
+    @property
+    def required(self) -> int:
+        """The fewest values."""
+        return self.l
+
+    @property
+    def least_rows(self) -> int:
+        """As many rows as values."""
+        return self.l
+
+    def measure(self, weighed: Weighed) -> exp.Expr:  # noqa: ARG002 - each weighed row is a value
+        """Return the number of values."""
+        return sql.count_rows()
+
+    def most(self, weighed: Weighed) -> exp.Expr:  # noqa: ARG002 - the bound holds for every class
+        """Return 0: what has too few values has too few in every part of it."""
+        return sql.literal(0)
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``measure >= l``."""
+        return exp.GTE(this=measure, expression=sql.literal(self.l))
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the fewest values that a class has."""
+        return exp.Min(this=measure)
+
+
+@dataclass(frozen=True)
+class EntropyLDiversity(SensitiveModel):
+    """The entropy of the sensitive column in every class is at least ``ln l``.
+
+    Attributes:
+        l: how many equally frequent values have that entropy; need not be whole.
+    """
+
+    l: float  # noqa: E741 - the name that the field has in the literature
+    name: ClassVar[str] = "entropy l-diversity"
+    letter: ClassVar[str] = "l"
+
+    def __post_init__(self) -> None:
+        checked_number(self.l, "l of entropy l-diversity", least=1)
+
+    @property
+    def required(self) -> float:
+        """How many equally frequent values have that entropy."""
+        return self.l
+
+    @property
+    def least_rows(self) -> int:
+        """As many rows as values: no fewer than l of them have that entropy."""
+        return math.ceil(self.l - 4 * TOLERANCE)
+
+    def measure(self, weighed: Weighed) -> exp.Expr:
+        """Return how many equally frequent values have the entropy of the class."""
+        weight = exp.Mul(this=weighed.n, expression=exp.Ln(this=as_double(weighed.n)))
+        mean = exp.Div(this=exp.Sum(this=weight), expression=weighed.rows)
+        return exp.Exp(this=exp.Sub(this=exp.Ln(this=as_double(weighed.rows)), expression=mean))
+
+    def most(self, weighed: Weighed) -> exp.Expr:
+        """Return a bound from the most frequent value: its share is at most p where the entropy is that of ln l.
+
+        With m values in the table, a share of p leaves at most ``h(p) + (1 - p) ln(m - 1)``. So of the N rows, M of
+        which have the most frequent value, at most ``(N - M) / (1 - p)`` can be published together. With fewer than l
+        values none can.
+        """
+        # At its highest entropy is flat: what the tolerance makes of l makes thousands of times more of a share.
+        largest = largest_share(self.l - 4 * TOLERANCE, weighed.values_of_table or 1)
+        others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
+        bound = exp.Div(this=as_double(exp.Paren(this=others)), expression=double(max(1 - largest, 1e-12)))
+        enough = at_least(sql.count_rows(), self.l)
+        return exp.Case().when(enough, bound).else_(sql.literal(0))
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``measure >= l``."""
+        return at_least(measure, self.l)
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the lowest entropy of a class."""
+        return exp.Min(this=measure)
+
+
+def largest_share(l: float, values: int) -> float:  # noqa: E741 - as above
+    """Return the largest share that one of so many values can have where the entropy is at least ``ln l``."""
+    if l <= 1:
+        return 1.0
+
+    def entropy(share: float) -> float:
+        rest = 1 - share
+        own = -(share * math.log(share)) - (rest * math.log(rest) if rest > 0 else 0)
+        return own + (rest * math.log(values - 1) if values > 1 else 0)
+
+    low, high = 1 / max(values, 1), 1.0  # entropy falls from ln m at 1/m to 0 at 1
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if entropy(middle) >= math.log(l) else (low, middle)
+    return high
+
+
+_FEW = 16  # values whose rows a search keeps for each class; more of them are ranked
+
+
+@dataclass(frozen=True)
+class RecursiveCLDiversity(SensitiveModel):
+    """In every class the most frequent value has fewer than ``c`` times the rows of all but the l - 1 most frequent.
+
+    Attributes:
+        c: above 0.
+        l: a whole number of at least 1.
+    """
+
+    c: float
+    l: int  # noqa: E741 - the name that the field has in the literature
+    letter: ClassVar[str] = "c"
+
+    def __post_init__(self) -> None:
+        checked_number(self.c, "c of recursive (c,l)-diversity", least=0, open_end=True)
+        checked_count(self.l, "l of recursive (c,l)-diversity")
+
+    @property
+    def name(self) -> str:
+        """With its l: the threshold is c."""
+        return f"recursive (c,{self.l})-diversity"
+
+    @property
+    def required(self) -> float:
+        """What c must stay below."""
+        return self.c
+
+    @property
+    def least_rows(self) -> int:
+        """As many rows as values."""
+        return self.l
+
+    @property
+    def ranks_values(self) -> bool:
+        """Whether so many values count that a search ranks them."""
+        return self.l > _FEW
+
+    def _tail(self, weighed: Weighed) -> exp.Expr:
+        if self.l <= 2:  # noqa: PLR2004 - all rows, or all but the most frequent value: no ranks are needed
+            if self.l == 1:
+                return weighed.rows
+            return exp.Paren(this=exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n)))
+        if weighed.coded and not self.ranks_values:
+            return exp.Paren(this=exp.Sub(this=weighed.rows, expression=sum_of_largest(weighed.n, self.l - 1)))
+        return total_where(weighed.n, exp.GTE(this=weighed.place, expression=sql.literal(self.l)))
+
+    def measure(self, weighed: Weighed) -> exp.Expr:
+        """Return the c that the class has."""
+        tail = self._tail(weighed)
+        has_tail = exp.GT(this=tail.copy(), expression=sql.literal(0))
+        ratio = exp.Div(this=as_double(exp.Max(this=weighed.n)), expression=tail)
+        return exp.Case().when(has_tail, ratio).else_(infinity())
+
+    def most(self, weighed: Weighed) -> exp.Expr:
+        """Return the rows left when the l - 1 most frequent values are cut down to c times the others.
+
+        What is left without the l - 1 largest counts is never more in a part of the class; none of these counts may
+        reach c times that.
+        """
+        tail = self._tail(weighed)
+        # In one aggregate: a count among the l - 1 largest is cut down to c times the tail, which is a sum itself.
+        longest = exp.Mul(this=double(self.c), expression=tail.copy())
+        head = exp.Mul(this=sql.literal(self.l - 1), expression=exp.Paren(this=longest))
+        all_of_them = exp.Sub(this=weighed.rows, expression=exp.Paren(this=tail.copy()))
+        return exp.Add(this=as_double(tail), expression=sql.least([as_double(all_of_them), head]))
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return ``measure < c``."""
+        return below(measure, self.c)
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the largest c of a class."""
+        return exp.Max(this=measure)
+
+
+OPTIONS = (
+    ModelOption(
+        "l", DistinctLDiversity, ("l",), "L", "A class has L different values of the sensitive column.", whole=("l",)
+    ),
+    ModelOption(
+        "entropy_l",
+        EntropyLDiversity,
+        ("l",),
+        "L",
+        "Values as evenly spread in each class as L equally frequent ones.",
+    ),
+    ModelOption(
+        "recursive",
+        RecursiveCLDiversity,
+        ("c", "l"),
+        "C,L",
+        "The most frequent value has under C times the rows of the L-th and rarer ones.",
+        whole=("l",),
+    ),
+)

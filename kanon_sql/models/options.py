@@ -1,0 +1,99 @@
+"""How each privacy model is required: its option on the command line, its setting in kanon.toml, its help.
+
+A model declares this in its own file, as ``OPTIONS``, a tuple of ``ModelOption``. A new model is registered by the name
+of that file in ``MODULES``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.models.base import PrivacyModel
+
+MODULES = (
+    "l_diversity",
+    "alpha_k_anonymity",
+    "t_closeness",
+    "beta_likeness",
+    "delta_disclosure",
+    "population",
+)
+"""Files of this directory with a model beyond k-anonymity, in the order of the help."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A further option of a model that chooses one of its variants by a word, such as ``--distance ordered``.
+
+    Attributes:
+        name: of the model's field, of the setting and of the option.
+        values: the words.
+        title: of the model, in messages.
+        metavar: what stands for a word in the help.
+        text: the help.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    title: str
+    metavar: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ModelOption:
+    """How a model is required: by its option and its setting.
+
+    Attributes:
+        name: of the setting in [privacy]; the option of the command line has hyphens for underscores.
+        model: its class; one with a method ``about`` is about a sensitive column, which the option may name.
+        thresholds: the fields of the class that are numbers, in the order in which they are written.
+        metavar: what stands for the thresholds in the help.
+        text: the help.
+        whole: those of the thresholds that are whole numbers.
+        variant: a further option that chooses a variant of the model.
+    """
+
+    name: str
+    model: type[Any]
+    thresholds: tuple[str, ...]
+    metavar: str
+    text: str
+    whole: tuple[str, ...] = ()
+    variant: Variant | None = None
+
+    @property
+    def names_column(self) -> bool:
+        """Whether the model is about a sensitive column."""
+        return hasattr(self.model, "about")
+
+    def make(self, values: Sequence[float], column: str | None) -> PrivacyModel:
+        """Return the model with these thresholds, about a column.
+
+        Raises:
+            UsageError: there are too many or too few of them, or one is no such number.
+        """
+        if len(values) != len(self.thresholds):
+            written = ",".join(self.thresholds)
+            raise UsageError(f"It is written {written}: {len(self.thresholds)} numbers, not {len(values)}.")
+        given: dict[str, Any] = {
+            name: int(value) if name in self.whole and float(value).is_integer() else value
+            for name, value in zip(self.thresholds, values, strict=True)
+        }
+        model: PrivacyModel = self.model(**given)
+        return model if column is None else model.about(column)  # type: ignore[attr-defined]  # it names a column
+
+
+@cache
+def model_options() -> Mapping[str, ModelOption]:
+    """Return the options of every model but k-anonymity, by their names."""
+    files = [import_module(f"kanon_sql.models.{module}") for module in MODULES]
+    return {option.name: option for file in files for option in file.OPTIONS}

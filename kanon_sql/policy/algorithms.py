@@ -1,0 +1,49 @@
+"""The algorithms: one line each. The command line, kanon.toml, the library and the help take their names from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["full-domain", "local", "multidimensional"]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An algorithm that searches for a recoding.
+
+    Attributes:
+        kind: of the recoding that it chooses.
+        place: its module in ``kanon_sql.search``, a colon, and its function, which is imported when it is run.
+        options: the settings of a policy that only some algorithms take, and that it takes.
+    """
+
+    kind: Kind
+    place: str
+    options: tuple[str, ...] = ()
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "optimal": Algorithm("full-domain", "full_domain.optimal:optimal"),
+    "incognito": Algorithm("full-domain", "full_domain.incognito:incognito"),
+    "samarati": Algorithm("full-domain", "full_domain.samarati:samarati"),
+    "samarati-first": Algorithm("full-domain", "full_domain.samarati:samarati_first"),
+    "datafly": Algorithm("full-domain", "full_domain.datafly:datafly"),
+    "local": Algorithm("local", "local.local:local"),
+    "spolg": Algorithm("local", "local.spolg:spolg", ("sample_rate",)),
+    "mondrian": Algorithm("multidimensional", "mondrian.mondrian:mondrian", ("choose", "cut", "labels", "numbers")),
+    "mondrian-plus": Algorithm("multidimensional", "mondrian.mondrian:mondrian", ("cut", "labels", "numbers", "pairs")),
+}
+"""Every algorithm, by its name."""
+
+
+def algorithms_of(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the algorithms that choose a recoding of a kind."""
+    return tuple(name for name, algorithm in ALGORITHMS.items() if algorithm.kind == kind)
+
+
+def options_of_others(name: str) -> list[str]:
+    """Return the settings that other algorithms take and this one does not."""
+    options = dict.fromkeys(option for algorithm in ALGORITHMS.values() for option in algorithm.options)
+    own = ALGORITHMS[name].options if name in ALGORITHMS else ()
+    return [option for option in options if option not in own]

@@ -1,0 +1,170 @@
+"""docs/architecture.md: the files that it names exist, and its how-tos work: one file and one line each.
+
+The package is copied, the files that the page shows are written into the copy, the lines that it shows are inserted,
+and the command line is run from there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import REPOSITORY
+
+from kanon_sql.models.options import model_options
+from kanon_sql.policy.algorithms import ALGORITHMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = REPOSITORY / "docs" / "architecture.md"
+BLOCK = re.compile(r"^```(python|diff) file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+ROWS = "age,sex,diagnosis\n" + "".join(
+    f"{age},{sex},{'flu' if number % 3 else 'cold'}\n"
+    for number, (age, sex) in enumerate((age, sex) for age in (31, 32, 33, 34) for sex in "FM" for _ in range(6))
+)
+POLICY = """
+[columns]
+quasi_identifiers = ["age", "sex"]
+sensitive = ["diagnosis"]
+
+[hierarchies]
+age = "intervals:2,4"
+
+[privacy]
+k = 5
+others = 2
+
+[search]
+algorithm = "round-robin"
+"""
+RUN = """
+import contextlib, io, json, sys
+from kanon_sql.cli.main import run
+ended = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(arguments)
+    ended.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(ended))
+"""
+
+
+def test_every_file_that_the_page_names_exists() -> None:
+    text = BLOCK.sub("", PAGE.read_text(encoding="utf-8"))
+    named = set(re.findall(r"`((?:kanon_sql|sql|tests)/[\w./*-]*)`", text))
+    assert len(named) > 40
+    missing = [name for name in named if not any(REPOSITORY.glob(name.rstrip("/")))]
+    assert not missing
+    rooms = {path.name for path in (REPOSITORY / "kanon_sql").iterdir() if (path / "__init__.py").exists()}
+    drawn = set(re.findall(r"^      (\w+)/ ", text, re.MULTILINE))
+    assert drawn == rooms
+    assert len(rooms) == 13
+
+
+def extended_copy(directory: Path) -> Path:
+    """Return a copy of the package with what the how-tos add."""
+    for name in ("kanon_sql", "sql", "hierarchies"):
+        shutil.copytree(REPOSITORY / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+    files = lines = 0
+    for kind, file, block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+        path = directory / file
+        if kind == "python":
+            assert not path.exists()
+            path.write_text(block, encoding="utf-8")
+            files += 1
+            continue
+        before, added = block.splitlines()
+        assert (before[0], added[0]) == (" ", "+")
+        text = path.read_text(encoding="utf-8")
+        assert text.count(f"{before[1:]}\n") == 1
+        path.write_text(text.replace(f"{before[1:]}\n", f"{before[1:]}\n{added[1:]}\n"), encoding="utf-8")
+        lines += 1
+    assert (files, lines) == (2, 2)
+    return directory
+
+
+def run_there(copy: Path, work: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
+    """Run commands with the copy, in one process, and return their exit codes and what they printed."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200", "NO_COLOR": "1"}
+    command = [sys.executable, "-c", RUN, json.dumps(commands)]
+    ended = subprocess.run(  # noqa: S603 - our own package
+        command, cwd=work, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    found: list[tuple[int, str, str]] = [tuple(one) for one in json.loads(ended.stdout)]
+    return found
+
+
+def test_a_new_algorithm_and_a_new_model_are_one_file_and_one_line_each(tmp_path: Path) -> None:
+    copy, work = extended_copy(tmp_path / "copy"), tmp_path / "work"
+    work.mkdir()
+    (work / "ward.csv").write_text(ROWS, encoding="utf-8")
+    (work / "kanon.toml").write_text(POLICY, encoding="utf-8")
+    options = ["--qi", "age,sex", "--sensitive", "diagnosis", "--hierarchy", "age=intervals:2,4", "-k", "5"]
+    said = ["--algorithm", "round-robin", "--others", "diagnosis=3"]
+    json_out = ["--format", "json", "-q"]
+    helped, check_help, by_options, by_file, holds, fails, refused, compared = run_there(
+        copy,
+        work,
+        ["anonymize", "--help"],
+        ["check", "--help"],
+        ["anonymize", "ward.csv", *options, *said, "--out", "one.csv", *json_out],
+        ["anonymize", "ward.csv", "--policy", "kanon.toml", "--out", "two.csv", *json_out],
+        ["check", "one.csv", "--qi", "age,sex", "--sensitive", "diagnosis", "--others", "3", *json_out],
+        ["check", "one.csv", "--policy", "kanon.toml", "--others", "9", *json_out],
+        ["check", "one.csv", "--qi", "age,sex", "--sensitive", "diagnosis", "--others", "none", *json_out],
+        ["compare", "ward.csv", *options[:-2], "-k", "5", "--algorithm", "round-robin,optimal", *json_out],
+    )
+    assert helped[0] == check_help[0] == 0
+    assert "round-robin" in helped[1]
+    for text in (helped[1], check_help[1]):
+        assert "--others" in text
+        assert "M rows of a class have no most frequent value." in text
+
+    assert (by_options[0], by_file[0]) == (0, 0), by_options[2] + by_file[2]
+    made = json.loads(by_options[1])
+    assert made["algorithm"] == json.loads(by_file[1])["algorithm"] == "round-robin"
+    # A class of 6 rows has 2 or 4 others; 3 need ages of two years, which is the first column's first step.
+    assert made["rows_suppressed"] == 0
+    assert others(made) == {"required": 3, "measured": 4, "holds": True}
+    assert others(json.loads(by_file[1]))["required"] == 2
+    assert others(json.loads(by_file[1]))["holds"]
+
+    assert holds[0] == 0, holds[2]
+    assert others(json.loads(holds[1])) == {"required": 3, "measured": 4, "holds": True}
+    assert fails[0] == 1
+    assert others(json.loads(fails[1])) == {"required": 9, "measured": 4, "holds": False}
+    assert refused[0] == 2
+    assert "--others is written M or COLUMN=M, not 'none'." in refused[2]
+    assert compared[0] == 0, compared[2]
+    assert {result["algorithm"] for result in json.loads(compared[1])["results"]} == {"round-robin", "optimal"}
+
+
+def others(summary: Any) -> dict[str, Any]:
+    """Return what a summary says of the new model."""
+    (found,) = [model for model in summary["models"] if model["model"] == "other values"]
+    assert (found["letter"], found["sensitive"]) == ("m", "diagnosis")
+    return {name: found[name] for name in ("required", "measured", "holds")}
+
+
+@pytest.mark.parametrize("page", ["models.md", "policy.md"])
+def test_pages_name_every_option_of_a_model(page: str) -> None:
+    text = (REPOSITORY / "docs" / page).read_text(encoding="utf-8")
+    for name, option in model_options().items():
+        shown = f"--{name.replace('_', '-')} " if page == "models.md" else name
+        assert shown in text
+        assert option.variant is None or option.variant.name in text
+
+
+def test_pages_name_every_algorithm() -> None:
+    text = (REPOSITORY / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    assert not [name for name in ALGORITHMS if name not in text]
