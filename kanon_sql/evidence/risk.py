@@ -113,7 +113,7 @@ def opened_population(
         # Not looked into where it is open: that would take the locks of the process on it away.
         known = is_path and (opened.database == Path(source) or opened.engine.has_attached(Path(source)))
         in_file = known or (is_path and holds_tables(source))
-        if in_file or opened.warehouse is not None or source is opened.engine.connection:
+        if in_file or opened.in_warehouse or source is opened.engine.connection:
             return open_beside(opened, opened.warehouse or source, population, as_text=True)
     return open_beside(opened, population, population_table, as_text=True)
 

@@ -48,7 +48,7 @@ def to_relation(
     Raises:
         UsageError: the name is taken, or there are no relations of this kind.
     """
-    if source.warehouse is not None:
+    if source.in_warehouse:
         from kanon_sql.release.publish.warehouse import publish_in_warehouse
 
         return publish_in_warehouse(source, publication, name, expected, kind=kind, replace=replace, ledger=ledger)
@@ -104,7 +104,7 @@ def to_frame(
 ) -> tuple[Any, Published]:
     """Return a release as what ``fetch`` makes of a relation of DuckDB, and what was verified."""
     source.require_rows()
-    if source.warehouse is not None:
+    if source.in_warehouse:
         from kanon_sql.release.publish.warehouse import frame_from_warehouse
 
         return frame_from_warehouse(source, publication, expected, fetch, ledger, target)
