@@ -299,7 +299,7 @@ def test_sql_is_what_was_run(inpatients: Path, kanon: Callable[..., Ended]) -> N
     ended = kanon(*INPATIENT_ATTACK, "--sql")
     assert ended.code == 0
     assert "-- the classes of each tuple" in ended.out or "-- the class of each tuple" in ended.out
-    assert "-- rows that follow each other in both tables" in ended.out
+    assert "-- how far it follows the original" in ended.out
 
 
 def test_a_policy_names_the_columns(inpatients: Path, kanon: Callable[..., Ended]) -> None:
