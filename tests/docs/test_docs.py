@@ -70,7 +70,8 @@ def demonstrated(arguments: tuple[str, ...]) -> tuple[int, str]:
         return code, text
     before = set(here.iterdir())
     code, text = ran(arguments)
-    _DEMOS[arguments] = code, text, {path.name: path.read_bytes() for path in set(here.iterdir()) - before}
+    if not before:  # what it found and wrote again would be missing
+        _DEMOS[arguments] = code, text, {path.name: path.read_bytes() for path in here.iterdir()}
     return code, text
 
 

@@ -78,6 +78,7 @@ def test_a_tail_is_exact_and_never_too_small(rows: int, least: int) -> None:
     assert expected <= Fraction(tail(rows, least, rate)) <= expected * (1 + Fraction(1, 10**28))
 
 
+@pytest.mark.quick("0.3", "1", "2.5")
 @pytest.mark.parametrize("epsilon", ["0.05", "0.3", "1", "2.5"])
 def test_what_is_reported_is_rounded_up(epsilon: str) -> None:
     """Beta is taken from below here: what is found must be more, by less than the six digits that are shown."""
@@ -213,6 +214,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
     return use
 
 
+@pytest.mark.quick("ages2-3-0.9-levels2")
 @pytest.mark.parametrize(
     ("ages", "k", "epsilon", "levels"),
     [

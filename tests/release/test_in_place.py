@@ -379,7 +379,10 @@ def test_a_read_only_directory(hospital: Path) -> None:
         hospital.parent.chmod(0o700)
 
 
-def test_another_process_has_the_file(hospital: Path, kanon: Callable[..., Ended]) -> None:
+def test_another_process_has_the_file(
+    hospital: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kanon_sql.engine.duckdb.connection._PATIENCE", 0.2)
     program = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(1, flush=True); input()"
     command = [sys.executable, "-c", program, str(hospital)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holding:  # noqa: S603 - ours
