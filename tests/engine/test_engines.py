@@ -180,7 +180,7 @@ def rows_alike(engine: Pair, name: str) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.on_spark("optimal", "local", "mondrian")
+@pytest.mark.on_spark("local")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., Any], algorithm: str) -> None:
     name = f"by_{algorithm.replace('-', '_')}"
@@ -201,7 +201,7 @@ def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Call
 
 
 @pytest.mark.quick(2)
-@pytest.mark.on_spark("people-optimal", "t in a tree-optimal")
+@pytest.mark.on_spark("people-optimal")
 @pytest.mark.parametrize(
     ("model", "algorithm"),
     [
@@ -268,7 +268,7 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
 
 
 @pytest.mark.usefixtures("released")
-@pytest.mark.on_spark("profile", "check that fails", "measure", "attack")
+@pytest.mark.on_spark("profile", "attack")
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_says_the_same(both: Callable[..., Any], verb: str) -> None:
     code, arguments = VERBS[verb]

@@ -112,6 +112,7 @@ def test_no_tuple_leaves_the_warehouse(table: Table) -> None:
             release.prepared.source.bring(release.prepared.source.columns)
 
 
+@pytest.mark.on_spark
 def test_nothing_temporary_stays_behind(table: Table) -> None:
     with release_of(table.there, algorithm="datafly", models=[kanon.KAnonymity(5)], search_on="warehouse") as release:
         release.to_table("kanons_release", replace=True, ignore_ledger=True)
@@ -165,6 +166,7 @@ def test_adult_in_a_warehouse_is_searched_there(
     assert re.search(r"\d", str(there["nodes_tested"]))
 
 
+@pytest.mark.on_spark
 def test_spark_tests_several_nodes_in_one_job(spark: Any) -> None:
     with duckdb.connect() as connection:
         spark.createDataFrame(connection.sql(ROWS).to_arrow_table()).createOrReplaceTempView("tested_together")

@@ -104,7 +104,7 @@ ASKED: dict[str, Any] = {
 }
 
 
-@pytest.mark.on_spark("optimal", "local", "mondrian")
+@pytest.mark.on_spark("local")
 @pytest.mark.parametrize(
     "algorithm", ["optimal", "samarati", "incognito", "datafly", "local", "spolg", "mondrian", "mondrian-plus"]
 )
@@ -141,7 +141,7 @@ def test_every_model_in_postgresql(
     require_models(postgres_session, people, tmp_path, models, algorithm)
 
 
-@pytest.mark.on_spark("alpha-optimal", "hierarchical-local", "recursive-optimal")
+@pytest.mark.on_spark("alpha-optimal")
 @pytest.mark.parametrize(("models", "algorithm"), sorted(FEW))
 def test_every_model_in_spark(
     spark_session_of_module: Spark, people: duckdb.DuckDBPyConnection, tmp_path: Path, models: str, algorithm: str
@@ -223,7 +223,7 @@ RULES: dict[str, str] = {
 }
 
 
-@pytest.mark.on_spark("tiny weight born-local", "price seen flag-mondrian", "far large code-local")
+@pytest.mark.on_spark("price seen flag-mondrian")
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])
 @pytest.mark.parametrize(
     "columns", [("tiny", "weight", "born"), ("price", "seen", "flag"), ("far", "large", "code")], ids=" ".join
@@ -282,6 +282,7 @@ EACH_RULE = [
 ]
 
 
+@pytest.mark.on_spark(1)
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("rules", EACH_RULE, ids=lambda rules: " ".join(rules.values()))
 def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
