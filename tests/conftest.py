@@ -139,6 +139,12 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(100_000, 20, 20)
 
 
+def pytest_unconfigure() -> None:
+    """Let go of what was kept from the garbage collector, or duckdb reports it as leaked."""
+    gc.unfreeze()
+    gc.collect()
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run does not do, and say which tests share a worker."""

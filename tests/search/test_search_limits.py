@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def wide() -> tuple[pd.DataFrame, dict[str, str]]:
     return frame, dict.fromkeys(frame.columns, "intervals:5,10,50")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_suppressed", [0, 0.05, 1])
 def test_twenty_columns_start_at_once_and_end_in_time(
     wide: tuple[pd.DataFrame, dict[str, str]], max_suppressed: float
@@ -59,11 +60,11 @@ def test_twenty_columns_start_at_once_and_end_in_time(
         quasi_identifiers=list(frame.columns),
         hierarchies=hierarchies,
         max_suppressed=max_suppressed,
-        time_limit=8,
+        time_limit=15,
         progress=seen.append,
     ) as release:
         assert release.prepared.lattice.size == 5**20
-        assert release.spent < 9  # a statement that runs when time is up is stopped
+        assert release.spent < 16  # a statement that runs when time is up is stopped
         assert not release.optimal
         assert release.result.stopped == "time limit"
         assert 0 <= release.bound < release.loss < 1
@@ -76,8 +77,17 @@ def test_twenty_columns_start_at_once_and_end_in_time(
 
 
 def test_thirty_columns() -> None:
+    """Interrupted after a second of search: the release is the best so far."""
     frame = wide_table(30, 500)
-    with kanon.anonymize(frame, quasi_identifiers=list(frame.columns), time_limit=12, max_suppressed=0.5) as release:
+
+    def interrupt_search(progress: kanon.Progress) -> None:
+        if progress.doing == "Searching" and progress.nodes_tested is None:
+            threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT]).start()
+
+    with kanon.anonymize(
+        frame, quasi_identifiers=list(frame.columns), max_suppressed=0.5, progress=interrupt_search
+    ) as release:
+        assert release.result.stopped == "interrupt"
         assert release.prepared.frequency.keys > 1
         out = release.to_pandas()
     assert len(out.columns) == 30
