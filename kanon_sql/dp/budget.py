@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlglot import exp
@@ -28,12 +27,12 @@ from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import BudgetError, NoRightError, NoRoomError, SourceError, UsageError, command_line
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.policy.profile.people import numbers_people
-from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from kanon_sql.dp.account import Limits
     from kanon_sql.engine.sources.open_source import Source
@@ -56,7 +55,7 @@ def require_table(source: Source) -> None:
     if not source.in_warehouse:
         _require_current(source)
         _require_lasting(source)
-    if kind_of(source.engine, source.relation) != "TABLE":
+    if source.engine.kind_of(source.relation) != "TABLE":
         raise UsageError(
             f"{source.name} is no table: what is told of a view, or of files read in a query, would be paid for apart "
             "from its table. Name the table, and say with --where which of its rows are meant."
@@ -271,10 +270,7 @@ class Budgets:
                 return
 
     def _is_there(self, name: str) -> bool:
-        table = sql.relation(name, SCHEMA)
-        if isinstance(self.keeper, DuckDBEngine):
-            return kind_of(self.keeper, table) is not None
-        return self.keeper.kind_of(table) is not None
+        return self.keeper.kind_of(sql.relation(name, SCHEMA)) is not None
 
     def _values(self) -> dict[str, Value]:
         place, schema, name = self.key
@@ -294,7 +290,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
         SourceError: the file cannot be opened.
     """
     require_table(source)
-    schema, name = folded(source.relation.db or _schema(source)), folded(source.relation.name)
+    schema, name = folded(source.relation.db or source.engine.current_schema()), folded(source.relation.name)
     own, named = _own_keeper(source), _named(source)
     person = next((column.name for column in source.columns if numbers_people(column)), None)
     if kept_in is None:
@@ -369,26 +365,14 @@ def _named(source: Source) -> tuple[str, ...]:
     return source.place, f"{schema}{source.relation.name}"
 
 
-def _schema(source: Source) -> str:
-    """Return the schema that names without one are of."""
-    if source.warehouse is not None:
-        return source.warehouse.schema
-    query = exp.select(exp.Anonymous(this="current_schema"))
-    return str(source.engine.row(query, "the schema we are in")[0])
-
-
 def _place(source: Source) -> str:
     """Return what tells a table from those of other databases, and from other files."""
-    if source.warehouse is not None:
-        return source.warehouse.place
-    if source.address is not None:
-        return source.address.shown
-    found = source.file or source.database
+    found = source.place_of_its_own()
     if found is None:
         raise UsageError(
             f"{source.name} has no name by which its budget could be found again: write it to a file or a table first."
         )
-    return str(Path(found).resolve())
+    return found
 
 
 def _spent_of(row: tuple[object, ...]) -> Spent:

@@ -188,11 +188,10 @@ def _shape_of(source: Source, requested: RequestedRelease) -> ReleaseShape:
         UsageError: a column or a level does not exist, or a hierarchy depends on the data.
         HierarchyError: a file is no hierarchy, or a rule is for columns of another type.
     """
-    if source.warehouse is not None:
-        raise UsageError(
-            f"{source.name} is in {source.warehouse.kind}, of which this version makes no differentially private "
-            "releases: export the columns that are to be published to a Parquet file, and release that."
-        )
+    source.refuse_in_warehouse(
+        "of which this version makes no differentially private releases: export the columns that are to be published "
+        "to a Parquet file, and release that."
+    )
     policy = requested.policy
     columns = resolve_columns(policy.columns.quasi_identifiers, source.columns, source.name)
     if not columns:

@@ -431,20 +431,9 @@ def _sensitive(
 def _no_order(original: Source, release: Source) -> str | None:
     """Return why the order of the two tables means nothing; None if it may mean something."""
     for source, what in ((release, "the release"), (original, "the original")):
-        if source.warehouse is not None:
-            return f"{what} is in {source.warehouse.kind}, where rows have no order of their own"
-        if source.file is None and source.frame_kind is None and _is_view(source):
-            return f"{what} is a view: its rows have no order of their own"
+        if (why := source.why_unordered()) is not None:
+            return f"{what} {why}"
     return None
-
-
-def _is_view(source: Source) -> bool:
-    table = source.relation
-    statement = sql.statement(
-        "catalog/is_view", values={"name": table.name, "schema": table.db or None, "catalog": table.catalog or None}
-    )
-    (views,) = source.engine.row(statement, "is it a view?")
-    return bool(views)
 
 
 def _joined(

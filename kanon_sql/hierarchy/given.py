@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 from sqlglot import exp
 
 from kanon_sql.engine.base import find_column
-from kanon_sql.engine.warehouse.warehouse import shape_of, written_rows
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.facts import column_facts
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.hierarchy.spec import Rule
 
 SCHEMA = "kanon"
@@ -60,26 +58,14 @@ def store_statements(hierarchy: Hierarchy, *, replace: bool) -> list[exp.Expr]:
     return _kept_statements(hierarchy, query, replace=replace)
 
 
-def keep_in_warehouse(bench: Workbench, source: exp.Table, hierarchy: Hierarchy, *, replace: bool) -> None:
-    """Keep a hierarchy that the workbench has in the warehouse: its rows are carried over, then are a table there.
-
-    Args:
-        bench: has the hierarchy.
-        source: the table of the warehouse that has its column: values have the type that they have there.
-        hierarchy: to be kept.
-        replace: whether one that is there goes.
-    """
-    coded = bench.temporary_name("kanon_coded")
+def keep_hierarchy(source: Source, hierarchy: Hierarchy, *, replace: bool) -> None:
+    """Keep a hierarchy where its table is; its values have the type that the column has there."""
     title = f"keep the hierarchy of {hierarchy.column.name}"
     query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
-    bench.run(sql.create_table(coded, query, temporary=True), title)
-    kinds = {column.name: column.type for column in bench.columns(coded)}
-    rows = written_rows(bench, coded, kinds, title)
-    shape = shape_of(source, {**kinds, VALUE: sql.column(hierarchy.column.name, "source")})
-    bench.warehouse.upload(coded, shape, [*kinds], rows, title)
-    kept = exp.select(*(sql.column(name) for name in kinds)).from_(coded.copy())
+    typed = {VALUE: sql.column(hierarchy.column.name, "source")}
+    kept = source.engine.carried(query, source.relation, typed, title)
     for statement in _kept_statements(hierarchy, kept, replace=replace):
-        bench.warehouse.run(statement, title)
+        source.holder.run(statement, title)
 
 
 def _kept_statements(hierarchy: Hierarchy, query: exp.Query, *, replace: bool) -> list[exp.Expr]:

@@ -132,11 +132,9 @@ def pseudonyms_of(source: Source, roles: Roles, key: Key) -> Pseudonyms | None:
     """
     if not roles.pseudonymized:
         return None
-    if source.warehouse is not None:
-        raise UsageError(
-            f"{source.name} is in {source.warehouse.kind}, where no pseudonyms are made: leave --pseudonymize out, or "
-            "export the table to Parquet first."
-        )
+    source.refuse_in_warehouse(
+        "where no pseudonyms are made: leave --pseudonymize out, or export the table to Parquet first."
+    )
     require_canonical(roles)
     seen = {
         column.name for column in (*published_columns(source.columns, roles), *([roles.entity] if roles.entity else []))

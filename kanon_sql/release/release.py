@@ -469,7 +469,7 @@ class Release:
     def _ledger(self, *, ignore: bool) -> Ledger | nullcontext[None]:
         """Return the ledger of the database that was opened for the source; None where there is none to write to."""
         self.prepared.source.require_rows()
-        if self.prepared.source.database is None and not self.prepared.source.in_warehouse:
+        if not self.prepared.source.keeps_tables:
             return nullcontext()
         return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, ignore=ignore)
 

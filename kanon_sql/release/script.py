@@ -17,7 +17,7 @@ from kanon_sql.release.published_values import published_values
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import require_viewable, view_lookups, view_statements
-from kanon_sql.release.target import check_target, kind_of
+from kanon_sql.release.target import check_target
 from kanon_sql.release.verify.pseudonyms import leaving_out
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.sql import build as sql
@@ -272,6 +272,6 @@ def plan_of(
             materialized = destination.kind == "materialized-view"
             make = view_statements(publication, destination.into, output, lookups, materialized=materialized)
             lookups = view_lookups(publication, destination.into)
-        if destination.replace and (existing := kind_of(source.engine, output)):
+        if destination.replace and (existing := source.engine.kind_of(output)):
             make = (sql.drop(output, existing), *make)
     return release_plan(source, publication, make, output, lookups, lookup, **title, stands_alone=stands_alone)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.sql import build as sql
@@ -66,9 +62,9 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     if source.setup or (source.frame_kind is not None and not source.in_warehouse):
         raise UsageError(f"{source.name} is not in a database, where a {kind} could be made: give --out FILE.")
     target = target_table(source.engine, name)
-    existing = kind_of(source.engine, target)
-    ((schema,),) = source.engine.rows(exp.select(exp.Anonymous(this="current_schema")), "the schema we are in")
-    behind = _relations_behind(source.engine, source.relation)
+    existing = source.engine.kind_of(target)
+    schema = source.engine.current_schema()
+    behind = source.engine.relations_behind(source.relation)
     if any(_same_relation(target, read, schema) for read in behind):
         raise UsageError(
             f"{name!r} is the table that is to be anonymized, or one behind it: give the release another name."
@@ -88,10 +84,7 @@ def require_kind(source: Source, kind: Kind) -> None:
     Raises:
         UsageError: there are none.
     """
-    if source.warehouse is not None:
-        source.warehouse.require_kind(KINDS[kind])
-    elif kind == "materialized-view":
-        raise UsageError("DuckDB has no materialized views: make a table, or a view.")
+    source.holder.require_kind(KINDS[kind])
 
 
 def _require_secure_views(source: Source) -> None:
@@ -113,37 +106,7 @@ def _require_secure_views(source: Source) -> None:
     )
 
 
-def kind_of(engine: Engine, target: exp.Table) -> str | None:
-    """Return TABLE or VIEW (or, in a warehouse, MATERIALIZED VIEW) if there is something of that name, else None."""
-    if isinstance(engine, Workbench):
-        return engine.known(target)
-    kinds = engine.rows(
-        sql.statement("catalog/kind_of_relation", values={"name": target.name, "schema": target.db or None}),
-        "is the name taken?",
-    )
-    return kinds[0][0] if kinds else None
-
-
 def _same_relation(one: exp.Table, other: exp.Table, schema: str) -> bool:
     """Tell whether two names are of the same relation of the current database, in whose ``schema`` bare names are."""
     names = [(folded(table.db or schema), folded(table.name)) for table in (one, other)]
     return names[0] == names[1]
-
-
-def _relations_behind(engine: Engine, relation: exp.Table) -> list[exp.Table]:
-    """Return a relation and, where it is a view, all that it reads from, at any depth."""
-    if isinstance(engine, Workbench):  # what a view there reads cannot be replaced, or is found out by its name alone
-        return [relation]
-    found, waiting = [relation], [relation]
-    while waiting:
-        view = waiting.pop()
-        values = {"name": view.name, "schema": view.db or None}
-        for (definition,) in engine.rows(
-            sql.statement("catalog/definition_of_view", values=values), "what a view reads"
-        ):
-            with suppress(SqlglotError):  # it does not read all that DuckDB does
-                read = sqlglot.parse_one(definition, read=engine.dialect).find_all(exp.Table)
-                new = [table for table in read if table not in found]
-                found += new
-                waiting += new
-    return found

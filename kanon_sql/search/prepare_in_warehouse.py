@@ -13,7 +13,6 @@ from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.engine.equality import looked_up
 from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
 from kanon_sql.engine.warehouse.warehouse import shape_of, written_rows
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.labels import Labels
     from kanon_sql.policy.policy import Policy
@@ -70,9 +70,7 @@ def values_there(source: Source, columns: Sequence[Column]) -> Source:
 
     Its rows have one value each, and NULL in every other column; one scan.
     """
-    if not isinstance(source.engine, Workbench):
-        raise TypeError("The source is in no warehouse")
-    return replace(source, relation=source.engine.values_of(source.relation, columns))
+    return replace(source, relation=source.workbench.values_of(source.relation, columns))
 
 
 def frequency_there(
@@ -84,11 +82,10 @@ def frequency_there(
         HierarchyError: a column has values that its hierarchy lacks.
         SourceError: the warehouse refuses a statement.
     """
-    if not isinstance(source.engine, Workbench):
-        raise TypeError("The source is in no warehouse")
-    engine = WarehouseEngine(source.engine.warehouse, source.engine.statements)
-    source.engine.searches_with(engine)
-    coded = [_coded_there(source.engine, engine, source.relation, hierarchy) for hierarchy in hierarchies]
+    bench = source.workbench
+    engine = WarehouseEngine(bench.warehouse, bench.statements)
+    bench.searches_with(engine)
+    coded = [_coded_there(bench, engine, source.relation, hierarchy) for hierarchy in hierarchies]
     frequency = build_frequency(engine, source.relation, coded, roles.entity, sensitive)
     return frequency, make_labels(frequency, coded)
 

@@ -26,10 +26,9 @@ from kanon_sql.cli.output.output import print_sql
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.export import check_csv_target, exportable, file_as_arx
-from kanon_sql.hierarchy.given import keep_in_warehouse, make_hierarchies, store_statements, stored_hierarchies
+from kanon_sql.hierarchy.given import keep_hierarchy, make_hierarchies, store_statements, stored_hierarchies
 from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
@@ -143,8 +142,7 @@ def _opened(source: str, arguments: list[str], *, writable: bool) -> Iterator[tu
 
 def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, dialect: str) -> list[Shape]:
     """Put hierarchies into the schema ``kanon``, all or none; or print the statements."""
-    bench = opened.engine if isinstance(opened.engine, Workbench) else None
-    if opened.database is None and bench is None:
+    if not opened.keeps_tables:
         where = "in no DuckDB file, where it could be kept"
         raise UsageError(f"{opened.name} is {where}: write the hierarchy to a file with kanon hierarchy build --out.")
     engine = opened.engine
@@ -158,15 +156,9 @@ def _store(opened: Source, rules: dict[str, str], *, replace: bool, sql: bool, d
             statements = [lookup_statement(engine, hierarchy), *store_statements(hierarchy, replace=replace)]
             print_sql(script(statements, dialect) + "\n\n")
         return []
-    if bench is not None:
-        with bench.warehouse.transaction():
-            for hierarchy in made:
-                keep_in_warehouse(bench, opened.relation, hierarchy, replace=replace)
-        return [shape_of_hierarchy(engine, hierarchy) for hierarchy in made]
-    with engine.transaction():
+    with opened.holder.transaction():
         for hierarchy in made:
-            for statement in store_statements(hierarchy, replace=replace):
-                engine.run(statement, f"keep the hierarchy of {hierarchy.column.name}")
+            keep_hierarchy(opened, hierarchy, replace=replace)
     return [shape_of_hierarchy(engine, hierarchy) for hierarchy in made]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import duckdb
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.duckdb.connection import Worker, catalog_of, connect, not_opened, storage_options, waited
@@ -21,9 +23,11 @@ from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kanon_sql.engine.files import PrivateDirectory, Stamps
+    from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
 
 Result = TypeVar("Result")
 
@@ -397,6 +401,94 @@ class DuckDBEngine:
         """Tell whether a transaction is open, which only the owner of the connection can have begun."""
         first, second = (self.row(sql.statement("catalog/transaction"), "is a transaction open?") for _ in range(2))
         return bool(first == second)
+
+    # What a database keeps. Where the engine is the workbench of a warehouse, that is there: see ``Workbench``.
+
+    newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again by ``alone``
+
+    def current_schema(self) -> str:
+        """Return the schema of names without one."""
+        query = exp.select(exp.Anonymous(this="current_schema"))
+        return str(self.row(query, "the schema we are in")[0])
+
+    def kind_of(self, relation: exp.Table) -> str | None:
+        """Return TABLE or VIEW (or, in a warehouse, MATERIALIZED VIEW); None if there is nothing of that name."""
+        values = {"name": relation.name, "schema": relation.db or None}
+        kinds = self.rows(sql.statement("catalog/kind_of_relation", values=values), "is the name taken?")
+        return kinds[0][0] if kinds else None
+
+    def require_kind(self, kind: RelationKind) -> None:
+        """Raise where there are no relations of a kind."""
+        if kind == "MATERIALIZED VIEW":
+            raise UsageError("DuckDB has no materialized views: make a table, or a view.")
+
+    def definition_of(self, relation: exp.Table, title: str) -> str | None:
+        """Return the text of a view; None for what is none."""
+        return next((text for (text,) in self._definition(relation, title)), None)
+
+    def fingerprinted_definition(self, view: exp.Table) -> str:
+        """Return the text whose hash the ledger keeps of a view: its form stays, for the entries that there are."""
+        return repr(self._definition(view, "definition of the view"))
+
+    def _definition(self, view: exp.Table, title: str) -> list[tuple[Any, ...]]:
+        values = {"name": view.name, "schema": view.db or None}
+        return self.rows(sql.statement("catalog/definition_of_view", values=values), title)
+
+    def relations_behind(self, relation: exp.Table) -> list[exp.Table]:
+        """Return a relation and, where it is a view, all that it reads from, at any depth."""
+        found, waiting = [relation], [relation]
+        while waiting:
+            definition = self.definition_of(waiting.pop(), "what a view reads")
+            with suppress(SqlglotError):  # it does not read all that DuckDB does
+                read = (
+                    [] if definition is None else sqlglot.parse_one(definition, read=self.dialect).find_all(exp.Table)
+                )
+                new = [table for table in read if table not in found]
+                found += new
+                waiting += new
+        return found
+
+    def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[None]:  # noqa: ARG002 - of a workbench
+        """Keep other runs from a table of kanon's own; a file that is open for writing is open here alone."""
+        return nullcontext()
+
+    @property
+    def keepers(self) -> list[DuckDBEngine | Warehouse]:
+        """Where tables of kanon's own are kept: what is written to one is written to all."""
+        return [self]
+
+    def keeping(self) -> AbstractContextManager[None]:
+        """Return a transaction of all keepers."""
+        return self.transaction()
+
+    def carried(
+        self,
+        query: exp.Query,
+        source: exp.Table,  # noqa: ARG002 - of a workbench
+        typed: Mapping[str, exp.Expr],  # noqa: ARG002 - of a workbench
+        title: str,  # noqa: ARG002 - of a workbench
+    ) -> exp.Query:
+        """Return a query with these rows for the database that has the source, which may be another one.
+
+        Args:
+            query: run here.
+            source: the table, called ``source``.
+            typed: expressions over the source, whose types columns of these names have there.
+            title: what it is for.
+        """
+        return query
+
+    def copy_rows(
+        self,
+        table: exp.Table,
+        source: exp.Table,
+        columns: Sequence[Column],  # noqa: ARG002 - of a workbench
+        chosen: exp.Expr,
+        title: str,
+    ) -> None:
+        """Make those rows of a table, called ``source``, that meet a condition a temporary table of this engine."""
+        query = exp.select("*").from_(sql.aliased(source, "source")).where(chosen)
+        self.run(sql.create_table(table, query, temporary=True), title)
 
     def temporary_name(self, wanted: str) -> exp.Table:
         """Return a name for a temporary table that no other table has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.spark.warehouse import SparkWarehouse
     from kanon_sql.engine.warehouse.warehouse import Warehouse
 
 
@@ -108,6 +109,59 @@ class Source:
     def holder(self) -> DuckDBEngine | Warehouse:
         """What has the rows of the table, and can be asked about all of them without moving any."""
         return self.engine if self.warehouse is None else self.warehouse
+
+    @property
+    def workbench(self) -> Workbench:
+        """The engine beside the warehouse that the table is in; asked for only where it is in one."""
+        if not isinstance(self.engine, Workbench):
+            raise TypeError("The source is in no warehouse")
+        return self.engine
+
+    @property
+    def spark(self) -> SparkWarehouse:
+        """The Spark that has the table; a UsageError where it is elsewhere."""
+        from kanon_sql.engine.spark.warehouse import SparkWarehouse
+
+        if not isinstance(self.warehouse, SparkWarehouse):
+            raise UsageError(f"{self.name} is not in Spark: take to_pandas(), to_polars() or to_arrow().")
+        return self.warehouse
+
+    @property
+    def keeps_tables(self) -> bool:
+        """Whether tables of kanon's own can be kept beside it for other runs: in a DuckDB file, or in a warehouse."""
+        return self.database is not None or self.warehouse is not None
+
+    def refuse_in_warehouse(self, why: str) -> None:
+        """Raise where the table is in a warehouse, with what follows on ``patients is in PostgreSQL, ``."""
+        if self.warehouse is not None:
+            raise UsageError(f"{self.name} is in {self.warehouse.kind}, {why}")
+
+    def place_of_its_own(self) -> str | None:
+        """Return what tells its place from those of other tables; None where it has no place that can be named."""
+        if self.warehouse is not None:
+            return self.warehouse.place
+        if self.address is not None:
+            return self.address.shown
+        found = self.file or self.database
+        return None if found is None else str(Path(found).resolve())
+
+    def why_unordered(self) -> str | None:
+        """Return why the order of its rows means nothing; None if it may mean something."""
+        if self.warehouse is not None:
+            return f"is in {self.warehouse.kind}, where rows have no order of their own"
+        if self.file is None and self.frame_kind is None and self._is_view():
+            return "is a view: its rows have no order of their own"
+        return None
+
+    def _is_view(self) -> bool:
+        table = self.relation
+        values = {"name": table.name, "schema": table.db or None, "catalog": table.catalog or None}
+        (views,) = self.engine.row(sql.statement("catalog/is_view", values=values), "is it a view?")
+        return bool(views)
+
+    def sampled_by(self, sample: exp.Table) -> Source:
+        """Return what stands for the table once a sample of it is in the engine: the sample, if the table is not."""
+        return self if self.warehouse is None else replace(self, relation=sample, warehouse=None)
 
     @property
     def dialect(self) -> str:

@@ -11,6 +11,7 @@ every statement that is written for a table runs here unchanged, with the same r
 from __future__ import annotations
 
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from kanon_sql.engine.warehouse.warehouse import (
     carried_type,
     counted_tuples_query,
     counted_values_query,
+    shape_of,
+    written_rows,
 )
 from kanon_sql.errors import NoRightError, UsageError
 from kanon_sql.sql import build as sql
@@ -98,7 +101,6 @@ class Workbench(DuckDBEngine):
         self._searching: list[WarehouseEngine] = []
         self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
         self.unreadable: set[tuple[str, str]] = set()
-        self.newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again
         warehouse.tell = self._log
         for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
             create = exp.Create(this=exp.Table(db=sql.identifier(schema)), kind="SCHEMA", exists=True)
@@ -166,12 +168,59 @@ class Workbench(DuckDBEngine):
             self._mirrors[key] = Mirror(relation.copy(), found)
         return self._mirrors[key]
 
-    def known(self, relation: exp.Table) -> str | None:
+    def kind_of(self, relation: exp.Table) -> str | None:
         """Return what a relation of the warehouse is, and know it from now on; None if there is none of that name."""
         kind = self.warehouse.kind_of(relation)
         if kind is not None and folded(relation.db or self.warehouse.schema) != SCHEMA:
             self.mirror(relation)
         return kind
+
+    def definition_of(self, relation: exp.Table, title: str) -> str | None:  # noqa: ARG002 - the warehouse has its own
+        """Return the text of a view of the warehouse; None for what is none."""
+        return self.warehouse.definition_of(relation) if self.warehouse.kind_of(relation) == "VIEW" else None
+
+    def fingerprinted_definition(self, view: exp.Table) -> str:
+        """Return the text of a view of the warehouse."""
+        return self.warehouse.definition_of(view)
+
+    def relations_behind(self, relation: exp.Table) -> list[exp.Table]:
+        """Return the relation alone: what a view reads cannot be replaced there, or is found out by its name alone."""
+        return [relation]
+
+    @contextmanager
+    def alone(self, table: exp.Table, query: exp.Query) -> Iterator[None]:
+        """Keep other runs from a table of kanon's own, as far as the warehouse can, and read it as it is now."""
+        with self.warehouse.alone(table, query) as rows:
+            self.newest_entries = rows
+            yield
+
+    @property
+    def keepers(self) -> list[DuckDBEngine | Warehouse]:
+        """The workbench, which has a copy of the ledger, and the warehouse."""
+        return [self, self.warehouse]
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Begin a transaction here and one of the warehouse."""
+        with self.warehouse.transaction(), self.transaction():
+            yield
+
+    def carried(self, query: exp.Query, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> exp.Query:
+        """Carry the rows of a query over, and return the query of them there."""
+        table = self.temporary_name("kanon_carried")
+        self.run(sql.create_table(table, query, temporary=True), title)
+        kinds = {column.name: column.type for column in self.columns(table)}
+        rows = written_rows(self, table, kinds, title)
+        self.warehouse.upload(table, shape_of(source, {**kinds, **typed}), [*kinds], rows, title)
+        return exp.select(*(sql.column(name) for name in kinds)).from_(table.copy())
+
+    def copy_rows(
+        self, table: exp.Table, source: exp.Table, columns: Sequence[Column], chosen: exp.Expr, title: str
+    ) -> None:
+        """Fetch those rows of a table of the warehouse, called ``source``, that meet a condition."""
+        values = [sql.named(self.warehouse.read(column), column.name) for column in columns]
+        query = exp.select(*values).from_(sql.aliased(source, "source")).where(chosen)
+        self.warehouse.fetch(query, {column.name: carried_type(column) for column in columns}, self, table, title)
 
     def rename_mirror(self, made: exp.Table, target: exp.Table) -> None:
         """Know a relation by another name; what was fetched of it stays."""

@@ -28,7 +28,7 @@ from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.policy.policy import Policy, read_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
-from kanon_sql.release.target import kind_of, target_table
+from kanon_sql.release.target import target_table
 from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 
@@ -198,7 +198,7 @@ def published_release(
         return _in_file(opened, in_file.out)
     if in_file.into is not None and opened.database is not None:
         target = target_table(opened.engine, in_file.into)
-        if kind_of(opened.engine, target) is not None:
+        if opened.engine.kind_of(target) is not None:
             return _in_database(opened, source, in_file.into)
     return None
 
@@ -207,7 +207,7 @@ def _in_database(opened: Source, source: Any, name: str) -> ReportedRelease:  # 
     found = open_beside(opened, source, name)
     if found.relation == opened.relation:
         raise UsageError(f"{name!r} is the original: name its release.")
-    is_view = kind_of(opened.engine, found.relation) == "VIEW"
+    is_view = opened.engine.kind_of(found.relation) == "VIEW"
     return ReportedRelease(
         name, "view" if is_view else "table", found, Destination(into=name, kind="view" if is_view else "table")
     )

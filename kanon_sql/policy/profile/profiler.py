@@ -10,8 +10,6 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import names, resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.engine.warehouse.warehouse import carried_type
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.profile.figures import ColumnFigures, counts_query, table_figures
 from kanon_sql.policy.profile.hierarchies import hierarchies_for
@@ -99,10 +97,10 @@ def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Colum
     engine, columns, whole = source.engine, source.columns, source
     looked_at, sampled = _looked_at(source, person, most)
     counts = None
-    if sampled and source.warehouse is not None:  # counted there: only the sample has moved
+    if sampled:  # counted where the table is: of one in a warehouse, only the sample has moved
         title = "rows, NULLs and distinct values of every column"
-        (counts,) = source.warehouse.rows(counts_query(source.relation, columns), title)
-        source = replace(source, relation=looked_at, warehouse=None)
+        (counts,) = source.holder.rows(counts_query(source.relation, columns), title)
+        source = source.sampled_by(looked_at)
     figures = table_figures(engine, source.relation, looked_at, columns, dt.datetime.now(tz=dt.UTC).year, counts)
     proposals = {column.name: propose_role(column, figures[column.name]) for column in columns}
     entity = person or proposed_entity(columns, proposals, figures)
@@ -154,25 +152,17 @@ def _repeated(source: Source, proposals: Mapping[str, Proposal]) -> RepeatedColu
 
 def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:
     """Return the table, or a sample of it where it has more rows than are to be looked at."""
-    engine, warehouse = source.engine, source.warehouse
     if most == 0:
         return source.relation, False
     counting = sql.select_count(source.relation)
     ((rows,),) = source.holder.rows(counting, "rows of the table")
     if int(rows) <= most:
         return source.relation, False
-    relation = engine.temporary_name("kanon_sample")
-    if warehouse is not None:
-        values = [sql.named(warehouse.read(column), column.name) for column in source.columns]
-        query = _sample_query(source.relation, source.columns, most / int(rows), entity, values)
-        types = {column.name: carried_type(column) for column in source.columns}
-        bench = engine if isinstance(engine, Workbench) else None
-        if bench is not None:
-            warehouse.fetch(query, types, bench, relation, "a sample of the rows, by their hash")
-        return relation, True
-    query = _sample_query(source.relation, source.columns, most / int(rows), entity)
-    engine.run(sql.create_table(relation, query, temporary=True), "a sample of the rows, by their hash")
-    return relation, True
+    sample = source.engine.temporary_name("kanon_sample")
+    chosen = _by_hash(source.columns if entity is None else [entity], most / int(rows))
+    title = "a sample of the rows, by their hash"
+    source.engine.copy_rows(sample, source.relation, source.columns, chosen, title)
+    return sample, True
 
 
 def _of_entity(proposal: Proposal, figures: ColumnFigures, *, named: bool) -> Proposal:
@@ -204,26 +194,11 @@ def _column(column: Column, figures: ColumnFigures, proposal: Proposal, *, named
     )
 
 
-def _sample_query(
-    table: exp.Table,
-    columns: Sequence[Column],
-    share: float,
-    entity: Column | None = None,
-    values: Sequence[exp.Expr] = (),
-) -> exp.Select:
-    """Return the query for about a share of the rows of a table: those whose hash by MD5 is small.
-
-    Args:
-        table: the table.
-        columns: all of its columns, which make the hash where no person is named.
-        share: of the rows, above 0 and below 1.
-        entity: the column that names the person.
-        values: what is taken of a row, whose alias is ``source``; by default all of it.
-    """
+def _by_hash(columns: Sequence[Column], share: float) -> exp.Expr:
+    """Return the condition that about a share of the rows meets: the MD5 hash of these columns is small."""
     limit = format(int(share * 16**_HEX_DIGITS), f"0{_HEX_DIGITS}x")
-    digest = exp.MD5(this=_as_text(columns if entity is None else [entity]))
-    chosen = exp.LT(this=exp.Left(this=digest, expression=sql.literal(_HEX_DIGITS)), expression=sql.literal(limit))
-    return exp.select(*(values or [exp.Star()])).from_(sql.aliased(table, "source")).where(chosen)
+    digest = exp.MD5(this=_as_text(columns))
+    return exp.LT(this=exp.Left(this=digest, expression=sql.literal(_HEX_DIGITS)), expression=sql.literal(limit))
 
 
 def _as_text(columns: Sequence[Column]) -> exp.Expr:

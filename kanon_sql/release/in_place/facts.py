@@ -13,7 +13,6 @@ from sqlglot.errors import SqlglotError
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import REMEMBERING, SCHEMA
 from kanon_sql.release.in_place.views import ViewFacts, macros_over, mentions, views_of, views_over
-from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -135,8 +134,8 @@ def facts_of(source: Source) -> TableFacts:
         UsageError: it is a view, or other tables or views of ours rest on its rows.
     """
     engine = source.engine
-    schema, name = source.relation.db or _schema(engine), source.relation.name
-    if kind_of(engine, source.relation) != "TABLE":
+    schema, name = source.relation.db or engine.current_schema(), source.relation.name
+    if engine.kind_of(source.relation) != "TABLE":
         raise UsageError(f"{name!r} is a view, which has no rows of its own: anonymize the table behind it in place.")
     return facts_of_table(engine, schema, name)
 
@@ -258,11 +257,6 @@ def tables_of(engine: Engine) -> list[OtherTable]:
             sql.statement("in_place/tables"), "tables of the database"
         )
     ]
-
-
-def _schema(engine: Engine) -> str:
-    ((schema,),) = engine.rows(exp.select(exp.Anonymous(this="current_schema")), "the schema we are in")
-    return str(schema)
 
 
 def _lists(

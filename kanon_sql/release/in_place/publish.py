@@ -82,11 +82,10 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
         UsageError: the source is no table of a file, something rests on its rows, or the backup has the name of a file.
         SourceError: the file or its directory is read-only, or the disk has no room.
     """
-    if source.warehouse is not None:
-        raise UsageError(
-            f"{source.name} is in {source.warehouse.kind}, whose files and logs keep raw values after a table was "
-            "changed: --in-place is for DuckDB files. Make a table (--into NAME), and drop the old one yourself."
-        )
+    source.refuse_in_warehouse(
+        "whose files and logs keep raw values after a table was changed: --in-place is for DuckDB files. Make a table "
+        "(--into NAME), and drop the old one yourself."
+    )
     file = _file_of(source)
     real = require_replaceable(file)
     check_backup(file, how)

@@ -25,7 +25,6 @@ from kanon_sql.policy.roles import NamedColumns, assign_roles
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.publication import Publication
 from kanon_sql.release.statements.release import readable_lookups, release_query
-from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.ledger.entry import Entry, KeptHierarchy
@@ -53,7 +53,7 @@ def target_of(entry: Entry) -> exp.Table:
     return sql.relation(name, schema)
 
 
-def is_as_it_was(engine: Engine, entry: Entry) -> bool | None:
+def is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
     """Tell whether a release is still what it was; None if it is gone."""
     if entry.kind == "file":
         path = Path(entry.target[1])
@@ -62,7 +62,7 @@ def is_as_it_was(engine: Engine, entry: Entry) -> bool | None:
         except OSError:
             return None
     target = target_of(entry)
-    kind = kind_of(engine, target)
+    kind = engine.kind_of(target)
     if kind is None or _KINDS.get(kind) != entry.kind:
         return None
     if entry.kind == "view":

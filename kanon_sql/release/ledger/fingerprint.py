@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 
@@ -58,13 +58,9 @@ def of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
     return of_rows(engine, hierarchy.relation, names, f"fingerprint of the hierarchy of {hierarchy.column.name}")
 
 
-def of_view(engine: Engine, view: exp.Table) -> str:
+def of_view(engine: DuckDBEngine, view: exp.Table) -> str:
     """Return the fingerprint of the definition of a view."""
-    if isinstance(engine, Workbench):
-        return _hashed(engine.warehouse.definition_of(view).encode())
-    values = {"name": view.name, "schema": view.db or None}
-    rows = engine.rows(sql.statement("catalog/definition_of_view", values=values), "definition of the view")
-    return _hashed(repr(rows).encode())
+    return _hashed(engine.fingerprinted_definition(view).encode())
 
 
 def of_file(path: Path) -> str:

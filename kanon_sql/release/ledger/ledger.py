@@ -25,12 +25,12 @@ from kanon_sql.release.ledger.earlier import CannotBeCheckedError
 from kanon_sql.release.ledger.entry import Entry, KeptHierarchy, remembered_policy
 from kanon_sql.release.ledger.store import alone, entries_of, remember, take_back
 from kanon_sql.release.published import LedgerOutcome
-from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.ledger.entry import ReleaseKind
     from kanon_sql.release.ledger.joint import Joiner
@@ -83,7 +83,7 @@ class Ledger:
         self._held.close()
 
     @property
-    def _engine(self) -> Engine:
+    def _engine(self) -> DuckDBEngine:
         return self.prepared.source.engine
 
     @property
@@ -272,7 +272,7 @@ class Ledger:
         """Return how the ledger calls what this release replaces; None where it replaces nothing."""
         if target is None:
             return None
-        there = target.exists() if isinstance(target, Path) else kind_of(self._engine, target) is not None
+        there = target.exists() if isinstance(target, Path) else self._engine.kind_of(target) is not None
         return self._place(target) if there else None
 
     def _require_tuples(self, entry: Entry) -> None:
@@ -411,9 +411,7 @@ class Ledger:
         return (source.db or self._schema(), source.name)
 
     def _schema(self) -> str:
-        query = exp.select(exp.Anonymous(this="current_schema"))
-        ((schema,),) = self._engine.rows(query, "the schema we are in")
-        return str(schema)
+        return self._engine.current_schema()
 
     def _hierarchies(self) -> tuple[KeptHierarchy, ...]:
         source, hierarchies = self.prepared.source, self.publication.hierarchies

@@ -12,13 +12,11 @@ from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.release.ledger.earlier import is_as_it_was
 from kanon_sql.release.ledger.ledger import source_fingerprint
 from kanon_sql.release.ledger.store import entries_of, forget_entries, forgotten
-from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     import os
 
-    from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.release.ledger.entry import Entry
 
@@ -101,12 +99,12 @@ def open_ledger(source: str | os.PathLike[str], *, writable: bool) -> DuckDBEngi
     return open_database(path, writable=writable)
 
 
-def remembered_in(engine: Engine) -> list[Remembered]:
+def remembered_in(engine: DuckDBEngine) -> list[Remembered]:
     """Return the releases that a database remembers."""
     return [Remembered(entry, is_as_it_was(engine, entry), _source_is(engine, entry)) for entry in entries_of(engine)]
 
 
-def forget_in(engine: Engine, which: str) -> list[Entry]:
+def forget_in(engine: DuckDBEngine, which: str) -> list[Entry]:
     """Forget a release; return what was forgotten.
 
     Raises:
@@ -117,12 +115,12 @@ def forget_in(engine: Engine, which: str) -> list[Entry]:
     return entries
 
 
-def _source_is(engine: Engine, entry: Entry) -> bool | None:
+def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
     """Tell whether the quasi-identifiers of the table are what they were."""
     schema, name = entry.source
     source = sql.relation(name, schema)
     try:
-        if kind_of(engine, source) is None:
+        if engine.kind_of(source) is None:
             return None
         now = source_fingerprint(engine, source, entry.quasi_identifiers)
     except KanonError:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kanon_sql.engine.sources.tables import RELEASES
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.ledger.entry import Entry, entry_of
-from kanon_sql.release.target import kind_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -19,8 +17,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.engine.base import Engine
-    from kanon_sql.engine.warehouse.warehouse import Warehouse
+    from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
 
 def ledger_table() -> exp.Table:
@@ -28,16 +25,16 @@ def ledger_table() -> exp.Table:
     return sql.relation(RELEASES, SCHEMA)
 
 
-def entries_of(engine: Engine) -> list[Entry]:
+def entries_of(engine: DuckDBEngine) -> list[Entry]:
     """Return the releases that a database remembers, in the order in which they were made.
 
     Raises:
         SourceError: the table of the ledger is not one of ours.
     """
-    if kind_of(engine, ledger_table()) is None and not (isinstance(engine, Workbench) and engine.newest_entries):
+    newest = engine.newest_entries
+    if engine.kind_of(ledger_table()) is None and not newest:
         return []
     _require_readable(engine)
-    newest = engine.newest_entries if isinstance(engine, Workbench) else None
     try:
         rows = engine.rows(sql.statement("ledger/entries"), "earlier releases") if newest is None else newest
         return [entry_of(row) for row in rows]
@@ -47,7 +44,7 @@ def entries_of(engine: Engine) -> list[Entry]:
         ) from None
 
 
-def _require_readable(engine: Engine) -> None:
+def _require_readable(engine: DuckDBEngine) -> None:
     if not engine.may_read(ledger_table()):
         raise NoRightError(
             f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that, so that a new "
@@ -56,7 +53,7 @@ def _require_readable(engine: Engine) -> None:
 
 
 @contextmanager
-def alone(engine: Engine) -> Iterator[None]:
+def alone(engine: DuckDBEngine) -> Iterator[None]:
     """Keep other runs from the ledger until the end, and read it as it is now.
 
     A DuckDB file is open for writing here alone; in a warehouse, others may have written since its rows were searched.
@@ -64,28 +61,24 @@ def alone(engine: Engine) -> Iterator[None]:
     Raises:
         SourceError: the ledger cannot be read.
     """
-    if not isinstance(engine, Workbench):
-        yield
-        return
     _require_readable(engine)
-    with engine.warehouse.alone(ledger_table(), sql.query("ledger/entries")) as rows:
-        engine.newest_entries = rows
+    with engine.alone(ledger_table(), sql.query("ledger/entries")):
         yield
 
 
-def remember(engine: Engine, entry: Entry) -> None:
+def remember(engine: DuckDBEngine, entry: Entry) -> None:
     """Write an entry into the ledger, which is made if there is none."""
-    for place in _both(engine):
+    for place in engine.keepers:
         place.run(sql.statement("ledger/schema"), "the schema of the ledger")
         place.run(sql.statement("ledger/create"), "the ledger")
         place.run(sql.statement("ledger/record", values=entry.values()), "remember the release")
 
 
-def take_back(engine: Engine, entry: Entry) -> None:
+def take_back(engine: DuckDBEngine, entry: Entry) -> None:
     """Take an entry out of the ledger that was written a moment ago; one of another run with its number stays."""
     written = entry.values()
     values = {name: written[name] for name in ("id", "made_at", "target_name", "fingerprint")}
-    for place in _both(engine):
+    for place in engine.keepers:
         place.run(sql.statement("ledger/take_back", values=values), "forget the release")
 
 
@@ -94,17 +87,12 @@ def forget_statements(entries: list[Entry]) -> list[exp.Expr]:
     return [sql.statement("ledger/forget", values={"id": entry.number}) for entry in entries]
 
 
-def forget_entries(engine: Engine, entries: list[Entry]) -> None:
+def forget_entries(engine: DuckDBEngine, entries: list[Entry]) -> None:
     """Take entries out of the ledger, all or none."""
-    with engine.warehouse.transaction() if isinstance(engine, Workbench) else nullcontext(), engine.transaction():
-        for place in _both(engine):
+    with engine.keeping():
+        for place in engine.keepers:
             for statement in forget_statements(entries):
                 place.run(statement, "forget a release")
-
-
-def _both(engine: Engine) -> list[Engine | Warehouse]:
-    """Return where the ledger is: in the engine, and where that is a workbench, in the warehouse."""
-    return [engine, engine.warehouse] if isinstance(engine, Workbench) else [engine]
 
 
 def forgotten(entries: list[Entry], which: str) -> list[Entry]:

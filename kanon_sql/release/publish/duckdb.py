@@ -17,7 +17,7 @@ from kanon_sql.release.statements.view import (
     view_statements,
     without_dots,
 )
-from kanon_sql.release.target import check_target, kind_of
+from kanon_sql.release.target import check_target
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -66,7 +66,7 @@ class TableSink(Sink):
     def take_name(self, rows: int, ledger: Watch | None) -> None:
         """Drop what is replaced, and rename the relation."""
         engine, target, kind = self.engine, self.target, self.kind.upper()
-        if existing := kind_of(engine, target):
+        if existing := engine.kind_of(target):
             engine.run(sql.drop(target, existing), "drop what is replaced")
         if existing == "VIEW" and kind == "TABLE":
             _drop_lookups(engine, target)

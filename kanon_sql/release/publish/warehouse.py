@@ -21,7 +21,6 @@ from kanon_sql.engine.base import Column
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.warehouse.warehouse import carried_type
-from kanon_sql.engine.warehouse.workbench import Workbench
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.base import RowModel
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
+    from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.published import Watch
@@ -66,7 +66,7 @@ def publish_in_warehouse(
         SourceError: the warehouse refuses it.
         VerificationError: the output is not what it should be; it was taken back.
     """
-    bench, warehouse = _sides(source)
+    bench, warehouse = source.workbench, source.workbench.warehouse
     if kind != "table":
         require_viewable(publication)
     require_kind(source, kind)
@@ -109,7 +109,7 @@ def publish_from_warehouse(
     dry_run: bool = False,
 ) -> Published:
     """Write a release to a file: made in the warehouse, taken over in batches, written and verified here."""
-    bench, warehouse = _sides(source)
+    bench, warehouse = source.workbench, source.workbench.warehouse
     format_name = check_file(source, path, replace=replace)
     _require_takeable(bench, publication)
     carried = _carried(publication)
@@ -147,7 +147,7 @@ def frame_from_warehouse(
     target: exp.Table | Path | None = None,
 ) -> tuple[Any, Published]:
     """Return a release as a data frame, and what was verified (see ``duckdb.FrameSink``)."""
-    bench, warehouse = _sides(source)
+    bench, warehouse = source.workbench, source.workbench.warehouse
     _require_takeable(bench, publication)
     carried = _carried(publication)
     seconds: dict[str, float] = {}
@@ -174,11 +174,7 @@ def spark_frame(source: Source, publication: Publication, expected: Expected) ->
         UsageError: the source is not in Spark.
         VerificationError: the output is not what it should be.
     """
-    from kanon_sql.engine.spark.warehouse import SparkWarehouse
-
-    if not isinstance(source.engine, Workbench) or not isinstance(source.engine.warehouse, SparkWarehouse):
-        raise UsageError(f"{source.name} is not in Spark: take to_pandas(), to_polars() or to_arrow().")
-    bench, warehouse = source.engine, source.engine.warehouse
+    warehouse, bench = source.spark, source.workbench
     staging = bench.temporary_name("kanon_release")
     seconds: dict[str, float] = {}
     try:
@@ -192,12 +188,6 @@ def spark_frame(source: Source, publication: Publication, expected: Expected) ->
         warehouse.forget()
         forget_recoding(bench, publication)
     return frame, Published("data frame", verification, seconds)
-
-
-def _sides(source: Source) -> tuple[Workbench, Warehouse]:
-    if not isinstance(source.engine, Workbench):
-        raise TypeError("The source is in no warehouse")
-    return source.engine, source.engine.warehouse
 
 
 def _taken(bench: Workbench, warehouse: Warehouse, publication: Publication) -> exp.Table:

@@ -129,17 +129,9 @@ def hidden_rows(source: Source) -> int | None:
 
 def _definition(source: Source) -> exp.Select | None:
     """Return the query of the view that a source is; None if it is none, or none that sqlglot reads."""
-    relation = source.relation
-    if source.warehouse is not None:
-        is_view = source.warehouse.kind_of(relation) == "VIEW"
-        texts = [source.warehouse.definition_of(relation)] if is_view else []
-    else:
-        values = {"name": relation.name, "schema": relation.db or None}
-        found = source.engine.rows(sql.statement("catalog/definition_of_view", values=values), "is it a view?")
-        texts = [text for (text,) in found]
-    for text in texts:
-        with suppress(SqlglotError):
-            parsed = sqlglot.parse_one(text, read=source.dialect)
-            query = parsed.expression if isinstance(parsed, exp.Create) else parsed
-            return query if isinstance(query, exp.Select) else None
+    text = source.engine.definition_of(source.relation, "is it a view?")
+    with suppress(SqlglotError):
+        parsed = None if text is None else sqlglot.parse_one(text, read=source.dialect)
+        query = parsed.expression if isinstance(parsed, exp.Create) else parsed
+        return query if isinstance(query, exp.Select) else None
     return None
