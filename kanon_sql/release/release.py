@@ -19,7 +19,7 @@ from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.lookup_files import Script, script_of
 from kanon_sql.release.publish.file_formats import require_frame
 from kanon_sql.release.publish.files import check_file
-from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation
+from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
 from kanon_sql.release.script import Plan, logged_script, release_plan_of
 from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.target import check_target, require_kind
@@ -300,11 +300,9 @@ class Release:
             UsageError: the source is not in Spark.
             VerificationError: the output is not what it should be.
         """
-        from kanon_sql.release.publish.warehouse import spark_frame
-
         self.prepared.source.require_rows()
         with self._in_time():
-            frame, published = spark_frame(self.prepared.source, self.publication, self.expected)
+            frame, published = to_spark(self.prepared.source, self.publication, self.expected)
         self._noted(published)
         return frame
 

@@ -48,10 +48,6 @@ def to_relation(
     Raises:
         UsageError: the name is taken, or there are no relations of this kind.
     """
-    if source.in_warehouse:
-        from kanon_sql.release.publish.warehouse import publish_in_warehouse
-
-        return publish_in_warehouse(source, publication, name, expected, kind=kind, replace=replace, ledger=ledger)
     require_kind(source, kind)
     if kind != "table":
         require_viewable(publication)
@@ -59,7 +55,13 @@ def to_relation(
         source.make_writable()
     else:
         ledger.make_writable()
-    sink = (TableSink if kind == "table" else ViewSink)(source, publication, name, replace=replace)
+    sink: Sink
+    if source.in_warehouse:
+        from kanon_sql.release.publish.warehouse import RelationSink
+
+        sink = RelationSink(source, publication, name, kind=kind, replace=replace)
+    else:
+        sink = (TableSink if kind == "table" else ViewSink)(source, publication, name, replace=replace)
     return publish(sink, expected, ledger)
 
 
@@ -78,19 +80,18 @@ def to_file(
 
     In a dry run the file is written, verified and checked as always, and then removed.
     """
-    if source.in_warehouse and format_name != DATABASE:
-        how: dict[str, Any] = {"replace": replace, "ledger": ledger, "dry_run": dry_run}
-        from kanon_sql.release.publish.warehouse import publish_from_warehouse
-
-        return publish_from_warehouse(source, publication, path, expected, **how)
     if ledger is not None and not dry_run:
         ledger.open()
     check_file(source, path, replace=replace)
-    sink: Sink = (
-        DatabaseSink(source, publication, path)
-        if format_name == DATABASE
-        else FileSink(source, publication, path, format_name)
-    )
+    sink: Sink
+    if format_name == DATABASE:
+        sink = DatabaseSink(source, publication, path)
+    elif source.in_warehouse:
+        from kanon_sql.release.publish.warehouse import TakenFileSink
+
+        sink = TakenFileSink(source, publication, path, format_name)
+    else:
+        sink = FileSink(source, publication, path, format_name)
     return publish(sink, expected, ledger, dry_run=dry_run)
 
 
@@ -105,9 +106,24 @@ def to_frame(
     """Return a release as what ``fetch`` makes of a relation of DuckDB, and what was verified."""
     source.require_rows()
     if source.in_warehouse:
-        from kanon_sql.release.publish.warehouse import frame_from_warehouse
+        from kanon_sql.release.publish.warehouse import TakenFrameSink
 
-        return frame_from_warehouse(source, publication, expected, fetch, ledger, target)
+        taken = TakenFrameSink(source, publication, fetch, target)
+        published = publish(taken, expected, ledger)
+        return taken.frame, published
     sink = FrameSink(source, publication, fetch, target)
     published = publish(sink, expected, ledger)
+    return sink.frame, published
+
+
+def to_spark(source: Source, publication: Publication, expected: Expected) -> tuple[Any, Published]:
+    """Return a release as a data frame of Spark, and what was verified.
+
+    Raises:
+        UsageError: the source is not in Spark.
+    """
+    from kanon_sql.release.publish.warehouse import SparkFrameSink
+
+    sink = SparkFrameSink(source, publication)
+    published = publish(sink, expected)
     return sink.frame, published

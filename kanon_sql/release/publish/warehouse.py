@@ -1,9 +1,10 @@
-"""Putting a release where its table is, in a warehouse; or from there into a file or a data frame.
+"""Releases of a table in a warehouse: a table or a view there, or from there a file or a data frame.
+
+What differs from the way of every release (``publisher``):
 
 1. What the publishing statement joins is carried over: hierarchies, and what a search found besides the levels.
 2. The warehouse makes the release from its own rows, by the statement that DuckDB would run, in its dialect: one scan.
 3. The classes of what was made are fetched, and checked on the workbench by the statements that check any release.
-4. Only then it takes its name. When anything fails on the way, whatever was made is gone.
 """
 
 from __future__ import annotations
@@ -19,19 +20,18 @@ from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.files import private_directory
-from kanon_sql.engine.progress import lift_deadlines, timed
+from kanon_sql.engine.progress import lift_deadlines
 from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publish.file_formats import copy_statement, require_types, spreadsheet_safe
-from kanon_sql.release.publish.files import check_file, finish_file, verify_file
-from kanon_sql.release.publish.publisher import forget_recoding, verified
+from kanon_sql.release.publish.files import finish_file, verify_file
+from kanon_sql.release.publish.publisher import Sink, verified
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
-from kanon_sql.release.published import Published
 from kanon_sql.release.statements.release import readable_lookups
-from kanon_sql.release.statements.view import publication_of_view, require_viewable, view_lookups, view_statements
-from kanon_sql.release.target import KINDS, check_target, require_kind
+from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements
+from kanon_sql.release.target import KINDS, check_target
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -49,153 +49,172 @@ if TYPE_CHECKING:
     from kanon_sql.release.verify.verify import Expected
 
 
-def publish_in_warehouse(
-    source: Source,
-    publication: Publication,
-    name: str,
-    expected: Expected,
-    *,
-    kind: Kind = "table",
-    replace: bool = False,
-    ledger: Watch | None = None,
-) -> Published:
-    """Make a release as a table or view beside its table.
+class RelationSink(Sink):
+    """A table or a view beside its table. Where there are no transactions, what was made is dropped after an error."""
 
-    Raises:
-        UsageError: the name is taken; or the release cannot be a view, or not one of this warehouse.
-        SourceError: the warehouse refuses it.
-        VerificationError: the output is not what it should be; it was taken back.
-    """
-    bench, warehouse = source.workbench, source.workbench.warehouse
-    if kind != "table":
-        require_viewable(publication)
-    require_kind(source, kind)
-    target = check_target(source, name, kind, replace=replace)
-    staging = _beside(target, warehouse)
-    seconds: dict[str, float] = {}
-    try:
-        with warehouse.transaction():
-            with timed(seconds, "publish"):
-                if kind == "table":
-                    made = sql.create_table(staging, carried_query(bench, warehouse, publication))
-                    warehouse.run(made, "make the release")
-                else:
-                    _make_view(bench, warehouse, publication, name, staging, kind, target)
-            with timed(seconds, "verify"):
-                verification = _verified(bench, publication, staging, expected)
-            if ledger is not None:
-                ledger.check(staging, target, seconds)
-            with _named(bench, warehouse, staging, target, KINDS[kind]):
-                if ledger is not None:
-                    ledger.remember("view" if kind == "view" else "table", target, verification.rows)
-    except BaseException:
-        warehouse.undo(staging, KINDS[kind])
-        bench.forget_mirror(staging)
-        raise
-    finally:
-        warehouse.forget()
-        forget_recoding(bench, publication)
-    return Published(name, verification, seconds, None if ledger is None else ledger.outcome)
+    target: exp.Table
 
+    def __init__(self, source: Source, publication: Publication, name: str, *, kind: Kind, replace: bool) -> None:
+        super().__init__(source, publication, check_target(source, name, kind, replace=replace), name)
+        self.kind, self.bench, self.warehouse = kind, source.workbench, source.workbench.warehouse
+        self.staging = _beside(self.target, self.warehouse)
 
-def publish_from_warehouse(
-    source: Source,
-    publication: Publication,
-    path: Path,
-    expected: Expected,
-    *,
-    replace: bool = False,
-    ledger: Watch | None = None,
-    dry_run: bool = False,
-) -> Published:
-    """Write a release to a file: made in the warehouse, taken over in batches, written and verified here."""
-    bench, warehouse = source.workbench, source.workbench.warehouse
-    format_name = check_file(source, path, replace=replace)
-    _require_takeable(bench, publication)
-    carried = _carried(publication)
-    require_types(carried, format_name)
-    seconds: dict[str, float] = {}
-    with private_directory(path.parent) as private:
-        partial = private.path / path.name
+    @property
+    def output(self) -> exp.Table:
+        return self.staging
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
         try:
-            with warehouse.transaction():
-                with timed(seconds, "publish"):
-                    taken = _taken(bench, warehouse, publication)
-                    rows = exp.select("*").from_(taken)
-                    if publication.spreadsheet_safe:
-                        rows = spreadsheet_safe(rows, carried)
-                    bench.run(copy_statement(rows, partial, format_name), "write the release")
-                with timed(seconds, "verify"):
-                    wanted = _expected(bench, publication, expected)
-                    verification = verify_file(bench, carried, partial, format_name, wanted)
-                if ledger is not None:
-                    ledger.check(taken, path, seconds)
-                if not dry_run:
-                    finish_file(bench, partial, path, verification.rows, ledger)
+            with self.warehouse.transaction():
+                yield
+        except BaseException:
+            self.warehouse.undo(self.staging, KINDS[self.kind])
+            self.bench.forget_mirror(self.staging)
+            raise
         finally:
-            warehouse.forget()
-            forget_recoding(bench, publication)
-    return Published(str(path), verification, seconds, None if ledger is None else ledger.outcome)
+            self.warehouse.forget()
+
+    def make(self) -> None:
+        if self.kind == "table":
+            made = sql.create_table(self.staging, carried_query(self.bench, self.warehouse, self.publication))
+            self.warehouse.run(made, "make the release")
+        else:
+            self._make_view()
+
+    def _make_view(self) -> None:
+        """Make a view, and the tables that it joins; what it replaces goes first, since it may join the same ones."""
+        there, name = carry(self.bench, self.warehouse, self.publication, live=True), self.name
+        if (existing := self.warehouse.kind_of(self.target)) is not None:
+            if self.warehouse.all_or_nothing:
+                self.warehouse.drop(self.target, existing)
+            else:
+                name = _other_name(self.warehouse, there, name)
+        materialized = self.kind == "materialized-view"
+        *tables, view = view_statements(there, name, self.staging, self.lookups, materialized=materialized)
+        for statement in tables:
+            self.warehouse.run(statement, "the hierarchies of the view")
+        self.warehouse.run(view, "make the view")
+
+    def verify(self, expected: Expected) -> Verification:
+        return _verified(self.bench, self.publication, self.staging, expected)
+
+    def take_name(self, rows: int, ledger: Watch | None) -> None:
+        with _named(self.bench, self.warehouse, self.staging, self.target, KINDS[self.kind]):
+            if ledger is not None:
+                ledger.remember("view" if self.kind == "view" else "table", self.target, rows)
 
 
-def frame_from_warehouse(
-    source: Source,
-    publication: Publication,
-    expected: Expected,
-    fetch: Callable[[Any], Any],
-    ledger: Watch | None = None,
-    target: exp.Table | Path | None = None,
-) -> tuple[Any, Published]:
-    """Return a release as a data frame, and what was verified (see ``duckdb.FrameSink``)."""
-    bench, warehouse = source.workbench, source.workbench.warehouse
-    _require_takeable(bench, publication)
-    carried = _carried(publication)
-    seconds: dict[str, float] = {}
-    try:
-        with timed(seconds, "publish"):
-            taken = _taken(bench, warehouse, publication)
-        with timed(seconds, "verify"):
-            wanted = _expected(bench, publication, expected)
-            verification = verified(bench, carried, readable_lookups(carried.hierarchies), taken, wanted)
-        if ledger is not None:
-            ledger.check(taken, target, seconds)
-        frame = bench.fetched(taken, fetch)
-        bench.run(sql.drop(taken), "drop the copy that was fetched")
-    finally:
-        warehouse.forget()
-        forget_recoding(bench, publication)
-    return frame, Published("data frame", verification, seconds)
+class _TakenSink(Sink):
+    """A release that the warehouse makes and the workbench takes over in batches, as a temporary table."""
+
+    def __init__(self, source: Source, publication: Publication, target: exp.Table | Path | None, name: str) -> None:
+        super().__init__(source, publication, target, name)
+        self.bench, self.warehouse = source.workbench, source.workbench.warehouse
+        _require_takeable(self.bench, publication)
+        columns = tuple(Column(column.name, carried_type(column)) for column in publication.columns)
+        self.carried = replace(publication, columns=columns)  # with the types that its columns have on the workbench
+        self.taken = self.bench.temporary_name("kanon_release")
+
+    @property
+    def output(self) -> exp.Table:
+        return self.taken
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.warehouse.forget()
+
+    def make(self) -> None:
+        made = carried_query(self.bench, self.warehouse, self.publication)
+        self.warehouse.fetch(made, self.carried.published_types, self.bench, self.taken, "make the release")
 
 
-def spark_frame(source: Source, publication: Publication, expected: Expected) -> tuple[Any, Published]:
-    """Return a release as a data frame of Spark, and what was verified.
+class TakenFileSink(_TakenSink):
+    """A file, written and verified here."""
 
-    Raises:
-        UsageError: the source is not in Spark.
-        VerificationError: the output is not what it should be.
-    """
-    warehouse, bench = source.spark, source.workbench
-    staging = bench.temporary_name("kanon_release")
-    seconds: dict[str, float] = {}
-    try:
-        with timed(seconds, "publish"):
-            made = carried_query(bench, warehouse, publication)
-            frame = warehouse.frame(made, staging, "make the release")
-        with timed(seconds, "verify"):
-            verification = _verified(bench, publication, staging, expected)
-    finally:
-        bench.forget_mirror(staging)
-        warehouse.forget()
-        forget_recoding(bench, publication)
-    return frame, Published("data frame", verification, seconds)
+    def __init__(self, source: Source, publication: Publication, path: Path, format_name: str) -> None:
+        super().__init__(source, publication, path, str(path))
+        require_types(self.carried, format_name)
+        self.path, self.format_name = path, format_name
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        with private_directory(self.path.parent) as private, super().opened(), self.warehouse.transaction():
+            self.partial = private.path / self.path.name
+            yield
+
+    def make(self) -> None:
+        super().make()
+        rows = exp.select("*").from_(self.taken)
+        if self.publication.spreadsheet_safe:
+            rows = spreadsheet_safe(rows, self.carried)
+        self.bench.run(copy_statement(rows, self.partial, self.format_name), "write the release")
+
+    def verify(self, expected: Expected) -> Verification:
+        wanted = _expected(self.bench, self.publication, expected)
+        return verify_file(self.bench, self.carried, self.partial, self.format_name, wanted)
+
+    def take_name(self, rows: int, ledger: Watch | None) -> None:
+        finish_file(self.bench, self.partial, self.path, rows, ledger)
 
 
-def _taken(bench: Workbench, warehouse: Warehouse, publication: Publication) -> exp.Table:
-    """Return a temporary table of the workbench with the release that the warehouse made."""
-    made = carried_query(bench, warehouse, publication)
-    taken = bench.temporary_name("kanon_release")
-    warehouse.fetch(made, _carried(publication).published_types, bench, taken, "make the release")
-    return taken
+class TakenFrameSink(_TakenSink):
+    """A data frame of what was taken over (see ``duckdb.FrameSink``)."""
+
+    def __init__(
+        self,
+        source: Source,
+        publication: Publication,
+        fetch: Callable[[Any], Any],
+        target: exp.Table | Path | None = None,
+    ) -> None:
+        super().__init__(source, publication, target, "data frame")
+        self.frame, self._fetch = None, fetch
+
+    def verify(self, expected: Expected) -> Verification:
+        wanted = _expected(self.bench, self.publication, expected)
+        return verified(self.bench, self.carried, readable_lookups(self.carried.hierarchies), self.taken, wanted)
+
+    def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
+        self.frame = self.bench.fetched(self.taken, self._fetch)
+        self.bench.run(sql.drop(self.taken), "drop the copy that was fetched")
+
+    def take_name(self, rows: int, ledger: Watch | None) -> None:
+        """Do nothing: a data frame has no name."""
+
+
+class SparkFrameSink(Sink):
+    """A data frame of Spark, which raises a UsageError where the source is elsewhere."""
+
+    def __init__(self, source: Source, publication: Publication) -> None:
+        super().__init__(source, publication, None, "data frame")
+        self.warehouse, self.bench = source.spark, source.workbench
+        self.staging, self.frame = self.bench.temporary_name("kanon_release"), None
+
+    @property
+    def output(self) -> exp.Table:
+        return self.staging
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.bench.forget_mirror(self.staging)
+            self.warehouse.forget()
+
+    def make(self) -> None:
+        made = carried_query(self.bench, self.warehouse, self.publication)
+        self.frame = self.warehouse.frame(made, self.staging, "make the release")
+
+    def verify(self, expected: Expected) -> Verification:
+        return _verified(self.bench, self.publication, self.staging, expected)
+
+    def take_name(self, rows: int, ledger: Watch | None) -> None:
+        """Do nothing: a data frame has no name."""
 
 
 def _require_takeable(bench: Workbench, publication: Publication) -> None:
@@ -228,35 +247,6 @@ def _expected(bench: Workbench, publication: Publication, expected: Expected) ->
             "again."
         )
     return replace(expected, rows_in=None)
-
-
-def _carried(publication: Publication) -> Publication:
-    """Return what is published with the types that its columns have on the workbench."""
-    columns = tuple(Column(column.name, carried_type(column)) for column in publication.columns)
-    return replace(publication, columns=columns)
-
-
-def _make_view(
-    bench: Workbench,
-    warehouse: Warehouse,
-    publication: Publication,
-    name: str,
-    staging: exp.Table,
-    kind: Kind,
-    target: exp.Table,
-) -> None:
-    """Make a view, and the tables that it joins; what it replaces goes first, since it may join the same ones."""
-    there = carry(bench, warehouse, publication, live=True)
-    if (existing := warehouse.kind_of(target)) is not None:
-        if warehouse.all_or_nothing:
-            warehouse.drop(target, existing)
-        else:
-            name = _other_name(warehouse, there, name)
-    lookups = readable_lookups(publication.hierarchies)
-    *tables, view = view_statements(there, name, staging, lookups, materialized=kind == "materialized-view")
-    for statement in tables:
-        warehouse.run(statement, "the hierarchies of the view")
-    warehouse.run(view, "make the view")
 
 
 def _other_name(warehouse: Warehouse, publication: Publication, name: str) -> str:

@@ -27,7 +27,6 @@ from kanon_sql.engine.equality import looked_up
 from kanon_sql.engine.warehouse.warehouse import SENT, N, shape_of, written_rows
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.release.publication import GENERALIZED, joined_hierarchies
-from kanon_sql.release.publish.publisher import recode
 from kanon_sql.release.statements.local import CombinationColumns
 from kanon_sql.release.statements.mondrian import labelled_combinations_query
 from kanon_sql.release.statements.release import (
@@ -174,7 +173,6 @@ def _carry_combinations(bench: Workbench, warehouse: Warehouse, publication: Pub
     People and sensitive values played their part when the steps were gone through, on the workbench: all rows with the
     same quasi-identifiers are published at the same step.
     """
-    recode(bench, publication, readable_lookups(publication.hierarchies))
     names = CombinationColumns(publication)
     labels = [*names.labels.values()]
     own = publication.quasi_identifiers
