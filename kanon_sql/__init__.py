@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from kanon_sql import dp
-    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Progress
     from kanon_sql.errors import (
         BudgetError,
@@ -124,7 +124,7 @@ _HOME = {
     "Release": "release.release",
     "Report": "evidence.report.figures",
     "report": "evidence.report.reporter",
-    "Resources": "engine.duckdb.resources",
+    "Resources": "engine.duckdb.connection",
     "risk": "evidence.risk",
     "Risk": "risks.estimators.assessment",
     "NamedColumns": "policy.roles",

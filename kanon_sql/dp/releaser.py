@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.dp.account import Number
     from kanon_sql.engine.base import Column
-    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy

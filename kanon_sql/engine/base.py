@@ -1,4 +1,4 @@
-"""The protocol of an engine: what kanon-sql needs of a database; and columns by the names that people write."""
+"""The protocol of an engine; and columns and tables by the names that people write."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kanon_sql.errors import UsageError
+from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -274,3 +275,53 @@ def find_column(name: str, columns: Sequence[Column]) -> Column | None:
     exact = [column for column in columns if column.name == name]
     alike = [column for column in columns if folded(column.name) == folded(name)]
     return next(iter([*exact, *alike]), None)
+
+
+def chosen_table(
+    listed: list[tuple[Any, ...]],
+    wanted: str | None,
+    place: str,
+    releases: Callable[[], list[tuple[Any, ...]]] | None = None,
+) -> tuple[exp.Table, str]:
+    """Return the table of a name among those that are listed.
+
+    Args:
+        listed: of each its catalog, schema, name, and how near it is.
+        wanted: the name; None for the only table that there is.
+        place: what messages call the database.
+        releases: returns schema and name of a table, and schema and name of a release of it. Where given, a table
+            beside which there are only releases of it is the only one.
+    """
+    if wanted is None:
+        matches = listed
+        if len(listed) > 1 and releases is not None:
+            made = releases()
+            matches = [row for row in listed if all(each is row or _is_release(each, row, made) for each in listed)]
+        if len(matches) != 1:
+            raise UsageError(f"{place} has {len(listed)} tables and views: name the one to use{_list(listed)}.")
+    else:
+        matches = [
+            row
+            for row in listed
+            if folded(wanted) in {folded(row[2]), folded(f"{row[1]}.{row[2]}"), folded(".".join(row[:3]))}
+        ]
+        if len(matches) > 1:
+            matches = [row for row in matches if row[2] == wanted] or matches
+            nearest = max(row[3] for row in matches)
+            matches = [row for row in matches if row[3] == nearest]
+    if not matches:
+        raise UsageError(f"{place} has no table or view {wanted!r}{_list(listed)}.")
+    if len(matches) > 1:
+        raise UsageError(f"{wanted!r} names {len(matches)} tables in {place}: write SCHEMA.TABLE.")
+    catalog, schema, name, nearness = matches[0]
+    return (sql.relation(name) if nearness else sql.relation(name, schema, catalog or None)), name
+
+
+def _is_release(row: tuple[Any, ...], original: tuple[Any, ...], made: list[tuple[Any, ...]]) -> bool:
+    return row[0] == original[0] and (*original[1:3], *row[1:3]) in made
+
+
+def _list(listed: list[tuple[Any, ...]]) -> str:
+    shown = 20
+    names = ", ".join(str(row[2]) for row in listed[:shown])
+    return f". There: {names}{', ...' if len(listed) > shown else ''}" if listed else ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.measures.published import PublishedMeasures
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count, Policy

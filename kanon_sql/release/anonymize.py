@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.keys import Key
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.summary import ClassCounts

@@ -17,8 +17,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.ledger.ledger import Ledger
 from kanon_sql.release.lookup_files import Script, script_of
-from kanon_sql.release.publish.file_formats import require_frame
-from kanon_sql.release.publish.files import check_file
+from kanon_sql.release.publish.files import check_file, require_frame
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
 from kanon_sql.release.script import Plan, logged_script, release_plan_of
 from kanon_sql.release.statements.view import require_viewable

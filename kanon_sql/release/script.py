@@ -11,8 +11,14 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
 from kanon_sql.release.pseudonyms import TITLE
 from kanon_sql.release.publication import joined_hierarchies, levels_joined
-from kanon_sql.release.publish.file_formats import copy_statement, reading_back, spreadsheet_safe
-from kanon_sql.release.publish.files import DATABASE, check_file, database_statements
+from kanon_sql.release.publish.files import (
+    DATABASE,
+    check_file,
+    copy_statement,
+    database_statements,
+    reading_back,
+    spreadsheet_safe,
+)
 from kanon_sql.release.published_values import published_values
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query

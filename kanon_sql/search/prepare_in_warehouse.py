@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.engine.equality import looked_up
-from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
-from kanon_sql.engine.warehouse.warehouse import shape_of, written_rows
+from kanon_sql.engine.warehouse.warehouse import WarehouseEngine, shape_of, written_rows
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name

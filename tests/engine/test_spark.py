@@ -16,8 +16,8 @@ import duckdb
 import pytest
 
 import kanon_sql as kanon
-from kanon_sql.engine.spark.rows import from_spark_type
 from kanon_sql.engine.spark.session import kept_as, place_of
+from kanon_sql.engine.spark.warehouse import from_spark_type
 from kanon_sql.errors import ComputationError
 
 if TYPE_CHECKING:

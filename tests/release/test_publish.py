@@ -12,8 +12,8 @@ import pytest
 from conftest import files_in, tables_of
 
 import kanon_sql as kanon
-from kanon_sql.release.publish import duckdb as publish_duckdb
 from kanon_sql.release.publish import files as publish_files
+from kanon_sql.release.publish import publisher
 from kanon_sql.release.statements import view as publish_view
 from kanon_sql.release.statements.release import release_query
 
@@ -205,7 +205,7 @@ def test_a_release_that_fails_its_check_leaves_nothing_behind(
     with anonymize(clinic, models=models, max_suppressed=0.5) as release:
         assert release.rows_suppressed > 0
         assert any(level > 0 for level in release.levels.values())
-        for module in (publish_duckdb, publish_files, publish_view):
+        for module in (publisher, publish_files, publish_view):
             monkeypatch.setattr(module, "release_query", broken)
         publish = {
             "table": lambda: release.to_table("released"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.engine.duckdb.resources import Resources, using
+from kanon_sql.engine.duckdb.connection import Resources, using
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

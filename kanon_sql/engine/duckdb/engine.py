@@ -11,8 +11,16 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import Column, Logged
-from kanon_sql.engine.duckdb.connection import Worker, catalog_of, connect, not_opened, storage_options, waited
-from kanon_sql.engine.duckdb.resources import Resources, in_force
+from kanon_sql.engine.duckdb.connection import (
+    Resources,
+    Worker,
+    catalog_of,
+    connect,
+    in_force,
+    not_opened,
+    storage_options,
+    waited,
+)
 from kanon_sql.engine.files import stamps_of, stamps_of_database
 from kanon_sql.engine.keys import loggable, revealed
 from kanon_sql.engine.progress import check_deadline

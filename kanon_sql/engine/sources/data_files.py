@@ -1,9 +1,18 @@
-"""Data files and data frames: from a path or a frame to the statement that reads it, and the names in it."""
+"""Data files and data frames: from a path or a frame to the statement that reads it, and the names in it.
+
+CSV files are read by DuckDB, then checked for what it may have taken for something else (see ``reading``). Of empty
+texts, ``""`` is a text, and nothing between two separators is NULL. By default DuckDB reads both as NULL. It can keep
+``""`` as a text, but then a column of numbers in which a missing one is written so is a column of texts. So a file is
+read by default first. If a column of texts has ``""``, it is read once more, and in columns of numbers, dates or times
+``""`` is made NULL.
+"""
 
 from __future__ import annotations
 
 import glob
 import re
+import zlib
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,15 +21,25 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
-from kanon_sql.engine.sources.csv_layout import SAMPLE, layout_of
-from kanon_sql.engine.sources.csv_read import read_csv
-from kanon_sql.engine.sources.reading import PACKED, reading, unreadable
+from kanon_sql.engine.sources.reading import (
+    PACKED,
+    SAMPLE,
+    is_blank,
+    layout_of,
+    lost_separator,
+    other_encoding,
+    quotes_of,
+    read_from,
+    reading,
+    require_even,
+    unreadable,
+)
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -191,3 +210,258 @@ def read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table: 
     engine.run(sql.create_table(relation, copy, temporary=True), "read the data frame")
     engine.connection.unregister("kanon_frame")
     return relation
+
+
+_BLOCK = 1 << 22
+_OF_TYPES = {"types", "sample_size"}
+
+
+def empty_texts(
+    engine: Engine,
+    place: str | exp.Expr,
+    relation: exp.Table,
+    settings: Mapping[str, exp.Expr],
+    sample: int,
+    files: Sequence[Path] = (),
+) -> exp.Create | None:
+    """Return the statement that reads files with their empty texts; None where they have none.
+
+    Args:
+        engine: read them.
+        place: of the files, as DuckDB takes it.
+        relation: what they were read into.
+        settings: how.
+        sample: how many rows DuckDB looked at; -1 for all.
+        files: where they are on this machine, which tells faster whether there may be any.
+    """
+    columns = engine.columns(relation)
+    texts = [column for column in columns if column.family == "text"]
+    if not texts or not _has_nulls(engine, relation, texts):
+        return None
+    layout = layout_of(engine, files[0] if files else sql.literal(place), len(columns), sample)
+    quote = settings["quote"].name if "quote" in settings else layout.quote
+    if files and not any(_has_twice(file, quote) for file in files):
+        return None
+    fixed = {**settings, "header": exp.true() if layout.header else exp.false(), "quote": sql.literal(quote)}
+    if "delim" not in settings:  # what names it, names what is skipped
+        fixed |= {"delim": sql.literal(layout.separator), "skip": sql.literal(layout.skipped)}
+    fixed["allow_quoted_nulls"] = exp.false()
+    as_written = {name: value for name, value in fixed.items() if name not in _OF_TYPES}
+    empty = _columns_with_empty(engine, place, columns, {**as_written, "all_varchar": exp.true()})
+    if not any(column in empty for column in texts):
+        return None
+    others = [column for column in empty if column not in texts]
+    if others:
+        types = fixed["types"].expressions if "types" in fixed else []
+        text = [exp.PropertyEQ(this=sql.literal(one.name), expression=sql.literal("VARCHAR")) for one in others]
+        fixed["types"] = exp.Struct(expressions=[*(one.copy() for one in types), *text])
+    formats = {"DATE": layout.date_format, "TIMESTAMP": layout.timestamp_format}
+    everything = exp.Star(replace=[_value(one, formats.get(one.type)) for one in others]) if others else exp.Star()
+    query = exp.select(everything).from_(read_from("read_csv", place, fixed))
+    return sql.create_table(relation, query, temporary=True)
+
+
+def _value(column: Column, written_as: str | None) -> exp.Alias:
+    """Return a value that was read as text, as what it is."""
+    text: exp.Expr = exp.Nullif(this=sql.column(column.name), expression=sql.literal(""))
+    if written_as:
+        text = exp.Anonymous(this="strptime", expressions=[text, sql.literal(written_as)])
+    return sql.named(sql.cast(text, column.type), column.name)
+
+
+def _has_nulls(engine: Engine, relation: exp.Table, texts: Sequence[Column]) -> bool:
+    some = [exp.Is(this=sql.column(column.name), expression=exp.null()) for column in texts]
+    (has,) = engine.row(exp.select(exp.LogicalOr(this=exp.or_(*some))).from_(relation.copy()), "look for empty texts")
+    return bool(has)
+
+
+def _has_twice(path: Path, quote: str) -> bool:
+    """Tell whether a file may have a quote right behind another one; what is packed is not looked into."""
+    if path.suffix.lower() in PACKED:
+        return False
+    wanted, rest = quote.encode() * 2, b""
+    if not wanted:
+        return False
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            if wanted in rest + block:
+                return True
+            rest = block[-1:]
+    return False
+
+
+def _columns_with_empty(
+    engine: Engine, place: str | exp.Expr, columns: Sequence[Column], settings: Mapping[str, exp.Expr]
+) -> list[Column]:
+    """Return the columns that have an empty text somewhere."""
+    has = [
+        exp.LogicalOr(this=exp.EQ(this=sql.cast(sql.column(column.name), "VARCHAR"), expression=sql.literal("")))
+        for column in columns
+    ]
+    found = engine.row(exp.select(*has).from_(read_from("read_csv", place, settings)), "look for empty texts")
+    return [column for column, one in zip(columns, found, strict=True) if one]
+
+
+_LEADING_ZERO = r"^\s*[+-]?0[0-9]"
+
+
+def read_csv(
+    engine: Engine,
+    path: Path,
+    pattern: str,
+    found: Sequence[Path],
+    relation: exp.Table,
+    settings: Mapping[str, exp.Expr],
+    *,
+    as_text: bool,
+) -> exp.Create:
+    """Make a CSV file a table, and return the statement that did.
+
+    Args:
+        engine: reads it.
+        path: the file, as a person named it.
+        pattern: the same as DuckDB takes it; it may stand for several files.
+        found: these files.
+        relation: what the table is to be called.
+        settings: how it is read, whatever is found in it.
+        as_text: whether values are to be taken as they are written.
+
+    Raises:
+        SourceError: it cannot be read; or it has no line; or a line has other fields than the first one.
+    """
+    files = [file for file in found if file.is_file()]  # what is none, such as a pipe, cannot be looked at twice
+    try:
+        create, settings, sample = _by_first_rows(engine, path, pattern, relation, settings, as_text=as_text)
+    except NoRoomError:  # which says nothing of the file
+        raise
+    except SourceError:
+        with suppress(OSError, EOFError, zlib.error):  # the file is not what its suffix says
+            _require_lines(engine, path, files)
+            for file in files:
+                if other_encoding(file) is not None:
+                    raise unreadable(file) from None
+                require_even(engine, file)
+        raise unreadable(path) from None
+    _require_lines(engine, path, files)
+    if quotes := quotes_of(engine, files, pattern, relation, settings, sample):
+        settings |= quotes
+        create = _read_again(engine, path, relation, reading("read_csv", pattern, relation, settings))
+    again = _as_it_is(engine, files, relation, sample)
+    if not again and not as_text:
+        again = _as_codes(engine, files, pattern, relation, settings, sample)
+    if again:
+        settings |= again
+        create = _read_again(engine, path, relation, reading("read_csv", pattern, relation, settings))
+    if files and "allow_quoted_nulls" not in settings:
+        with_empty = empty_texts(engine, pattern, relation, settings, sample, files)
+        create = create if with_empty is None else _read_again(engine, path, relation, with_empty)
+    return create
+
+
+def _read_again(engine: Engine, path: Path, relation: exp.Table, create: exp.Create) -> exp.Create:
+    engine.run(sql.drop(relation), f"read {path.name} again")
+    try:
+        engine.run(create, f"read {path.name}")
+    except NoRoomError:
+        raise
+    except SourceError:
+        raise unreadable(path) from None
+    return create
+
+
+def _by_first_rows(
+    engine: Engine,
+    path: Path,
+    pattern: str,
+    relation: exp.Table,
+    given: Mapping[str, exp.Expr],
+    *,
+    as_text: bool,
+) -> tuple[exp.Create, dict[str, exp.Expr], int]:
+    """Read a file by what DuckDB makes of it; return the statement, its settings, and how many rows it looked at."""
+    settings = dict(given)
+    if as_text:  # an empty text in quotes is written otherwise than nothing at all
+        settings |= {"all_varchar": exp.true(), "allow_quoted_nulls": exp.false()}
+    create = reading("read_csv", pattern, relation, settings)
+    try:
+        engine.run(create, f"read {path.name}")
+    except NoRoomError:
+        raise
+    except SourceError:
+        if as_text:
+            raise
+    else:
+        return create, settings, SAMPLE
+    # The first rows misled about a type: look at all of them.
+    settings = {**given, "sample_size": sql.literal(-1)}
+    create = reading("read_csv", pattern, relation, settings)
+    engine.run(create, f"read {path.name}")
+    return create, settings, -1
+
+
+def _require_lines(engine: Engine, path: Path, files: Sequence[Path]) -> None:
+    if files and all(is_blank(engine, file) for file in files):
+        raise SourceError(f"{path} has no header and no rows. Was it written to its end?")
+
+
+def _as_it_is(engine: Engine, files: Sequence[Path], relation: exp.Table, sample: int) -> dict[str, exp.Expr]:
+    """Return the settings by which files have the header that was not seen; none where they were read by it.
+
+    Raises:
+        SourceError: a line of theirs has other fields than the first one.
+    """
+    names = [column.name for column in engine.columns(relation)]
+    found = [lost_separator(engine, file, names, sample) for file in files]
+    separator = next((separator for separator in found if separator is not None), None)
+    return {} if separator is None else {"delim": sql.literal(separator), "skip": sql.literal(0)}
+
+
+def _as_codes(
+    engine: Engine,
+    files: Sequence[Path],
+    pattern: str,
+    relation: exp.Table,
+    settings: Mapping[str, exp.Expr],
+    sample: int,
+) -> dict[str, exp.Expr]:
+    """Return the settings that keep leading zeros, where DuckDB saw none in the rows that it looked at.
+
+    Reading the columns once more is three times as fast as to have DuckDB look at all rows before it reads them.
+    """
+    integers = [
+        column.name
+        for column in engine.columns(relation)
+        if column.family == "integer" and not any(_is_partition(file, column.name) for file in files)
+    ]
+    if not files or not integers or (len(files) == 1 and sample == -1):
+        return {}
+    if len(files) == 1:
+        (rows,) = engine.row(sql.select_count(relation), "count rows")
+        if rows <= SAMPLE:
+            return {}
+    # Whether there is a header could look otherwise once numbers are text.
+    header: dict[str, exp.Expr] = {
+        "header": exp.true() if layout_of(engine, files[0], 0, sample).header else exp.false()
+    }
+    text: dict[str, exp.Expr] = {"types": _text(integers)}
+    codes = [
+        exp.LogicalOr(
+            this=exp.Anonymous(this="regexp_matches", expressions=[sql.column(name), sql.literal(_LEADING_ZERO)])
+        )
+        for name in integers
+    ]
+    query = exp.select(*codes).from_(read_from("read_csv", pattern, {**settings, **header, **text}))
+    found = engine.row(query, "look for leading zeros")
+    zeros = [name for name, has in zip(integers, found, strict=True) if has]
+    return header | {"types": _text(zeros)} if zeros else {}
+
+
+def _is_partition(file: Path, name: str) -> bool:
+    """Tell whether a directory above a file gives the column, as year=2024 does."""
+    return any(part.startswith(f"{name}=") for part in file.parts[:-1])
+
+
+def _text(names: Sequence[str]) -> exp.Struct:
+    return exp.Struct(
+        expressions=[exp.PropertyEQ(this=sql.literal(name), expression=sql.literal("VARCHAR")) for name in names]
+    )

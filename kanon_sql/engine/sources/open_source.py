@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from kanon_sql.engine.base import chosen_table
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.addresses import (
     SQLITE_HEAD,
@@ -22,8 +23,7 @@ from kanon_sql.engine.sources.addresses import (
     written_address,
 )
 from kanon_sql.engine.sources.data_files import FrameKind, frame_kind, read_file, read_frame
-from kanon_sql.engine.sources.remote import attached, copied, read_objects
-from kanon_sql.engine.sources.tables import RELEASES, chosen_table, find_table
+from kanon_sql.engine.sources.remote import OF_THE_SERVER, attached, copied, read_objects
 from kanon_sql.engine.warehouse.warehouse import N
 from kanon_sql.engine.warehouse.workbench import SCHEMA, Workbench
 from kanon_sql.errors import SourceError, UsageError, VerificationError
@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.spark.warehouse import SparkWarehouse
     from kanon_sql.engine.warehouse.warehouse import Warehouse
 
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
+RELEASES = "releases"
+"""The table of the ledger, in the schema of kanon's own."""
 
 
 @dataclass
@@ -308,11 +310,11 @@ def open_beside(
     if isinstance(source, duckdb.DuckDBPyConnection):
         if source is not engine.connection:
             raise UsageError("Two connections cannot be read together: give both tables from the same connection.")
-        return Source(engine, *find_table(engine, table, "the connection"))
+        return Source(engine, *_find_table(engine, table, "the connection"))
     path = _path_of(source) if written_address(source) is None else None
     # Not looked into: when any descriptor of a file is closed, POSIX takes all locks of the process on it away.
     if path is not None and opened.database is not None and path.exists() and path.samefile(opened.database):
-        return Source(engine, *find_table(engine, table, str(path)), database=path)
+        return Source(engine, *_find_table(engine, table, str(path)), database=path)
     known = path is not None and engine.has_attached(path)
     if not known and (address := address_of(source)) is not None:
         return _read_at(engine, address, table, as_text=as_text)
@@ -320,7 +322,7 @@ def open_beside(
         return _read(engine, source, table, as_text=as_text)
     _require_existing(path)
     catalog = engine.attach(path)
-    return Source(engine, *find_table(engine, table, str(path), catalog), database=path)
+    return Source(engine, *_find_table(engine, table, str(path), catalog), database=path)
 
 
 def open_database(path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
@@ -353,6 +355,45 @@ def holds_tables(source: str | os.PathLike[str]) -> bool:
     """Tell whether what a person points at is a database, in which other tables can be named."""
     address = address_of(source)
     return is_database(Path(source)) if address is None else isinstance(address, DatabaseAddress)
+
+
+def _find_table(
+    engine: DuckDBEngine,
+    wanted: str | None,
+    place: str,
+    catalog: str | None = None,
+    first: str | None = None,
+    *,
+    original: bool = False,
+) -> tuple[exp.Table, str]:
+    """Return a table by its name, and the name as it is.
+
+    Args:
+        engine: has it.
+        wanted: the name; None for the only table that there is.
+        place: what messages call the database.
+        catalog: the database, if it was attached for it.
+        first: the schema of it that is looked at first.
+        original: whether the table is one that a release is made from, so that its releases are not meant.
+    """
+    listed = engine.rows(sql.statement("catalog/tables"), "find the table")
+    if catalog is not None:
+        listed = [row for row in listed if row[0] == catalog and row[1] not in OF_THE_SERVER]
+        named = wanted is not None and "." in wanted
+        own = [row for row in listed if row[1] == first]
+        listed = listed if named or not own else own
+    return chosen_table(listed, wanted, place, (lambda: _releases(engine)) if original else None)
+
+
+def _releases(engine: DuckDBEngine) -> list[tuple[Any, ...]]:
+    """Return which releases of which tables the ledger of a database has; none where it cannot be read."""
+    ledger = sql.statement("catalog/kind_of_relation", values={"name": RELEASES, "schema": SCHEMA})
+    if not engine.rows(ledger, "is there a ledger?"):
+        return []
+    try:
+        return engine.rows(sql.statement("ledger/targets"), "releases")
+    except SourceError:  # a table of that name which is not ours
+        return []
 
 
 def _path_of(source: Any) -> Path | None:  # noqa: ANN401 - as for open_source
@@ -410,7 +451,7 @@ def _read_at(engine: DuckDBEngine, address: Address, table: str | None, *, as_te
         relation, setup = read_objects(engine, address, as_text=as_text)
         return Source(engine, relation, address.name, setup=setup, address=address)
     with attached(engine, address) as (catalog, statements):
-        found, name = find_table(engine, table, address.shown, catalog, address.schema)
+        found, name = _find_table(engine, table, address.shown, catalog, address.schema)
         relation, create = copied(engine, address, found)
     return Source(engine, relation, name, setup=(*statements, create), address=address)
 
@@ -425,7 +466,7 @@ def _from_engine(
     original: bool,
 ) -> Source:
     try:
-        relation, name = find_table(engine, table, place, original=original)
+        relation, name = _find_table(engine, table, place, original=original)
         return Source(engine, relation, name, database=database, writable=writable)
     except BaseException:
         engine.close()

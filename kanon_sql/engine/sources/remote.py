@@ -17,8 +17,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import named_once
 from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, not_installed
 from kanon_sql.engine.sources.addresses import EXTENSIONS
-from kanon_sql.engine.sources.csv_read import empty_texts
-from kanon_sql.engine.sources.data_files import raw_names, reader_of
+from kanon_sql.engine.sources.data_files import empty_texts, raw_names, reader_of
 from kanon_sql.engine.sources.reading import PACKED, reading
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from kanon_sql.engine.base import Column, Logged
-    from kanon_sql.engine.duckdb.resources import Resources
-    from kanon_sql.engine.warehouse.search_engine import WarehouseEngine
-    from kanon_sql.engine.warehouse.warehouse import Warehouse
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.warehouse.warehouse import Warehouse, WarehouseEngine
 
 SCHEMA = "kanon"
 _HIERARCHY, _LEDGER = "hierarchy_", "releases"

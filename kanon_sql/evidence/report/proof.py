@@ -26,8 +26,7 @@ from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
 from kanon_sql.evidence.report.distribution import original_rows_query
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
-from kanon_sql.release.publish.file_formats import as_written, copy_statement, spreadsheet_safe, written_names
-from kanon_sql.release.publish.files import check_format
+from kanon_sql.release.publish.files import as_written, check_format, copy_statement, spreadsheet_safe, written_names
 from kanon_sql.release.publish.publisher import forget_recoding, recode, verified
 from kanon_sql.release.statements.release import generalized_query, readable_lookups, release_query
 from kanon_sql.sql import build as sql

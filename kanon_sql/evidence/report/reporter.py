@@ -35,7 +35,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     import os
 
-    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.release.release import Release
 

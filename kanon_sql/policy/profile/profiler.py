@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.engine.duckdb.resources import Resources
+    from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.policy.profile.proposals import ProposedRole
 
 DEFAULT_ROWS = 500_000

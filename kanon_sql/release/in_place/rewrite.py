@@ -21,7 +21,7 @@ import sqlglot
 from sqlglot import exp
 
 from kanon_sql.engine.equality import published_type
-from kanon_sql.engine.sources.tables import RELEASES
+from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.in_place.views import ALL
 from kanon_sql.sql import build as sql

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kanon_sql.engine.sources.tables import RELEASES
+from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.ledger.entry import Entry, entry_of

@@ -1,31 +1,31 @@
-"""Releases as files: Parquet, CSV and JSON, and DuckDB files of their own, with one table and nothing of its source."""
+"""Releases as files: Parquet, CSV and JSON, and DuckDB files of their own, with one table and nothing of its source.
+
+Below the sinks: which types and values a format can hold, the statement that writes a file, and the query that reads it
+back.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import Column
 from kanon_sql.engine.files import private_directory, require_no_log, take_name, unwritable, workspace
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.data_files import is_among
+from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.release.publish.file_formats import (
-    copy_statement,
-    reading_back,
-    require_json,
-    require_types,
-    spreadsheet_safe,
-)
 from kanon_sql.release.publish.publisher import Sink, verified
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kanon_sql.engine.base import Engine
@@ -226,3 +226,218 @@ def database_statements(source: Source, query: exp.Query, path: Path) -> tuple[t
     table = table_in(source, name)
     attach = exp.Attach(this=exp.Alias(this=sql.literal(str(path)), alias=sql.identifier(name)))
     return (attach, sql.create_table(table.copy(), query)), table
+
+
+_RUN = "^'*[=+@\\t\\r\\n\uff1d\uff0b\uff0d\uff20-]"
+"""What a spreadsheet runs or takes apart: a sign of a formula, also of full width, at the begin of a cell."""
+_PREFIXED = _RUN.replace("*", "+", 1)
+_MAY_BE_NO_NUMBER = re.compile(r"\b(FLOAT|DOUBLE|JSON)\b")
+_NO_NUMBER = r"(^|[\[,:])-?(NaN|Infinity)($|[\],}])"
+"""Outside of a text, which would end with its quotes."""
+_MAY_BE_LONG = re.compile(r"DECIMAL\((1[6-9]|[23]\d),[^)]*\)$|U?HUGEINT$|BIGNUM$")
+_MAY_BE_VERY_LONG = re.compile(r"U?HUGEINT$")
+_NO_DIGITS = r"^-?[0.]+|[^0-9]"
+_DIGITS = 15
+"""Digits of a number that a floating-point number keeps, as which JSON is read."""
+_DIGITS_OF_DECIMALS = 38
+"""Digits of the decimals that Arrow has in the place of HUGEINT."""
+# Types whose values would not come back as they were.
+_NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\b(UNION|TUPLE)\(")
+_NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP|TUPLE)\(")
+_NOT_IN_JSON = re.compile(r"\bDECIMAL\((\d+),\s*\1\)")  # written as .5, which is no JSON
+_NOT_IN_FRAMES = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
+
+
+def require_types(publication: Publication, format_name: str) -> None:
+    """Raise unless a format, or "a data frame", can hold the types of the published columns.
+
+    Raises:
+        UsageError: it would change their values.
+    """
+    unknown = {
+        "parquet": [_NOT_IN_PARQUET],
+        "csv": [_NOT_IN_TEXT],
+        "a data frame": [_NOT_IN_FRAMES],
+    }.get(format_name, [_NOT_IN_TEXT, _NOT_IN_JSON])
+    for name, kind in publication.published_types.items():
+        if any(pattern.search(kind) for pattern in unknown):
+            raise UsageError(
+                f"Column {name!r} is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged: cast "
+                "it in a view (to DECIMAL, BIGINT or VARCHAR), drop it, or write another format."
+            )
+
+
+def spreadsheet_safe(query: exp.Select, publication: Publication) -> exp.Select:
+    """Return the query of a release with an apostrophe before each text and name that a spreadsheet would run.
+
+    A text that begins with apostrophes and such a character gets one more, so that each can be read back.
+    """
+    made = query.copy()
+    projections = []
+    for (name, kind), shown in zip(publication.published_types.items(), written_names(publication), strict=True):
+        value = next((each for each in query.selects if each.alias_or_name == name), sql.column(name)).unalias().copy()
+        if _is_text(kind):
+            text = sql.cast(value, "VARCHAR")
+            prefixed = exp.Concat(expressions=[sql.literal("'"), text.copy()])
+            value = exp.Case().when(_matches(text, _RUN), prefixed).else_(text)
+        projections.append(sql.named(value, shown))
+    made.set("expressions", projections)
+    return made
+
+
+def written_names(publication: Publication) -> list[str]:
+    """Return the names of columns as a CSV file has them."""
+    names = list(publication.published_types)
+    return [f"'{name}" if publication.spreadsheet_safe and re.match(_RUN, name) else name for name in names]
+
+
+def _is_text(kind: str) -> bool:
+    return Column("", kind).family in {"text", "other"}
+
+
+def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
+    return exp.func("REGEXP_MATCHES", text.copy(), sql.literal(pattern), dialect="duckdb")
+
+
+def copy_statement(query: exp.Query, path: Path, format_name: str) -> exp.Copy:
+    """Return the statement that writes the rows of a query to a file."""
+    settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("json" if format_name == "jsonl" else format_name))]
+    settings += [("HEADER", exp.true())] if format_name == "csv" else []
+    settings += [("ARRAY", exp.true())] if format_name == "json" else []
+    return exp.Copy(
+        this=exp.Subquery(this=query),
+        kind=False,
+        files=[sql.literal(str(path))],
+        params=[exp.CopyParameter(this=exp.var(name), expression=value) for name, value in settings],
+    )
+
+
+def reading_back(publication: Publication, path: Path, format_name: str) -> exp.Subquery:
+    """Return a file as a subquery: read as text, so that nothing is guessed, then cast to what it must be."""
+    types = publication.published_types
+    if format_name == "parquet":
+        reader = exp.Anonymous(this="read_parquet", expressions=[sql.literal(str(path))])
+        query = exp.select(*(sql.column(name) for name in types))
+    else:
+        reader = _as_text(path, format_name, types)
+        prefixed = publication.spreadsheet_safe and format_name == "csv"
+        query = exp.select(
+            *(
+                sql.named(sql.cast(_read(name, prefixed=prefixed and _is_text(kind)), kind), name)
+                for name, kind in types.items()
+            )
+        )
+    return exp.Subquery(this=query.from_(exp.Table(this=reader)), alias=exp.TableAlias(this=sql.identifier("file")))
+
+
+def _read(name: str, *, prefixed: bool) -> exp.Expr:
+    """Return a column of a file as text, without the apostrophe that ``spreadsheet_safe`` put before it."""
+    text = sql.column(name)
+    if not prefixed:
+        return text
+    without = exp.Substring(this=text.copy(), start=sql.literal(2))
+    return exp.Case().when(_matches(text, _PREFIXED), without).else_(text)
+
+
+def _as_text(path: Path, format_name: str, types: Mapping[str, str]) -> exp.Anonymous:
+    """Return the function that reads a file of text, all columns as they are written: a text of JSON has its quotes."""
+    if format_name == "csv":
+        return text_reader(path, dict.fromkeys(types, "VARCHAR"), csv=True)
+    kinds = {name: "JSON" if kind == "JSON" else "VARCHAR" for name, kind in types.items()}
+    return text_reader(path, kinds, csv=False)
+
+
+def as_written(path: Path, format_name: str, names: Sequence[str]) -> exp.Table:
+    """Return a file of text, read with every value as it is written: of JSON, with its quotes."""
+    return exp.Table(
+        this=_as_text(path, format_name, dict.fromkeys(names, "VARCHAR" if format_name == "csv" else "JSON"))
+    )
+
+
+def require_json(engine: Engine, publication: Publication, path: Path) -> None:
+    """Raise if others could not read a file of JSON as it is meant.
+
+    Raises:
+        UsageError: a quasi-identifier is of type JSON; DuckDB wrote NaN or Infinity, which are no JSON; or numbers of
+            more digits than readers keep; or the null of JSON, which cannot be told from NULL.
+    """
+    types = publication.published_types
+    for name in publication.quasi_identifiers:
+        if types[name] == "JSON":
+            raise UsageError(
+                f"Column {name!r} is of type JSON, which a file of JSON has without its white space, so that "
+                "other values are alike there than in the table: cast it to VARCHAR in a view, or write another format."
+            )
+    rows = exp.Table(this=_as_text(path, "json", types))
+    no_number = [name for name, kind in types.items() if _MAY_BE_NO_NUMBER.search(kind)]
+    for name, count in _counted(engine, no_number, _no_number, rows):
+        raise UsageError(
+            f"Column {name!r} has NaN or infinity in {count:,} rows of the release, which JSON does not have: cast "
+            "it to VARCHAR in a view, drop it, or write another format."
+        )
+    nothing = [name for name, kind in types.items() if kind == "JSON"]
+    for name, count in _counted(engine, nothing, _is_null, publication.source):
+        raise UsageError(
+            f"Column {name!r} is the null of JSON in {count:,} rows, which in a file of JSON is the NULL of SQL: make "
+            "it NULL in a view, drop it, or write another format."
+        )
+    _require_short(engine, publication, _MAY_BE_LONG, _DIGITS, "who reads JSON")
+
+
+def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
+    """Raise if a data frame would have other values than the release.
+
+    Args:
+        engine: holds the table.
+        publication: what is published.
+        kind: "pandas", which has floating-point numbers in the place of decimals, "polars" or "arrow".
+
+    Raises:
+        UsageError: a column is of a type that data frames do not have, or has numbers of more digits.
+    """
+    require_types(publication, "a data frame")
+    if kind == "pandas":
+        _require_short(engine, publication, _MAY_BE_LONG, _DIGITS, "pandas")
+    else:
+        _require_short(engine, publication, _MAY_BE_VERY_LONG, _DIGITS_OF_DECIMALS, kind)
+
+
+def _require_short(engine: Engine, publication: Publication, types: re.Pattern[str], most: int, who: str) -> None:
+    """Raise if columns of some types have numbers of more digits than the format keeps.
+
+    Raises:
+        UsageError: one has.
+    """
+    names = [name for name, kind in publication.published_types.items() if types.match(kind)]
+
+    def is_long(number: exp.Column) -> exp.Expr:
+        text = sql.cast(number, "VARCHAR")
+        digits = exp.func(
+            "REGEXP_REPLACE", text, sql.literal(_NO_DIGITS), sql.literal(""), sql.literal("g"), dialect="duckdb"
+        )
+        return exp.GT(this=exp.Length(this=digits), expression=sql.literal(most))
+
+    for name, count in _counted(engine, names, is_long, publication.source):
+        raise UsageError(
+            f"Column {name!r} has numbers of more than {most} digits in {count:,} rows, and {who} gets other ones: "
+            "cast it to VARCHAR in a view, drop it, or write another format."
+        )
+
+
+def _counted(
+    engine: Engine, names: list[str], condition: Callable[[exp.Column], exp.Expr], rows: exp.Table
+) -> list[tuple[str, int]]:
+    """Return the columns that meet a condition in some rows, each with the number of these."""
+    if not names:
+        return []
+    found = [sql.where(sql.count_rows(), condition(sql.column(name))) for name in names]
+    counts = engine.row(exp.select(*found).from_(rows.copy()), "values that others do not have")
+    return [(name, count) for name, count in zip(names, counts, strict=True) if count]
+
+
+def _no_number(text: exp.Column) -> exp.Expr:
+    return exp.func("REGEXP_MATCHES", sql.cast(text, "VARCHAR"), sql.literal(_NO_NUMBER), dialect="duckdb")
+
+
+def _is_null(value: exp.Column) -> exp.Expr:
+    return exp.EQ(this=sql.cast(value, "VARCHAR"), expression=sql.literal("null"))

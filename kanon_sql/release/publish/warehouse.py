@@ -25,8 +25,7 @@ from kanon_sql.engine.warehouse.warehouse import carried_type
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.base import RowModel
-from kanon_sql.release.publish.file_formats import copy_statement, require_types, spreadsheet_safe
-from kanon_sql.release.publish.files import finish_file, verify_file
+from kanon_sql.release.publish.files import copy_statement, finish_file, require_types, spreadsheet_safe, verify_file
 from kanon_sql.release.publish.publisher import Sink, verified
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.statements.release import readable_lookups
