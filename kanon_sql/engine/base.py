@@ -126,7 +126,7 @@ class Engine(Protocol):
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
     ) -> tuple[Any, ...]:
-        """Return the single row of a query; arguments as for ``rows``."""
+        """Return the single row of a query."""
 
     def load(
         self,
@@ -135,17 +135,10 @@ class Engine(Protocol):
         title: str,
         data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
     ) -> None:
-        """Create a temporary table from Python lists of equal length, all columns of one type.
-
-        Args:
-            table: its name.
-            columns: by name, the values.
-            title: what it is for.
-            data_type: of the columns.
-        """
+        """Create a temporary table from Python lists of equal length, all columns of one type."""
 
     def share_done(self) -> float | None:
-        """Return how much of the statement that runs is done, 0 to 1; None where nobody knows. For any thread."""
+        """Return how much of the statement that runs is done, 0 to 1; None if that is not known. For any thread."""
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a table or subquery in their order."""
@@ -165,7 +158,7 @@ class Engine(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Whether the connection belongs to somebody else, who may change its tables between two statements."""
+        """Whether the connection has another owner, who may change its tables between two statements."""
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Return a context in which all statements see the same rows, whatever others do to the tables meanwhile."""
@@ -186,26 +179,17 @@ class Engine(Protocol):
         """Drop every temporary table that this engine made."""
 
     def close(self) -> None:
-        """Drop what was made and release what was opened here."""
+        """Drop what was made here, and close what was opened here."""
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:
-    """Return names as they were given.
-
-    Raises:
-        UsageError: one text stands where a list of names belongs.
-    """
     if isinstance(given, str):
         raise UsageError(f"Give a list of column names, such as [{given!r}], not a text.")
     return tuple(given)
 
 
 def named_once(names: Iterable[str], source: str) -> None:
-    """Raise unless the names of a source's columns are different ones to SQL.
-
-    Raises:
-        UsageError: two are the same but for case: DuckDB would rename one, and a role could go to the wrong one.
-    """
+    """Refuse names that SQL cannot tell apart: DuckDB would rename one, and a role could go to the wrong one."""
     seen: dict[str, str] = {}
     for name in names:
         if (other := seen.get(folded(name))) is not None:
@@ -221,11 +205,7 @@ def _in_short(names: Sequence[str]) -> str:
 
 
 def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str) -> list[Column]:
-    """Return the columns that a person named, compared exactly first, then without regard to case, as SQL does.
-
-    Raises:
-        UsageError: a name is of no column.
-    """
+    """Return the columns of these names: compared exactly first, then without regard to case, as SQL does."""
     resolved = []
     for name in names:
         column = find_column(name, columns)
@@ -241,9 +221,6 @@ def split_names(texts: Iterable[str], columns: Sequence[Column]) -> tuple[str, .
     """Return the names in texts that are each a name or a list of names with commas between.
 
     A column whose own name has a comma in it is found by its full name, and by its name in quotes in a list.
-
-    Raises:
-        UsageError: a text could be read both ways.
     """
     names: list[str] = []
     for text in texts:
@@ -269,8 +246,7 @@ def _listed(names: str) -> list[str]:
 def find_column(name: str, columns: Sequence[Column]) -> Column | None:
     """Return the column of a name: the same, or else the same but for case.
 
-    No relation that DuckDB reads has two columns that differ in case only; ``open_source`` sees to those that others
-    make.
+    No relation that DuckDB reads has two columns that differ in case only; ``open_source`` refuses others.
     """
     exact = [column for column in columns if column.name == name]
     alike = [column for column in columns if folded(column.name) == folded(name)]
@@ -287,7 +263,7 @@ def chosen_table(
 
     Args:
         listed: of each its catalog, schema, name, and how near it is.
-        wanted: the name; None for the only table that there is.
+        wanted: the name; None for the only table.
         place: what messages call the database.
         releases: returns schema and name of a table, and schema and name of a release of it. Where given, a table
             beside which there are only releases of it is the only one.

@@ -46,7 +46,7 @@ def published(value: exp.Expr, column: Column) -> exp.Expr:
 
 
 def comparable(column: Column) -> str:
-    """Return what ``sql.same`` is told of a column that is compared with itself."""
+    """Return how ``sql.same`` compares a column with itself."""
     return sql.SAME_TYPE if column.family == "other" or _is_enum(column) else column.family
 
 
@@ -66,11 +66,7 @@ def as_text(value: exp.Expr, column: Column) -> exp.Expr:
 
 
 def published_type(column: Column) -> str:
-    """Return the type of a column that is published as it is: its own, with text in the place of any ENUM.
-
-    Raises:
-        UsageError: there is an ENUM inside a type that cannot be rewritten.
-    """
+    """Return the type of a column that is published as it is: its own, with text in the place of any ENUM."""
     if column.family == "text":
         return "VARCHAR"
     if "ENUM(" not in column.type:
@@ -92,11 +88,7 @@ def written(value: exp.Expr, column: Column) -> exp.Expr:
 
 
 def require_identity(engine: Engine, source: exp.Table, columns: Iterable[Column]) -> None:
-    """Raise unless equal values of these columns are written alike, or can be made so.
-
-    Raises:
-        UsageError: a column has a type or a collation for which they are not.
-    """
+    """Raise unless equal values of these columns are written alike, or can be made so."""
     columns = list(columns)
     for column in columns:
         if column.family == "other" and column.type not in _WRITTEN_ONE_WAY:

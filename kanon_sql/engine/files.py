@@ -36,18 +36,10 @@ _PRIVATE = 0o700
 
 
 class PrivateDirectory:
-    """A directory that nobody else reads, and that does not outlast its process.
-
-    Attributes:
-        path: where it is.
-    """
+    """A directory that nobody else reads, and that does not outlast its process."""
 
     def __init__(self, parent: Path) -> None:
-        """Make one in a directory, after what dead processes have left there was removed.
-
-        Raises:
-            OSError: nothing can be made there.
-        """
+        """Make one in a directory, after removing what dead processes have left there."""
         self._failure: OSError | None = None
         _uninterrupted(self._make, parent)
         if self._failure is not None:
@@ -63,7 +55,6 @@ class PrivateDirectory:
             self._failure = error
 
     def remove(self) -> None:
-        """Remove it with all that is in it; once is enough."""
         _uninterrupted(self._end)
 
     def __enter__(self) -> Self:
@@ -81,11 +72,7 @@ def _uninterrupted(work: Callable[..., object], *arguments: object) -> None:
 
 
 def private_directory(parent: Path) -> PrivateDirectory:
-    """Return a private directory beside a file that is to be written, in the directory that the file will be in.
-
-    Raises:
-        SourceError: none can be made there.
-    """
+    """Return a private directory in the one that a file will be written to."""
     try:
         return PrivateDirectory(parent)
     except OSError as error:
@@ -93,12 +80,10 @@ def private_directory(parent: Path) -> PrivateDirectory:
 
 
 def unwritable(directory: Path, why: str | None) -> SourceError:
-    """Return the error for a directory in which no file can be made."""
     return SourceError(f"The directory {directory} cannot be written ({why}): say after --out where to write instead.")
 
 
 def is_private(name: str) -> bool:
-    """Tell whether a file name is that of a directory made here."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -155,22 +140,13 @@ def _remove_if_abandoned(path: Path) -> None:
 
 @contextmanager
 def workspace(beside: Path) -> Iterator[Path]:
-    """Return a directory of our own on the disk of a file, which is gone afterwards with all that is in it.
-
-    Raises:
-        SourceError: none can be made there.
-    """
+    """Return a directory of our own on the disk of a file, which is gone afterwards with all that is in it."""
     with private_directory(beside.parent) as private:
         yield private.path
 
 
 def require_replaceable(path: Path) -> Path:
-    """Return the file that a path leads to, which is to be replaced by another.
-
-    Raises:
-        UsageError: it has other names, which would keep the old content.
-        SourceError: its directory cannot be written to.
-    """
+    """Return the file that a path leads to, which is to be replaced by another."""
     real = path.resolve()
     names = real.stat().st_nlink
     if names > 1:
@@ -183,11 +159,7 @@ def require_replaceable(path: Path) -> Path:
 
 
 def require_space(directory: Path, needed: int, what: str) -> None:
-    """Raise where a disk has less room than will be needed.
-
-    Raises:
-        SourceError: it has less.
-    """
+    """Raise where a disk has less room than will be needed."""
     free = shutil.disk_usage(directory).free
     if free < needed:
         raise SourceError(
@@ -197,11 +169,7 @@ def require_space(directory: Path, needed: int, what: str) -> None:
 
 
 def take_place(new: Path, old: Path) -> None:
-    """Give a file the name of another, with its owner and permissions: after a crash there is the one or the other.
-
-    Raises:
-        SourceError: it cannot be done; the old one is as it was.
-    """
+    """Give a file the name of another, with its owner and permissions: after a crash there is the one or the other."""
     try:
         facts = old.stat()
         new.chmod(facts.st_mode & 0o7777)
@@ -233,11 +201,7 @@ def remove_spill_of(database: Path) -> None:
 
 
 def require_no_log(*databases: Path) -> None:
-    """Raise if there is a log beside a database file, or beside where one is to be: it would be taken for its own.
-
-    Raises:
-        SourceError: there is.
-    """
+    """Raise if there is a log beside a database file, or beside where one is to be: it would be taken for its own."""
     for file in databases:
         log = file.with_name(f"{file.name}.wal")
         if log.exists():
@@ -247,12 +211,7 @@ def require_no_log(*databases: Path) -> None:
 
 
 def require_free(path: Path, *, replace: bool) -> None:
-    """Raise unless a file can be written under a name, before any work is done for it.
-
-    Raises:
-        UsageError: it exists and may not be replaced.
-        SourceError: its directory does not exist, or it is one.
-    """
+    """Refuse a name that no file can be written under, before any work is done for it."""
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
     if path.is_dir():
@@ -262,16 +221,7 @@ def require_free(path: Path, *, replace: bool) -> None:
 
 
 def write_whole(path: Path, text: str, what: str) -> None:
-    """Write a text file, all of it or nothing; line ends are written as they are.
-
-    Args:
-        path: of the file.
-        text: what is in it.
-        what: what it is, at the beginning of a message: ``The report``.
-
-    Raises:
-        SourceError: it cannot be written.
-    """
+    """Write a text file, all of it or nothing; line ends are written as they are. A message begins with ``what``."""
     try:
         with workspace(path) as directory:
             partial = directory / "partial"
@@ -282,11 +232,7 @@ def write_whole(path: Path, text: str, what: str) -> None:
 
 
 def copy_whole(file: Path, target: Path) -> None:
-    """Copy a file to another name, all of it on the disk, or not at all.
-
-    Raises:
-        SourceError: it cannot be written.
-    """
+    """Copy a file to another name, all of it on the disk, or not at all."""
     try:
         with workspace(target) as directory:
             partial = directory / "copy"
@@ -322,7 +268,6 @@ Stamps: TypeAlias = tuple[tuple[Any, ...], ...]
 
 
 def stamps_of(files: Iterable[Path]) -> Stamps:
-    """Return the stamps of those files that are there."""
     found = []
     for file in files:
         with suppress(OSError):

@@ -32,12 +32,11 @@ class Secret:
 
 
 def revealed(value: Any) -> Any:  # noqa: ANN401 - any value that a statement is bound to
-    """Return what a statement is bound to: the bytes of a secret, or the value itself."""
+    """Return the bytes of a secret, or the value itself."""
     return value.value if isinstance(value, Secret) else value
 
 
 def loggable(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a statement but for secret ones."""
     return {name: value for name, value in parameters.items() if not isinstance(value, Secret)}
 
 
@@ -61,17 +60,11 @@ class Key:
 
 
 def draw_key() -> Key:
-    """Return a key that nobody else has, and that nobody will have after this release."""
     return padded(secrets.token_bytes(32), drawn=True)
 
 
 def read_key(path: Path) -> Key:
-    """Return the key that a file holds: all its bytes, a line end among them.
-
-    Raises:
-        SourceError: there is no such file, it is no regular file, or it cannot be read.
-        UsageError: it is too short to be a key.
-    """
+    """Return the key that a file holds: all its bytes, a line end among them."""
     if not path.exists():
         raise SourceError(f"There is no key file {path}.")
     if not path.is_file():
@@ -96,16 +89,7 @@ def padded(key: bytes, *, drawn: bool) -> Key:
 
 
 def require_apart(key_file: Path | None, others: Iterable[Path | None], what: str) -> None:
-    """Raise if the key file is also something else.
-
-    Args:
-        key_file: the key file, if there is one.
-        others: files that it must not be.
-        what: they are.
-
-    Raises:
-        UsageError: it is one of them.
-    """
+    """Refuse a key file that is also another file of the run."""
     if key_file is not None and any(other is not None and _same_file(key_file, other) for other in others):
         raise UsageError(f"{key_file} is the key file and cannot be {what} too.")
 

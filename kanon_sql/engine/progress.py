@@ -83,11 +83,7 @@ def timed(seconds: dict[str, float], step: str) -> Iterator[None]:
 
 @contextmanager
 def until(at: float | None) -> Iterator[None]:
-    """Stop the statements and loops of the block at a time on the clock of ``time.monotonic``; None never does.
-
-    Raises:
-        DeadlineReachedError: the time came; raised once.
-    """
+    """Stop the statements and loops of the block, once, at a time of ``time.monotonic``; None never does."""
     token = _DEADLINES.set(_DEADLINES.get() if at is None else (*_DEADLINES.get(), _Deadline(at)))
     try:
         yield
@@ -97,15 +93,7 @@ def until(at: float | None) -> Iterator[None]:
 
 @contextmanager
 def within(limit: float | None, begun: float) -> Iterator[None]:
-    """Stop the block when a time limit is over; a block inside another one has the limit of the outer one.
-
-    Args:
-        limit: in seconds; None for no limit.
-        begun: when the time began, on the clock of ``time.monotonic``.
-
-    Raises:
-        TimeLimitError: the time is over.
-    """
+    """Stop the block when a time limit in seconds is over; an inner block has the limit of the outer one."""
     if limit is None or _DEADLINES.get():
         yield
         return
@@ -121,19 +109,11 @@ def within(limit: float | None, begun: float) -> Iterator[None]:
 
 
 def next_deadline() -> float | None:
-    """Return the next time at which the work stops; None if none is set."""
     return min((deadline.at for deadline in _DEADLINES.get() if not deadline.reached), default=None)
 
 
 def check_deadline(step: str = "") -> None:
-    """Stop the work if a deadline has passed.
-
-    Args:
-        step: what is done.
-
-    Raises:
-        DeadlineReachedError: it has; raised once for each deadline.
-    """
+    """Stop the work if a deadline has passed: once for each deadline."""
     at = next_deadline()
     if at is not None and time.monotonic() >= at:
         raise stopped(step)

@@ -26,11 +26,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def target_table(engine: Engine, name: str) -> exp.Table:
-    """Return the table of a name, in its schema where the name begins with that of one and a dot.
-
-    Raises:
-        UsageError: the name is empty, is one that is kept for what is made here, or names a schema that is not there.
-    """
+    """Return the table of a name, in its schema where the name begins with that of one and a dot."""
     if not name.strip():
         raise UsageError("The name of the release is empty.")
     ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
@@ -52,11 +48,7 @@ def target_table(engine: Engine, name: str) -> exp.Table:
 
 
 def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.Table:
-    """Return the table or view that a release will be called, before any work is done for it.
-
-    Raises:
-        UsageError: the source is in no database, or something of that name is there and may not be replaced.
-    """
+    """Return the table or view that a release will be; refuse it before any work is done for it."""
     if source.address is not None:
         raise UsageError(f"{source.address.shown} is only read: give --out FILE instead of a {kind}.")
     if source.setup or (source.frame_kind is not None and not source.in_warehouse):
@@ -79,20 +71,11 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
 
 
 def require_kind(source: Source, kind: Kind) -> None:
-    """Raise if there are no relations of a kind where the source is.
-
-    Raises:
-        UsageError: there are none.
-    """
     source.holder.require_kind(KINDS[kind])
 
 
 def _require_secure_views(source: Source) -> None:
-    """Raise if the database file is of a format that has no secure views: plain ones show what they leave out.
-
-    Raises:
-        UsageError: it is.
-    """
+    """Raise if the database file is of a format that has no secure views: plain ones show what they leave out."""
     version, _ = source.engine.row(sql.statement("catalog/storage_of_database"), "how the file is written")
     written = re.match(r"v(\d+)\.", version or "")  # a database in memory has no version
     if written is None or int(written[1]) >= _SECURE_SINCE:

@@ -72,8 +72,8 @@ class Resources:
     def settings(self) -> dict[str, str | int]:
         """The settings of DuckDB that it stands for, but for the directory.
 
-        Who limits memory gets no more threads than it is enough for, and rows are read in any order, which takes less
-        of it; a release leaves in an order of its own.
+        Under a memory limit, there are no more threads than it is enough for, and rows are read in any order, which
+        takes less of it; a release leaves in an order of its own.
         """
         settings: dict[str, str | int] = {}
         if self.memory_limit is not None:
@@ -87,7 +87,6 @@ class Resources:
 
     @property
     def directory(self) -> Path | None:
-        """The directory for what does not fit into memory, where one was named."""
         return None if self.temp_dir is None else Path(self.temp_dir)
 
 
@@ -96,7 +95,7 @@ _IN_FORCE: ContextVar[Resources] = ContextVar("kanon_resources")
 
 @contextmanager
 def using(resources: Resources) -> Iterator[None]:
-    """Let every source that is opened inside, and is not told otherwise, take what is said here."""
+    """Let every source that is opened inside without resources of its own take these."""
     before = _IN_FORCE.set(resources)
     try:
         yield
@@ -105,7 +104,6 @@ def using(resources: Resources) -> Iterator[None]:
 
 
 def in_force(given: Resources | None) -> Resources:
-    """Return what was given, else what ``using`` says, else that nothing was said."""
     return given if given is not None else _IN_FORCE.get(Resources())
 
 
@@ -155,17 +153,7 @@ _LESS_MEMORY = "Give it more memory (--memory-limit) or fewer threads (--threads
 
 
 def translated(work: Callable[[], Result], title: str, spills_to: Path | None = None) -> Result:
-    """Do the work; an error of DuckDB becomes one of ours that quotes no cell.
-
-    Args:
-        work: what to do.
-        title: what it is for.
-        spills_to: the private directory for what does not fit into memory.
-
-    Raises:
-        NoRoomError: the memory limit, or a disk, was too small for it.
-        SourceError: it failed for another reason.
-    """
+    """Do the work; an error of DuckDB becomes one of ours that quotes no cell."""
     try:
         return work()
     except duckdb.InterruptException:
@@ -206,7 +194,7 @@ def _error_of(error: duckdb.Error, doing: str, spills_to: Path | None) -> Source
 
 
 def _place(path: Path) -> str:
-    """Return what to call the place of a file: where its private directory stood, or the database whose log it is."""
+    """Return what to call the place of a file: where its private directory was, or the database whose log it is."""
     for parent in path.parents:
         if is_private(parent.name):
             return str(parent.parent)
@@ -214,12 +202,11 @@ def _place(path: Path) -> str:
 
 
 def first_line(error: duckdb.Error) -> str:
-    """Return the first line of what DuckDB says, without the passwords in it."""
+    """Return the first line of a message of DuckDB, without the passwords in it."""
     return without_passwords(str(error).strip().splitlines()[0])
 
 
 def not_installed(extension: str, what: str) -> str:
-    """Return what to say when an extension of DuckDB is needed and not there."""
     return (
         f"{what} needs DuckDB's extension {extension}, which is not installed here. Install it once, which downloads "
         f"it: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\". Or let kanon do that: set "
@@ -228,7 +215,6 @@ def not_installed(extension: str, what: str) -> str:
 
 
 def not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> SourceError:
-    """Return the error to raise when a database file cannot be attached."""
     text = first_line(error)
     if "lock" in text.lower():
         return InUseError(f"{path} is in use by another process. Close it there, or work on a copy.")
@@ -260,12 +246,6 @@ class Worker:
     """The thread on which the statements of a connection run, one after the other."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, spills_to: Path | None) -> None:
-        """Begin to work for a connection.
-
-        Args:
-            connection: whose statements are stopped at an interrupt.
-            spills_to: where it puts what does not fit into memory; None if that is not known.
-        """
         self._connection = connection
         self._spills_to = spills_to
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
@@ -273,13 +253,12 @@ class Worker:
         self._pool.submit(lambda: None).result()
 
     def close(self) -> None:
-        """Let the thread end."""
         self._pool.shutdown(wait=False)
 
     def settle(self) -> None:
         """Stop what still runs, if anything does: DuckDB refuses to close or to roll back a connection that is busy.
 
-        Who is interrupted at a bad moment does not know whether the statement has begun; what comes after it tells.
+        An interrupt at a bad moment leaves it open whether the statement has begun; a task after it settles that.
         """
         try:
             after = self._pool.submit(lambda: None)
@@ -288,16 +267,12 @@ class Worker:
         self._wait_for(after)
 
     def call(self, work: Callable[[], Result], title: str, *, translate: bool = True) -> Result:
-        """Return what work comes to; it is stopped at a deadline, and when somebody interrupts.
+        """Return what work comes to; it is stopped at a deadline, and at an interrupt.
 
-        Args:
-            work: a statement.
-            title: what it is for.
-            translate: whether an error becomes one of ours; else it is DuckDB's own, and no deadline stops the work.
+        Without ``translate``, an error is DuckDB's own, and no deadline stops the work.
 
         Raises:
             DeadlineReachedError: it was stopped because time was up (see ``kanon_sql.engine.progress``).
-            SourceError: it failed.
         """
         deadline = next_deadline() if translate else None
         try:
@@ -320,11 +295,7 @@ class Worker:
             raise stopped(title) from None
 
     def finish(self, work: Callable[[], Any], title: str) -> None:
-        """Do work that is not stopped half way; who interrupts it meanwhile is told that it was done.
-
-        Raises:
-            SearchInterruptedError: Ctrl-C came meanwhile.
-        """
+        """Do work that is not stopped half way; an interrupt meanwhile is raised when it is done."""
         future = self._submit(work, title)
         came: KeyboardInterrupt | SystemExit | None = None
         while not future.done():
@@ -378,13 +349,7 @@ _SETTINGS: dict[str, str | int] = {"autoinstall_known_extensions": "false"}
 def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyConnection, PrivateDirectory]:
     """Return a connection to an empty database, and the private directory that it spills to.
 
-    Args:
-        resources: what it may take of the machine.
-        beside: the directory to spill to where none was named and one can be made in it.
-
-    Raises:
-        NoRoomError: the memory limit is too small for anything.
-        SourceError: the directory to spill to cannot be written.
+    Without a directory of its own it spills beside a file, where it can.
     """
     spill = spill_directory(resources.directory, beside)
     try:
@@ -404,11 +369,7 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
 
 
 def waited(opened: Callable[[], Result]) -> Result:
-    """Return what opens a database, which other processes may have open for a while.
-
-    Raises:
-        InUseError: they have it open for too long.
-    """
+    """Return what ``opened`` returns, when other processes let go of the database in time."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -421,11 +382,7 @@ def waited(opened: Callable[[], Result]) -> Result:
 
 
 def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory:
-    """Return a private directory where one was named; else beside a file, or in that of the system for such things.
-
-    Raises:
-        SourceError: none can be made.
-    """
+    """Return a private directory in the named one; else beside a file, or in that of the system."""
     if named is None and beside is not None:
         with suppress(OSError):
             return PrivateDirectory(beside)
@@ -440,7 +397,6 @@ def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory
 
 
 def storage_options(version: str | None, block_size: int) -> list[exp.Expr]:
-    """Return how a database file is written, as options of ATTACH."""
     found = re.match(r"v\d+\.\d+\.\d+", version or "")
     options: list[exp.Expr] = [exp.AttachOption(this=exp.var("BLOCK_SIZE"), expression=sql.literal(block_size))]
     if found is not None:

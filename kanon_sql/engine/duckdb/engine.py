@@ -43,8 +43,6 @@ _RENDERED = 64  # texts of statements that are kept
 
 
 class DuckDBEngine:
-    """A DuckDB connection."""
-
     dialect = "duckdb"
     has_collations = True
     tests_together = False
@@ -57,14 +55,7 @@ class DuckDBEngine:
         spill: PrivateDirectory | None = None,
         file: Path | None = None,
     ) -> None:
-        """Wrap a connection; one that is ``owned`` is closed with the engine, and a directory to spill to removed.
-
-        Args:
-            connection: to DuckDB.
-            owned: whether it was opened here.
-            spill: where it puts what does not fit in memory, if that was made here.
-            file: the database that it will have attached.
-        """
+        """Wrap a connection; one that is ``owned`` is closed with the engine, and the directory to spill to removed."""
         self.connection = connection
         self.statements: list[Logged] = []
         self.listener: Callable[[Logged], None] | None = None
@@ -81,15 +72,7 @@ class DuckDBEngine:
 
     @classmethod
     def in_memory(cls, resources: Resources | None = None) -> Self:
-        """Return an engine on an empty database; what does not fit in memory spills to a private directory.
-
-        Args:
-            resources: what it may take of the machine; without it, what is in force.
-
-        Raises:
-            NoRoomError: the memory limit is too small for anything.
-            SourceError: the directory to spill to cannot be written.
-        """
+        """Return an engine on an empty database; what does not fit in memory spills to a private directory."""
         return cls._opened(in_force(resources), None)
 
     @classmethod
@@ -98,11 +81,6 @@ class DuckDBEngine:
 
         Temporary tables belong to the empty one, so that they outlive ``make_writable``. What does not fit in memory
         spills to a private directory beside the file, if no other was named and one can be made there.
-
-        Raises:
-            NoRoomError: the memory limit is too small for anything.
-            SourceError: the file is missing, locked by another process or not a DuckDB database; or the directory to
-                spill to cannot be written.
         """
         engine = cls._opened(in_force(resources), path)
         try:
@@ -114,14 +92,7 @@ class DuckDBEngine:
         return engine
 
     def require_builtin_functions(self, name: str) -> None:
-        """Raise if macros would be called in place of the functions and operators that statements mean.
-
-        Args:
-            name: of the database, as messages call it.
-
-        Raises:
-            SourceError: a macro has the name of a built-in function or operator.
-        """
+        """Raise if macros would be called in place of the functions and operators that statements mean."""
         own = {macro for (macro,) in self.rows(sql.statement("catalog/own_functions"), "macros of the database")}
         if not own:
             return
@@ -139,21 +110,14 @@ class DuckDBEngine:
 
     @classmethod
     def _opened(cls, resources: Resources, file: Path | None) -> Self:
-        """Return an engine on an empty database that spills where it was told, else beside a file."""
         connection, spill = connect(resources, None if file is None else file.parent)
         return cls(connection, owned=True, spill=spill, file=file)
 
     def make_writable(self) -> bool:
-        """Open the file again, for writing, when other processes let go of it; temporary tables stay.
+        """Open the file again, for writing, when other processes let go of it; tell whether one changed it meanwhile.
 
-        While this one waits it has let go of the file itself, so that two that wait for each other do not wait forever.
-
-        Returns:
-            Whether another process changed the file meanwhile.
-
-        Raises:
-            InUseError: other processes have it open for too long.
-            SourceError: it cannot be written.
+        Temporary tables stay. While this process waits it has let go of the file itself, so that two that wait for each
+        other do not wait forever.
         """
         if self._file is None:
             return False
@@ -177,12 +141,7 @@ class DuckDBEngine:
         return before != between or (len(before) == 1 and before != stamps_of_database(path))
 
     def attach(self, path: Path) -> str:
-        """Attach another database file, for reading, if it is not yet; return the name that it has from now on.
-
-        Raises:
-            SourceError: the file is missing, locked by another process or not a DuckDB database.
-            UsageError: a transaction is open, in which it could not be detached again.
-        """
+        """Attach another database file for reading, once; return its name."""
         file = path.resolve()
         if file in self._attached:  # DuckDB does not attach a file twice
             return self._attached[file]
@@ -193,15 +152,9 @@ class DuckDBEngine:
         return name
 
     def attach_new(self, path: Path, *, like_this: bool = False) -> str:
-        """Attach a database file that is not there yet, for writing; return the name that it has until ``detach``.
+        """Attach a new database file for writing; return the name that it has until ``detach``.
 
-        Args:
-            path: of the new file.
-            like_this: whether it is written as the file of the current database is, so that the same programs read it.
-
-        Raises:
-            SourceError: it cannot be made.
-            UsageError: a transaction is open, in which it could not be detached again.
+        With ``like_this`` it is written as the file of the current database is, so that the same programs read it.
         """
         self._require_no_transaction("publish", owned_too=False)
         name = self._unused_database("kanon_new")
@@ -218,7 +171,7 @@ class DuckDBEngine:
         self._execute(exp.Detach(this=sql.identifier(name)))
 
     def abandon(self, name: str) -> None:
-        """Let go of a database that ``attach_new`` made and that nobody wants, if it is still attached."""
+        """Let go of a database that ``attach_new`` made and that is not wanted, if it is still attached."""
         with suppress(duckdb.Error):
             self._execute(exp.Detach(this=sql.identifier(name)))
 
@@ -230,15 +183,9 @@ class DuckDBEngine:
             self._file = None
 
     def has_attached(self, path: Path) -> bool:
-        """Tell whether a file is one of those that were attached for reading."""
         return path.resolve() in self._attached
 
     def reopen(self, *, writable: bool) -> None:
-        """Attach the file that the engine is on, and make it the current database.
-
-        Raises:
-            SourceError: it is missing, locked by another process or not a DuckDB database.
-        """
         if self._file is None:
             return
         path, name = self._file
@@ -263,10 +210,7 @@ class DuckDBEngine:
         return unused_name(wanted, [name for (name,) in self.rows(sql.statement("catalog/databases"), "names in use")])
 
     def _execute(self, statement: exp.Expr, title: str = "") -> None:
-        """Run a statement that is about this connection and not about its data: no script shows it.
-
-        Without a title, an error is DuckDB's own.
-        """
+        """Run a statement about this connection, which no script shows; without a title, an error is DuckDB's own."""
         text = render(statement, self.dialect)
         self._worker.call(lambda: self.connection.execute(text), title, translate=bool(title))
 
@@ -275,7 +219,6 @@ class DuckDBEngine:
         self._execute(statement)
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
-        """Run a statement whose result is not needed."""
         self.rows(statement, title)
 
     def rows(
@@ -284,7 +227,6 @@ class DuckDBEngine:
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Return all rows of a query (see ``Engine.rows``)."""
         check_deadline(title)
         bound = {name: revealed(value) for name, value in (parameters or {}).items()}
         logged = Logged(title, statement, loggable(parameters or {}))
@@ -300,7 +242,6 @@ class DuckDBEngine:
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
     ) -> tuple[Any, ...]:
-        """Return the single row of a query."""
         (only,) = self.rows(statement, title, parameters)
         return only
 
@@ -311,7 +252,6 @@ class DuckDBEngine:
         title: str,
         data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
     ) -> None:
-        """Create a temporary table from Python lists of equal length (see ``Engine.load``)."""
         names = {name: f"column_{number}" for number, name in enumerate(columns)}
         lists = [
             sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=place), f"{data_type}[]")), name)
@@ -321,11 +261,7 @@ class DuckDBEngine:
         self.rows(create, title, {names[name]: list(column) for name, column in columns.items()})
 
     def fetched(self, table: exp.Table, fetch: Callable[[duckdb.DuckDBPyRelation], Result]) -> Result:
-        """Return the rows of a table in the form that is wanted: what ``fetch`` makes of a relation of DuckDB's own.
-
-        Raises:
-            SourceError: a value or a type of the table does not exist in that form.
-        """
+        """Return what ``fetch`` makes of a table as a relation of DuckDB's own."""
         relation = self.connection.sql(render(exp.select("*").from_(table), self.dialect))
         try:
             return fetch(relation)
@@ -336,20 +272,17 @@ class DuckDBEngine:
             ) from None
 
     def share_done(self) -> float | None:
-        """Return how much of the statement that runs is done (see ``Engine.share_done``)."""
         percent = -1.0
         with suppress(duckdb.ConnectionException):  # closed, so that nothing runs
             percent = self.connection.query_progress()
         return percent / 100 if percent >= 0 else None
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
-        """Return the columns of a relation in their order."""
         described = self.rows(exp.Describe(this=exp.select("*").from_(relation)), "columns of the table")
         return tuple(Column(name, data_type) for name, data_type, *_ in described)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make the statements inside take effect together, or not at all."""
         # Asked first: a failed BEGIN would abort the transaction that is open.
         self._require_no_transaction("publish")
         self.connection.begin()
@@ -364,15 +297,12 @@ class DuckDBEngine:
 
     @property
     def all_or_nothing(self) -> bool:
-        """Whether the statements of a transaction take effect together."""
         return True
 
     def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - a workbench looks at it
-        """Tell whether the tuples of a relation may not be read here: all may."""
         return False
 
     def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
-        """Tell whether this user may read a table of kanon's own: the connection may read all."""
         return True
 
     @property
@@ -382,7 +312,7 @@ class DuckDBEngine:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Make the statements inside see the same rows, whatever others do to the tables meanwhile.
+        """Make the statements inside see the same rows.
 
         No other process changes a file that was opened here; a transaction of its owner is a snapshot already.
         """
@@ -393,20 +323,17 @@ class DuckDBEngine:
             yield
 
     def watch(self, files: Callable[[], Iterable[Path]]) -> None:
-        """Take note of files that are read where they lie, each time that they are needed."""
         self._watched.append((lambda: stamps_of(files()), stamps_of(files())))
 
     def watch_elsewhere(self, stamps: Callable[[], Stamps]) -> None:
-        """Take note of what is read from another machine, each time that it is needed."""
+        """Take note of what is read from another machine."""
         self._elsewhere = True
         self._watched.append((stamps, stamps()))
 
     def changed_files(self) -> list[str]:
-        """Return those files that are not what they were when they were noted, or were not there then."""
         return [name for stamps, before in self._watched for name, *_ in set(stamps()) ^ set(before)]
 
     def in_transaction(self) -> bool:
-        """Tell whether a transaction is open, which only the owner of the connection can have begun."""
         first, second = (self.row(sql.statement("catalog/transaction"), "is a transaction open?") for _ in range(2))
         return bool(first == second)
 
@@ -415,7 +342,6 @@ class DuckDBEngine:
     newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again by ``alone``
 
     def current_schema(self) -> str:
-        """Return the schema of names without one."""
         query = exp.select(exp.Anonymous(this="current_schema"))
         return str(self.row(query, "the schema we are in")[0])
 
@@ -426,7 +352,6 @@ class DuckDBEngine:
         return kinds[0][0] if kinds else None
 
     def require_kind(self, kind: RelationKind) -> None:
-        """Raise where there are no relations of a kind."""
         if kind == "MATERIALIZED VIEW":
             raise UsageError("DuckDB has no materialized views: make a table, or a view.")
 
@@ -499,7 +424,6 @@ class DuckDBEngine:
         self.run(sql.create_table(table, query, temporary=True), title)
 
     def temporary_name(self, wanted: str) -> exp.Table:
-        """Return a name for a temporary table that no other table has."""
         if self._names is None:
             self._names = {name for (name,) in self.rows(sql.statement("catalog/relation_names"), "names in use")}
         name = unused_name(wanted, self._names)
@@ -509,7 +433,6 @@ class DuckDBEngine:
         return table
 
     def forget(self) -> None:
-        """Drop every temporary table and view that this engine made."""
         if self._temporary:
             made = self.connection.execute(render(sql.statement("catalog/views_made"), self.dialect)).fetchall()
             views = {name for (name,) in made}
@@ -527,7 +450,6 @@ class DuckDBEngine:
         self.close()
 
     def close(self) -> None:
-        """Drop what was made; close the connection if it was opened here."""
         self._worker.settle()
         try:
             if self._owned:

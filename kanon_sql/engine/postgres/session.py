@@ -25,16 +25,7 @@ _NO_ROOM, _OF_VALUES = "53", "22"
 
 @contextmanager
 def postgres_errors(title: str) -> Iterator[None]:
-    """Make errors of psycopg inside ours.
-
-    Args:
-        title: what was being done.
-
-    Raises:
-        NoRightError: the user may not do it.
-        NoRoomError: the server has no memory or disk for it.
-        SourceError: it failed for another reason.
-    """
+    """Make errors of psycopg inside ours."""
     import psycopg
 
     try:
@@ -51,11 +42,7 @@ def postgres_errors(title: str) -> Iterator[None]:
 
 @contextmanager
 def in_time(title: str, deadline: float | None) -> Iterator[None]:
-    """Tell that a statement was stopped because a deadline passed, if it had one.
-
-    Raises:
-        DeadlineReachedError: it was stopped.
-    """
+    """Tell that a statement was stopped because a deadline passed, if it had one."""
     try:
         yield
     except StoppedInTimeError:
@@ -124,7 +111,6 @@ def current_schema(connection: psycopg.Connection[Any]) -> tuple[str, str]:
 
 
 def setting(connection: psycopg.Connection[Any], name: str) -> str:
-    """Return what a setting is now."""
     ((value,),) = tuples(connection, "SELECT pg_catalog.current_setting(%s)", (name,))
     return str(value)
 
@@ -180,9 +166,9 @@ def from_postgres_type(name: str, category: str, modifier: int, deterministic: b
     """Return the type that DuckDB has for a column; a name of PostgreSQL's own, in capitals, where it has none.
 
     Args:
-        name: of the type, as PostgreSQL writes it; of a domain, what is behind it.
+        name: as PostgreSQL writes it; of a domain, what is behind it.
         category: ``E`` for an ENUM, whose values are read as texts.
-        modifier: of the type; of NUMERIC its digits and scale.
+        modifier: of NUMERIC its digits and scale.
         deterministic: whether texts that are equal under the collation are written alike.
     """
     if not deterministic:
@@ -204,12 +190,7 @@ BATCH = 64 * 1024 * 1024
 
 
 def batches(messages: Iterable[bytes | bytearray | memoryview], parent: Path) -> Iterator[Path]:
-    """Yield one file after the other; there is one at least, which is empty where there are no rows.
-
-    Args:
-        messages: of COPY TO STDOUT: each has whole rows.
-        parent: where the private directory is made.
-    """
+    """Yield files of the messages of COPY TO STDOUT, which have whole rows each; without rows, one empty file."""
     with private_directory(parent) as private:
         rows = iter(messages)
         path, more = private.path / "rows.csv", True

@@ -58,16 +58,7 @@ class PostgresWarehouse:
     job_for_each = False
 
     def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
-        """Work on a connection.
-
-        Args:
-            connection: in autocommit mode.
-            place: what messages call it.
-            url: by which it was opened here, to be closed with this; None if its owner closes it.
-
-        Raises:
-            SourceError: the server cannot be read.
-        """
+        """Work on a connection in autocommit mode; one that has a URL was opened here, and is closed with this."""
         self.connection = connection
         self.place = place
         self.tell: Callable[[Logged], None] = lambda _logged: None
@@ -85,11 +76,7 @@ class PostgresWarehouse:
 
     @classmethod
     def connect(cls, url: str) -> PostgresWarehouse:
-        """Return the database at a URL ``postgresql://user@host/database``; what it does not say, PG* variables do.
-
-        Raises:
-            SourceError: it cannot be reached, or psycopg is not installed.
-        """
+        """Return the database at a URL ``postgresql://user@host/database``; what it does not say, PG* variables do."""
         try:
             import psycopg
         except ImportError:
@@ -115,45 +102,38 @@ class PostgresWarehouse:
     # What there is
 
     def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
-        """Tell whether a source is this database."""
         return source is self.connection or (self._url is not None and source == self._url)
 
     def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
         """Return None: all relations are listed."""
 
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
-        """Return the tables and views that a person may name."""
         listed = [ListedRelation(*row) for row in self._ask("postgres/relations", "tables and views")]
         return [each for each in listed if schema in {None, each.schema}]
 
     def schemas(self) -> list[str]:
-        """Return the schemas there are."""
         return [name for (name,) in self._ask("postgres/schemas", "schemas")]
 
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
-        """Return the columns of a relation (see ``Warehouse.columns``)."""
         found = self._ask("postgres/columns", "columns of the table", relation)
         return tuple(Column(name, from_postgres_type(*described)) for name, *described in found)
 
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
-        """Return what a relation is; None if there is none of that name."""
         place = (relation.db or self.schema, relation.name)
         return next((listed.kind for listed in self.relations() if (listed.schema, listed.name) == place), None)
 
     def definition_of(self, view: exp.Table) -> str:
-        """Return the text of the query of a view."""
         ((text,),) = self._ask("postgres/definition", "definition of the view", view)
         return str(text)
 
     def require_kind(self, kind: RelationKind) -> None:
-        """Raise where there are no relations of a kind; PostgreSQL has all."""
+        """PostgreSQL has all kinds."""
 
     def origin_of(self, relation: exp.Table) -> str | None:
-        """Return the comment on a table; None if it has none."""
         return next((text for (text,) in self._ask("postgres/comment", "where it came from", relation)), None)
 
     def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int]:
-        """Return how many values columns have, as the last ANALYZE estimated it."""
+        """As the last ANALYZE estimated it."""
         return dict(self._ask("postgres/values", "how many values columns have", relation))
 
     def _ask(self, name: str, title: str, relation: exp.Table | None = None) -> list[tuple[Any, ...]]:
@@ -169,13 +149,13 @@ class PostgresWarehouse:
     def read(self, column: Column) -> exp.Expr:
         """Return a column as it is carried over: what has no type of its own there, and numbers of many forms, as text.
 
-        0 and -0 are equal and written differently: as text they stay apart, for who checks what is written.
+        0 and -0 are equal and written differently: as text they stay apart, for checks of what is written.
         """
         value = sql.column(column.name, "source")
         return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
 
     def run(self, statement: exp.Expr, title: str) -> None:
-        """Run a statement whose result is not needed; what is there already is not made."""
+        """Run a statement; what is there already is not made."""
         if isinstance(statement, exp.Create) and statement.args.get("exists") and self._has(statement):
             return  # asked first: who may not make it is refused even where it is there
         with self._step(statement, title) as texts:
@@ -183,7 +163,6 @@ class PostgresWarehouse:
                 self.connection.execute(text)
 
     def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
         with self._step(statement, title) as texts:
             *before, query = texts
             for text in before:
@@ -191,7 +170,6 @@ class PostgresWarehouse:
             return tuples(self.connection, query)
 
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
-        """Make the rows of a query a temporary table of the workbench (see ``Warehouse.fetch``)."""
         from psycopg import sql as composed
 
         with self._step(query, title) as texts, self.connection.cursor() as cursor:
@@ -231,28 +209,24 @@ class PostgresWarehouse:
             self.run(exp.Analyze(tables=[sql.relation(table.name)]), title)
 
     def _may_create(self) -> bool:
-        """Tell whether this user may make tables in the current schema."""
         ((allowed,),) = tuples(self.connection, "SELECT has_schema_privilege(current_schema(), 'CREATE')")
         return bool(allowed)
 
     def _has(self, create: exp.Create) -> bool:
-        """Tell whether there is what a statement would make."""
         if create.kind == "SCHEMA":
             return create.this.db in self.schemas()
         table = create.find(exp.Table)
         return table is not None and self.kind_of(table) is not None
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
-        """Give a relation its name."""
         action = exp.AlterRename(this=sql.relation(target.name))
         self.run(exp.Alter(this=made.copy(), kind=kind, actions=[action]), "the verified release takes its name")
 
     def drop(self, relation: exp.Table, kind: RelationKind) -> None:
-        """Drop a relation, if it is there."""
         self.run(sql.drop(relation, kind), "drop what is not needed any more")
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
-        """Take back what was made: the end of the transaction did."""
+        """The end of the transaction did."""
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -295,7 +269,7 @@ class PostgresWarehouse:
             yield rows
 
     def forget(self) -> None:
-        """Drop what was made for a while: all of it is in a transaction that ends here."""
+        """All of it is in a transaction that ends here."""
         if self._begun:
             self._end("ROLLBACK")
         self._forget_sent()
@@ -306,7 +280,7 @@ class PostgresWarehouse:
         self._sent.clear()
 
     def close(self) -> None:
-        """Let go of the connection; somebody else's has the settings that it had."""
+        """Let go of the connection; one of another owner gets its settings back."""
         if self._url is not None:
             self.connection.close()
             return
@@ -354,11 +328,7 @@ class PostgresWarehouse:
             self.connection.execute("RELEASE SAVEPOINT kanon_step")
 
     def _require_builtin_functions(self, texts: Sequence[str]) -> None:
-        """Raise if a function or an operator of a user would be called in a statement that means one of PostgreSQL's.
-
-        Raises:
-            SourceError: it would.
-        """
+        """Raise if a function or an operator of a user would be called in place of one of PostgreSQL's."""
         if self._shadowing is None:
             query = sql.statement("postgres/shadowing")
             query.meta[NATIVE] = self.dialect
@@ -371,7 +341,6 @@ class PostgresWarehouse:
             )
 
     def _stop_after(self, time_limit: str) -> None:
-        """Set the time after which the server stops a statement of this transaction."""
         self.connection.execute("SELECT set_config('statement_timeout', %s, true)", (time_limit,))
 
     def _as_sent(self, statement: exp.Expr) -> exp.Expr:

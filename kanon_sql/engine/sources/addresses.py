@@ -90,18 +90,16 @@ class ObjectAddress:
 
     @property
     def path(self) -> PurePosixPath:
-        """The path in it, by whose suffix the format is told."""
         text = self.given.partition("?")[0] if self.scheme in _ONE_BY_ONE or self.is_signed else self.given
         return PurePosixPath(text.partition("://")[2])
 
     @property
     def name(self) -> str:
-        """What messages call the rows."""
         return self.path.name or self.shown
 
     @property
     def is_signed(self) -> bool:
-        """Whether the address itself gives access, so that nobody is to read it."""
+        """Whether the address itself gives access, so that it must not be shown."""
         return self.given != self.shown
 
 
@@ -112,10 +110,6 @@ def address_of(source: Any) -> Address | None:  # noqa: ANN401 - anything may be
     """Return where a source is, if DuckDB reaches it by an extension; None if it is something else.
 
     A path is looked into, to tell SQLite: not to be called for a file that is open (see ``open_beside``).
-
-    Raises:
-        UsageError: it begins like such an address and cannot be one.
-        SourceError: it is an SQLite file that is not there.
     """
     if (written := written_address(source)) is not None or not isinstance(source, str | os.PathLike):
         return written
@@ -124,12 +118,7 @@ def address_of(source: Any) -> Address | None:  # noqa: ANN401 - anything may be
 
 
 def written_address(source: Any) -> Address | None:  # noqa: ANN401 - as above
-    """Return the address that a source is written as; None if it is a path, whatever lies there, or no text.
-
-    Raises:
-        UsageError: it begins like an address and cannot be one.
-        SourceError: it is an SQLite file that is not there.
-    """
+    """Return the address that a source is written as; None if it is a path, whatever lies there, or no text."""
     if not isinstance(source, str | os.PathLike):
         return None
     text = str(os.fspath(source))
@@ -146,12 +135,12 @@ def written_address(source: Any) -> Address | None:  # noqa: ANN401 - as above
 
 
 def shown_source(source: str) -> str:
-    """Return what a person pointed at as it may be printed: an address without its password."""
+    """Return a source as it may be printed: an address without its password."""
     return source if (address := written_address(source)) is None else address.shown
 
 
 def is_remote(source: str) -> bool:
-    """Tell whether a source is on another machine, which is not asked for what TAB offers."""
+    """Tell whether a source is on another machine, from which TAB offers nothing."""
     scheme, separator, _ = source.partition("://")
     return bool(separator) and scheme.lower() in {*_SERVERS, *_OBJECTS}
 
@@ -218,11 +207,6 @@ def _server(scheme: str, text: str) -> DatabaseAddress:
 
 
 def _settings(parts: SplitResult, kind: Kind, scheme: str) -> tuple[str | None, dict[str, str]]:
-    """Return the password, and what is set behind the question mark.
-
-    Raises:
-        UsageError: a setting is not known.
-    """
     password = None if parts.password is None else unquote(parts.password)
     settings = dict(parse_qsl(parts.query, keep_blank_values=True))
     password = settings.pop("password", settings.pop("passwd", password))
@@ -273,19 +257,13 @@ def is_warehouse(source: Any) -> bool:  # noqa: ANN401 - asks what kind of value
 
 
 def without_credentials(source: str) -> str:
-    """Return what a person typed as SOURCE as it may be shown: a URL without its password or token."""
+    """Return a SOURCE as it may be shown: a URL without its password or token."""
     if source.startswith(_POSTGRES):
         return shown_url(source)
     return source.partition(";")[0] if source.startswith(_SPARK) else source
 
 
 def open_warehouse(source: Any) -> Warehouse:  # noqa: ANN401 - as above
-    """Return the warehouse that a source names.
-
-    Raises:
-        SourceError: it cannot be reached, or the library for it is not installed.
-        UsageError: the connection has a transaction open.
-    """
     if _is_spark(source) or (isinstance(source, str) and source.startswith(_SPARK)):
         from kanon_sql.engine.spark.warehouse import spark_of
 

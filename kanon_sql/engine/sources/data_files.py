@@ -58,11 +58,6 @@ _RENAMED = re.compile(r"(.*)_\d+")
 
 
 def reader_of(path: PurePath) -> str:
-    """Return the table function that reads a file, by its suffix.
-
-    Raises:
-        UsageError: the suffix is not known.
-    """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
@@ -77,17 +72,9 @@ def reader_of(path: PurePath) -> str:
 def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool = False) -> exp.Create:
     """Make a data file a relation, and return the statement that did.
 
-    Text is parsed once, into a table; Parquet is read where it lies, column by column.
-
-    Args:
-        engine: reads it.
-        path: the file, or a directory of files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and
-            ``[...]`` in it stand for several. Columns of several are matched by their names.
-        relation: what it is to be called.
-        as_text: whether the values of a CSV file are to be taken as they are written.
-
-    Raises:
-        SourceError: there is no such file, or it cannot be read.
+    Text is parsed once, into a table; Parquet is read where it lies, column by column. The path may be a directory of
+    files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and ``[...]`` in it stand for several.
+    Columns of several are matched by their names. With ``as_text``, values of CSV are taken as they are written.
     """
     pattern = _pattern(path)
     reader = reader_of(Path(pattern) if path.is_dir() else path)
@@ -133,11 +120,7 @@ def matching(pattern: str) -> list[Path]:
 
 
 def _pattern(path: Path) -> str:
-    """Return a path as DuckDB takes it: the name of a file that is there means that file and no other.
-
-    Raises:
-        UsageError: it is a directory without data files, or with several kinds of them, or of a table format.
-    """
+    """Return a path as DuckDB takes it: the name of a file that is there means that file and no other."""
     if not path.is_dir():
         return glob.escape(str(path)) if path.exists() else str(path)
     if (path / "_delta_log").is_dir() or any((path / "metadata").glob("*.metadata.json")):
@@ -158,12 +141,6 @@ def raw_names(engine: Engine, reader: str, place: exp.Expr, columns: Sequence[Co
     """Return the names of columns as a file has them, if DuckDB seems to have given one another name; else none.
 
     It does so where two are the same to SQL; a role that is given to the one could fall to the other.
-
-    Args:
-        engine: has read the file.
-        reader: the table function that did.
-        place: the file.
-        columns: as they are called now.
     """
     names = {folded(column.name) for column in columns}
     if not any((match := _RENAMED.fullmatch(name)) and match[1] in names for name in names):
@@ -194,7 +171,6 @@ def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - asks what kind
 
 
 def read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table:  # noqa: ANN401 - of a library that need not be installed
-    """Return a temporary table with the rows of a data frame."""
     if type(frame).__name__ == "LazyFrame":
         frame = frame.collect()
     names = frame.column_names if kind == "arrow" else frame.columns
@@ -262,7 +238,6 @@ def empty_texts(
 
 
 def _value(column: Column, written_as: str | None) -> exp.Alias:
-    """Return a value that was read as text, as what it is."""
     text: exp.Expr = exp.Nullif(this=sql.column(column.name), expression=sql.literal(""))
     if written_as:
         text = exp.Anonymous(this="strptime", expressions=[text, sql.literal(written_as)])
@@ -293,7 +268,6 @@ def _has_twice(path: Path, quote: str) -> bool:
 def _columns_with_empty(
     engine: Engine, place: str | exp.Expr, columns: Sequence[Column], settings: Mapping[str, exp.Expr]
 ) -> list[Column]:
-    """Return the columns that have an empty text somewhere."""
     has = [
         exp.LogicalOr(this=exp.EQ(this=sql.cast(sql.column(column.name), "VARCHAR"), expression=sql.literal("")))
         for column in columns
@@ -315,19 +289,10 @@ def read_csv(
     *,
     as_text: bool,
 ) -> exp.Create:
-    """Make a CSV file a table, and return the statement that did.
+    """Make CSV files a table, and return the statement that did.
 
-    Args:
-        engine: reads it.
-        path: the file, as a person named it.
-        pattern: the same as DuckDB takes it; it may stand for several files.
-        found: these files.
-        relation: what the table is to be called.
-        settings: how it is read, whatever is found in it.
-        as_text: whether values are to be taken as they are written.
-
-    Raises:
-        SourceError: it cannot be read; or it has no line; or a line has other fields than the first one.
+    ``pattern`` is the path as DuckDB takes it, ``found`` the files that it stands for. It raises a SourceError where a
+    file has no line, or a line has other fields than the first one.
     """
     files = [file for file in found if file.is_file()]  # what is none, such as a pipe, cannot be looked at twice
     try:
@@ -405,11 +370,7 @@ def _require_lines(engine: Engine, path: Path, files: Sequence[Path]) -> None:
 
 
 def _as_it_is(engine: Engine, files: Sequence[Path], relation: exp.Table, sample: int) -> dict[str, exp.Expr]:
-    """Return the settings by which files have the header that was not seen; none where they were read by it.
-
-    Raises:
-        SourceError: a line of theirs has other fields than the first one.
-    """
+    """Return the settings by which files have the header that was not seen; none where they were read by it."""
     names = [column.name for column in engine.columns(relation)]
     found = [lost_separator(engine, file, names, sample) for file in files]
     separator = next((separator for separator in found if separator is not None), None)

@@ -89,11 +89,7 @@ class Source:
         return self.database is not None or in_warehouse or isinstance(self.address, DatabaseAddress)
 
     def require_rows(self) -> None:
-        """Raise where a release has taken the place of the table.
-
-        Raises:
-            UsageError: it has.
-        """
+        """Raise where a release has taken the place of the table."""
         if self.gone:
             raise UsageError(f"{self.name} was anonymized in place: the rows that it had are gone. Open it anew.")
 
@@ -104,17 +100,16 @@ class Source:
 
     @property
     def in_warehouse(self) -> bool:
-        """Whether the table is in a warehouse."""
         return self.warehouse is not None
 
     @property
     def holder(self) -> DuckDBEngine | Warehouse:
-        """What has the rows of the table, and can be asked about all of them without moving any."""
+        """What has the rows of the table, and answers queries of all of them without moving any."""
         return self.engine if self.warehouse is None else self.warehouse
 
     @property
     def workbench(self) -> Workbench:
-        """The engine beside the warehouse that the table is in; asked for only where it is in one."""
+        """The engine beside the warehouse that the table is in; a TypeError where it is in none."""
         if not isinstance(self.engine, Workbench):
             raise TypeError("The source is in no warehouse")
         return self.engine
@@ -167,7 +162,6 @@ class Source:
 
     @property
     def dialect(self) -> str:
-        """The dialect of where the table is."""
         return self.holder.dialect
 
     @property
@@ -182,24 +176,15 @@ class Source:
         return None if self.tuples is self.relation else sql.column(N)
 
     def bring(self, columns: Iterable[Column], person: Column | None = None) -> None:
-        """Fetch what will be asked for from the warehouse, by one scan; nothing to do where the engine has the table.
-
-        Args:
-            columns: those that are needed.
-            person: that of them which names people, whose names stay where they are.
-
-        Raises:
-            SourceError: the warehouse cannot be read.
-        """
+        """Fetch columns from the warehouse by one scan, if there is one; names of people stay there."""
         if self.warehouse is not None and isinstance(self.engine, Workbench):
             self.engine.bring(self.relation, columns, person)
 
     def make_writable(self, of_rows: Callable[[], str] | None = None) -> None:
         """Open the database for writing if it was opened for reading, when other processes let go of it.
 
-        Args:
-            of_rows: returns a fingerprint of the rows of the table. With it, others may have changed the file since it
-                was read, but not these rows; without it, not the file.
+        With ``of_rows``, which returns a fingerprint of the rows of the table, others may have changed the file since
+        it was read, but not these rows; without it, not the file.
 
         Raises:
             SourceError: another process has the file open for too long, or it cannot be written.
@@ -271,12 +256,7 @@ def open_original(
     original_table: str | None = None,
     resources: Resources | None = None,
 ) -> Source:
-    """Return the original of a published table: a table beside it in its database, or a source of its own.
-
-    Raises:
-        UsageError: there is no such table.
-        SourceError: it cannot be opened.
-    """
+    """Return the original of a published table: a table beside it in its database, or a source of its own."""
     is_name = isinstance(original, str) and original_table is None
     if is_name and not (Path(original).suffix and Path(original).exists()):
         in_file = isinstance(source, str | os.PathLike) and (is_warehouse(source) or holds_tables(source))
@@ -292,17 +272,9 @@ def open_beside(
     *,
     as_text: bool = False,
 ) -> Source:
-    """Return a second relation that a person points at, in the engine of one that is open.
+    """Return a second relation, in the engine of one that is open; its database or connection is not opened again.
 
-    Args:
-        opened: the first one.
-        source: as for ``open_source``; the database or connection of the first one is not opened again.
-        table: the table in a database.
-        as_text: whether the values of a CSV file are to be taken as they are written.
-
-    Raises:
-        SourceError: it cannot be opened or read.
-        UsageError: it is nothing that can be opened, or the table is not there.
+    Other arguments are those of ``open_source``.
     """
     engine = opened.engine
     if is_warehouse(source) or source is opened.warehouse:
@@ -326,11 +298,6 @@ def open_beside(
 
 
 def open_database(path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
-    """Return an engine on a DuckDB file, whatever tables it has.
-
-    Raises:
-        SourceError: the file is missing or cannot be opened.
-    """
     _require_existing(path)
     return DuckDBEngine.from_file(path, writable=writable, resources=resources)
 
@@ -370,11 +337,11 @@ def _find_table(
 
     Args:
         engine: has it.
-        wanted: the name; None for the only table that there is.
+        wanted: the name; None for the only table.
         place: what messages call the database.
         catalog: the database, if it was attached for it.
         first: the schema of it that is looked at first.
-        original: whether the table is one that a release is made from, so that its releases are not meant.
+        original: whether a release is made from the table, so that its releases are not meant.
     """
     listed = engine.rows(sql.statement("catalog/tables"), "find the table")
     if catalog is not None:
@@ -397,7 +364,6 @@ def _releases(engine: DuckDBEngine) -> list[tuple[Any, ...]]:
 
 
 def _path_of(source: Any) -> Path | None:  # noqa: ANN401 - as for open_source
-    """Return the path that a source is; None where it is something else."""
     if not isinstance(source, str | os.PathLike):
         return None
     text = os.fspath(source)
@@ -414,7 +380,7 @@ def _read(
     *,
     as_text: bool,
 ) -> Source:
-    """Return what is in no database, a data file or a data frame, as a relation in an engine."""
+    """Return a data file or a data frame as a relation in an engine."""
     path = _path_of(source)
     if path is not None:
         if table is not None:
@@ -434,7 +400,6 @@ def _read(
 
 
 def _at(address: Address, table: str | None, *, as_text: bool, resources: Resources | None) -> Source:
-    """Return what is at an address, in an engine of its own."""
     engine = DuckDBEngine.in_memory(resources)
     try:
         return _read_at(engine, address, table, as_text=as_text)
@@ -444,7 +409,6 @@ def _at(address: Address, table: str | None, *, as_text: bool, resources: Resour
 
 
 def _read_at(engine: DuckDBEngine, address: Address, table: str | None, *, as_text: bool) -> Source:
-    """Return what is at an address, in an engine."""
     if isinstance(address, ObjectAddress):
         if table is not None:
             raise UsageError(f"{address.shown} is a data file and has no tables: leave {table!r} out.")
@@ -480,7 +444,6 @@ def _from_warehouse(
     *,
     original: bool,
 ) -> Source:
-    """Return a table of a warehouse, with a workbench beside it."""
     engine = open_beside_warehouse(source, resources)
     try:
         return _in_warehouse(engine, source, table, original=original)
@@ -490,11 +453,6 @@ def _from_warehouse(
 
 
 def open_beside_warehouse(source: Any, resources: Resources | None = None) -> Workbench:  # noqa: ANN401 - as above
-    """Return a workbench beside a warehouse, whatever tables that has.
-
-    Raises:
-        SourceError: it cannot be reached.
-    """
     warehouse = open_warehouse(source)
     try:
         return Workbench.beside(warehouse, resources)
@@ -504,7 +462,6 @@ def open_beside_warehouse(source: Any, resources: Resources | None = None) -> Wo
 
 
 def _beside_warehouse(opened: Source, source: Any, table: str | None) -> Source:  # noqa: ANN401 - as above
-    """Return a second table of the warehouse of one that is open."""
     warehouse = opened.warehouse
     if warehouse is None or not isinstance(opened.engine, Workbench):
         raise UsageError(

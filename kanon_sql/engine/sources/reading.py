@@ -40,7 +40,6 @@ PACKED = {".gz", ".zst"}
 
 
 def read_from(reader: str, pattern: str | exp.Expr, settings: Mapping[str, exp.Expr]) -> exp.Table:
-    """Return a call of a table function of DuckDB that reads files."""
     given = [exp.EQ(this=exp.column(name), expression=value) for name, value in settings.items()]
     return exp.Table(this=exp.Anonymous(this=reader, expressions=[sql.literal(pattern), *given]))
 
@@ -120,14 +119,7 @@ _LONGEST_LINE = 64 * 1024 * 1024
 
 
 def text_reader(path: Path, types: Mapping[str, str], *, csv: bool, header: bool = True) -> exp.Anonymous:
-    """Return the function that reads a file of text.
-
-    Args:
-        path: the file.
-        types: of its columns, by name.
-        csv: whether it is CSV; else JSON.
-        header: whether the first line of CSV has the names.
-    """
+    """Return the function that reads a file of text with these columns."""
     text = exp.Struct(
         expressions=[
             exp.PropertyEQ(this=sql.literal(name), expression=sql.literal(kind)) for name, kind in types.items()
@@ -203,7 +195,6 @@ class Widths:
 
     @property
     def commonest(self) -> int:
-        """The number of fields that most lines have."""
         return self.counts.most_common(1)[0][0]
 
     def follow_another(self, width: int) -> bool:
@@ -213,19 +204,11 @@ class Widths:
 
 
 def is_blank(engine: Engine, path: Path) -> bool:
-    """Tell whether a file of text has no line that says anything."""
     return not _first_fields(engine, path)
 
 
 def layout_of(engine: Engine, place: Path | exp.Expr, columns: int, sample: int) -> Layout:
-    """Return how DuckDB read a file.
-
-    Args:
-        engine: read it.
-        place: its path; or as DuckDB is told.
-        columns: how many there were.
-        sample: how many rows it looked at; -1 for all.
-    """
+    """Return how DuckDB read a file, of which it looked at ``sample`` rows; -1 for all."""
     path = place if isinstance(place, exp.Expr) else glob.escape(str(place))
     values: dict[str, sql.Value | exp.Expr] = {"path": path, "sample": sample}
     separator, quote, skipped, header, date_format, timestamp_format = engine.row(
@@ -237,14 +220,7 @@ def layout_of(engine: Engine, place: Path | exp.Expr, columns: int, sample: int)
 def lost_separator(engine: Engine, path: Path, names: Sequence[str], sample: int) -> str | None:
     """Return the separator by which a file has a header that DuckDB did not see; None if it was read as it is.
 
-    Args:
-        engine: read the file.
-        path: of the file.
-        names: the columns that it has now.
-        sample: how many rows DuckDB looked at; -1 for all.
-
-    Raises:
-        SourceError: a line has another number of fields than the first one, so that it cannot be read by its header.
+    It raises a SourceError where a line has another number of fields than the first one: no header fits it.
     """
     fields = _first_fields(engine, path)
     if list(names) in fields.values() or all(len(first) < _SEVERAL for first in fields.values()):
@@ -259,21 +235,13 @@ def lost_separator(engine: Engine, path: Path, names: Sequence[str], sample: int
 
 
 def require_even(engine: Engine, path: Path) -> None:
-    """Raise if a file that DuckDB cannot read has a line with another number of fields than its first one.
-
-    Raises:
-        SourceError: it has.
-    """
+    """Raise if a line of a file that DuckDB cannot read has another number of fields than its first one."""
     for separator, first in _first_fields(engine, path).items():
         _is_lost(engine, path, separator, len(first), None)
 
 
 def _is_lost(engine: Engine, path: Path, separator: str, width: int, layout: Layout | None) -> bool:
-    """Tell whether all lines have as many fields as the first, by a separator that DuckDB did not take.
-
-    Raises:
-        SourceError: most have, and one does not; or nearly all others are alike, and were not read by this separator.
-    """
+    """Tell whether all lines have as many fields as the first, by a separator that DuckDB did not take."""
     for quoting in _QUOTINGS if layout is None or layout.columns == 1 else _QUOTINGS[:1]:
         try:
             found = _widths(engine, path, separator, width, layout.skipped if layout else 0, quoting)
@@ -388,16 +356,7 @@ def quotes_of(
     settings: Mapping[str, exp.Expr],
     sample: int,
 ) -> dict[str, exp.Expr]:
-    """Return the setting that names what quotes values, where files were read by something else; none where not.
-
-    Args:
-        engine: read them.
-        files: what can be looked at twice of what was read.
-        pattern: of the files, as DuckDB takes it.
-        relation: what they were read into.
-        settings: how.
-        sample: how many rows DuckDB looked at; -1 for all.
-    """
+    """Return the setting that names what quotes values, where files were read by something else; none where not."""
     quote: dict[str, exp.Expr] = {"quote": sql.literal(_QUOTE)}
     apostrophes = any(_apostrophes_quote(engine, file, sample) for file in files)
     (found,) = engine.row(sql.select_count(relation), "count rows")
@@ -422,7 +381,6 @@ def _apostrophes_quote(engine: Engine, path: Path, sample: int) -> bool:
 
 
 def _has_late_quotes(engine: Engine, relation: exp.Table) -> bool:
-    """Tell whether there are texts that begin with a quote."""
     texts = [sql.column(column.name) for column in engine.columns(relation) if column.family == "text"]
     if not texts:
         return False

@@ -35,16 +35,7 @@ ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
 
 
 def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
-    """Load an extension, and return the statement that does.
-
-    Args:
-        engine: that needs it.
-        name: of the extension, as DuckDB lists it.
-        what: needs it, as the beginning of a message.
-
-    Raises:
-        SourceError: it is not installed and may not be, or cannot be downloaded or loaded.
-    """
+    """Load an extension, and return the statement that does; ``what`` needs it, at the beginning of a message."""
     if not is_installed(engine, name):
         if os.environ.get(ALLOWS_INSTALLING, "").strip().lower() not in {"1", "true", "yes"}:
             raise SourceError(not_installed(name, what))
@@ -53,7 +44,6 @@ def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
 
 
 def is_installed(engine: DuckDBEngine, name: str) -> bool:
-    """Tell whether an extension is on this machine."""
     found = engine.rows(sql.statement("catalog/extension", values={"name": name}), "is the extension there?")
     return any(installed for (installed,) in found)
 
@@ -76,16 +66,7 @@ _PASSWORD = "kanon_password"  # noqa: S105 - the name of a secret, not a passwor
 def attached(engine: DuckDBEngine, address: DatabaseAddress) -> Iterator[tuple[str, tuple[exp.Expr, ...]]]:
     """Attach a database for reading; it is let go at the end, and its password forgotten.
 
-    Args:
-        engine: that attaches it.
-        address: of the database.
-
-    Yields:
-        What it is called, and the statements that attach it, without a password.
-
-    Raises:
-        SourceError: the extension is not there, or the database cannot be opened.
-        UsageError: a transaction is open, in which it could not be detached again.
+    It yields the name that it has, and the statements that attach it, without a password.
     """
     if engine.is_shared and engine.in_transaction():
         raise UsageError(
@@ -105,11 +86,7 @@ def attached(engine: DuckDBEngine, address: DatabaseAddress) -> Iterator[tuple[s
 
 
 def attach_database(engine: DuckDBEngine, address: DatabaseAddress, name: str) -> exp.Expr:
-    """Load the extension and attach a database under a name; return the statement that loads the extension.
-
-    Raises:
-        SourceError: the extension is not there, or the database cannot be opened.
-    """
+    """Load the extension and attach a database under a name; return the statement that loads the extension."""
     load = load_extension(engine, EXTENSIONS[address.kind], address.shown)
     try:
         if address.password is not None:
@@ -142,7 +119,6 @@ def secret_statement(address: DatabaseAddress) -> exp.Create:
 
 
 def forget_statement() -> exp.Command:
-    """Return the statement by which DuckDB forgets the password that it was given."""
     return exp.Command(this="DROP", expression=exp.var(f"TEMPORARY SECRET {_PASSWORD}"))
 
 
@@ -157,12 +133,7 @@ def create_secret(name: str, settings: dict[str, exp.Expr]) -> exp.Create:
 
 
 def copied(engine: DuckDBEngine, address: DatabaseAddress, table: exp.Table) -> tuple[exp.Table, exp.Create]:
-    """Copy a table of an attached database; return the copy and the statement that makes it.
-
-    Raises:
-        NoRoomError: there is no room for it.
-        SourceError: it cannot be read.
-    """
+    """Copy a table of an attached database; return the copy and the statement that makes it."""
     relation = engine.temporary_name("kanon_source")
     create = sql.create_table(relation, exp.select("*").from_(table.copy()), temporary=True)
     try:
@@ -194,18 +165,10 @@ _AZURE_ACCOUNT = "AZURE_STORAGE_ACCOUNT"
 def read_objects(
     engine: DuckDBEngine, address: ObjectAddress, *, as_text: bool = False
 ) -> tuple[exp.Table, tuple[exp.Expr, ...]]:
-    """Make what lies at an address a relation; return it, and the statements that a script begins with to have it.
+    """Make files at an address a relation; return it, and the statements that a script begins with to have it.
 
-    Text is read once, into a table; Parquet where it lies, each time that it is needed.
-
-    Args:
-        engine: reads it.
-        address: of the files; one that ends in a slash stands for all Parquet files below.
-        as_text: whether the values of a CSV file are to be taken as they are written.
-
-    Raises:
-        SourceError: the extension is not there, or nothing can be read there.
-        UsageError: the format is not known by the suffix, or two columns have the same name to SQL.
+    Text is read once, into a table; Parquet where it lies, each time that it is needed. An address that ends in a slash
+    stands for all Parquet files below. With ``as_text``, values of CSV are taken as they are written.
     """
     pattern = f"{address.given}**/*.parquet" if address.given.endswith("/") else address.given
     path = address.path / "all.parquet" if address.given.endswith("/") else address.path
@@ -246,7 +209,7 @@ def read_objects(
 
 
 def _stamps(engine: DuckDBEngine, place: exp.Expr) -> Stamps:
-    """Return what is known of the files without reading them; a server that tells nothing is not asked further."""
+    """Return what is known of the files without reading them, which may be nothing."""
     with suppress(SourceError):
         return tuple(engine.rows(sql.statement("files/objects", values={"address": place}), "have the files changed?"))
     return ()
@@ -264,7 +227,7 @@ def _set_variable(name: str, value: str) -> exp.Set:
 def _access(engine: DuckDBEngine, address: ObjectAddress) -> tuple[exp.Expr, ...]:
     """Let DuckDB find credentials where the programs of a store keep theirs; return the statement that did.
 
-    A secret that the person made goes before that. Where none is found, what is public can still be read.
+    A secret that the user made goes before that. Where none is found, what is public can still be read.
     """
     kind = _KINDS.get(address.scheme)
     if kind is None or address.is_signed or not is_installed(engine, _CHAIN_OF[kind]):

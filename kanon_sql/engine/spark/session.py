@@ -50,15 +50,7 @@ _LOGGER = "SQLQueryContextLogger"
 
 @contextmanager
 def spark_errors(title: str) -> Iterator[None]:
-    """Make errors of Spark inside ours; pyspark does not write them to the log meanwhile.
-
-    Args:
-        title: what was being done.
-
-    Raises:
-        NoRoomError: Spark has no memory or disk for it.
-        SourceError: it failed for another reason.
-    """
+    """Make errors of Spark inside ours; pyspark does not write them to the log meanwhile."""
     from pyspark.errors import PySparkException
 
     try:
@@ -163,11 +155,6 @@ def tagged(session: Any, tag: str, stack: ExitStack) -> Callable[[str], object]:
     """Give a tag to the jobs that begin from now on; return what stops those that have it.
 
     Tags of a classic session are known to one thread of Java alone, which an interrupted call leaves behind.
-
-    Args:
-        session: of either kind.
-        tag: a new one.
-        stack: at whose end jobs do not get the tag any more.
     """
     if is_connect(session):
         session.addTag(tag)
@@ -194,10 +181,6 @@ def opened(url: str) -> tuple[Any, bool]:
 
     ``spark:`` runs Spark in this process, on all cores; ``spark:local[2]`` on two; ``spark://host:7077`` on a cluster;
     ``sc://host:15002`` speaks to a server of Spark Connect. Settings follow a question mark.
-
-    Raises:
-        SourceError: it cannot be reached, or pyspark, Java or gRPC is not there.
-        UsageError: there is a Spark in this process already, and it is another one.
     """
     try:
         with warnings.catch_warnings():  # of a pandas that is newer than this pyspark knows; none is used here
@@ -307,24 +290,15 @@ def with_kept_names(statement: exp.Expr) -> exp.Expr:
 
 
 class Catalog:
-    """The current catalog of a session."""
-
     def __init__(self, session: Any) -> None:  # noqa: ANN401 - a session of either kind
-        """Look into the catalog of a session."""
         self._session = session
 
     def schemas(self) -> list[str]:
-        """Return the schemas there are."""
         with spark_errors("schemas"):
             return [database.name for database in self._session.catalog.listDatabases()] + [GLOBAL]
 
     def relations(self, current: str, only: str | None = None) -> list[ListedRelation]:
-        """Return tables and views; those of the session go by the current schema, where they hide others.
-
-        Args:
-            current: the current schema.
-            only: the schema whose relations are asked for; None for all.
-        """
+        """Return tables and views; those of the session go by the current schema, where they hide others."""
         schemas = [schema for schema in self.schemas() if only in {None, schema}]
         if not schemas:
             return []
@@ -356,7 +330,6 @@ class Catalog:
         return sql.relation(described.name, None if schema is None or folded(schema) == folded(current) else schema)
 
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
-        """Return what a relation is; None if there is none of that name."""
         described = self._described(relation)
         if described is None:
             return None
@@ -368,7 +341,6 @@ class Catalog:
         return described is not None and bool(described.isTemporary)
 
     def comment_on(self, relation: exp.Table) -> str | None:
-        """Return the comment on a table; None if it has none."""
         described = self._described(relation)
         return None if described is None else described.description
 

@@ -56,16 +56,7 @@ class SparkWarehouse:
     job_for_each = True
 
     def __init__(self, session: Any, *, owned: bool, url: str | None = None) -> None:  # noqa: ANN401 - of pyspark
-        """Work in a session.
-
-        Args:
-            session: a SparkSession, or a DataFrame, whose session it is then.
-            owned: whether Spark was started for this, and is stopped with it.
-            url: by which it was opened.
-
-        Raises:
-            SourceError: Spark cannot be read.
-        """
+        """Work in a SparkSession, or in that of a DataFrame; one that is ``owned`` ends with this."""
         self._frame = None if hasattr(session, "catalog") else session
         self.session = session if self._frame is None else session.sparkSession
         self.place = "Spark Connect" if is_connect(self.session) else "Spark"
@@ -82,11 +73,7 @@ class SparkWarehouse:
 
     @classmethod
     def connect(cls, url: str) -> SparkWarehouse:
-        """Return the Spark at a URL (see ``session.opened``).
-
-        Raises:
-            SourceError: it cannot be reached, or pyspark, Java or gRPC is not there.
-        """
+        """Return the Spark at a URL (see ``session.opened``)."""
         session, owned = opened(url)
         try:
             return cls(session, owned=owned, url=url)
@@ -98,7 +85,6 @@ class SparkWarehouse:
     # What there is
 
     def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, a session or a data frame
-        """Tell whether a source is this Spark."""
         session = source if hasattr(source, "catalog") else getattr(source, "sparkSession", None)
         return session is self.session or (self._url is not None and source == self._url)
 
@@ -120,36 +106,26 @@ class SparkWarehouse:
         return name
 
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
-        """Return the tables and views that a person may name."""
         mine = {table.name for table in (*self._named, *self._temporary)}
         return [listed for listed in self._catalog.relations(self.schema, schema) if listed.name not in mine]
 
     def schemas(self) -> list[str]:
-        """Return the schemas there are."""
         return self._catalog.schemas()
 
     def columns(self, relation: exp.Table) -> tuple[Column, ...]:
-        """Return the columns of a relation (see ``Warehouse.columns``)."""
         with spark_errors("columns of the table"):
             fields = self.session.table(render(with_kept_names(relation), self.dialect)).schema.fields
         return tuple(Column(field.name, from_spark_type(field.dataType.simpleString())) for field in fields)
 
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
-        """Return what a relation is; None if there is none of that name."""
         return self._catalog.kind_of(relation)
 
     def definition_of(self, view: exp.Table) -> str:
-        """Return the text of the query of a view."""
         describe = exp.Command(this="DESCRIBE", expression=f"EXTENDED {render(view, self.dialect)}")
         rows = self.rows(describe, "definition of the view")
         return next(str(row[1]) for row in reversed(rows) if row[0] == "View Text")
 
     def require_kind(self, kind: RelationKind) -> None:
-        """Raise where there are no relations of a kind.
-
-        Raises:
-            UsageError: there are no materialized views; or what is made would be gone with the Spark that was started.
-        """
         if kind == "MATERIALIZED VIEW":
             raise UsageError("Spark has no materialized views: make a table, or a view.")
         kept = self.session.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
@@ -160,7 +136,6 @@ class SparkWarehouse:
             )
 
     def origin_of(self, relation: exp.Table) -> str | None:
-        """Return the comment on a table; None if it has none."""
         return self._catalog.comment_on(relation)
 
     def _is_own_catalog(self) -> bool:
@@ -169,20 +144,16 @@ class SparkWarehouse:
     # Statements
 
     def numbers_of_values(self, relation: exp.Table) -> None:
-        """Return None: tables have no statistics, unless somebody had them made."""
+        """Tables have no statistics, unless their owner had them made."""
 
     def read(self, column: Column) -> exp.Expr:
-        """Return a column as it is carried over: what has no type of its own there, and numbers of many forms, as text.
-
-        0 and -0 are equal and written differently: as text they stay apart, for who checks what is written.
-        """
+        """Return a column as it is carried over: see ``PostgresWarehouse.read``."""
         value = sql.column(column.name, "source")
         if column.type == "BLOB":
             return exp.Hex(this=value)
         return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
 
     def run(self, statement: exp.Expr, title: str) -> None:
-        """Run a statement whose result is not needed."""
         if isinstance(statement, exp.Drop) and statement.args.get("tables"):
             (dropped,) = statement.args["tables"]
             if dropped in self._temporary:
@@ -204,13 +175,11 @@ class SparkWarehouse:
                 self.session.sql(text)
 
     def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, of which there are few (see ``Warehouse.rows``)."""
         self.tell(Logged(title, statement, {}, self.dialect))
         with self._working(title):
             return [tuple(row) for row in self._query(statement).collect()]
 
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
-        """Make the rows of a query a temporary table of the workbench (see ``rows.take`` for what it takes)."""
         self.tell(Logged(title, query, {}, self.dialect))
         with self._working(title):
             take(self._query(query), types, into, table)
@@ -228,10 +197,7 @@ class SparkWarehouse:
     def frame(self, query: exp.Query, table: exp.Table, title: str) -> Any:  # noqa: ANN401 - of pyspark
         """Return the rows of a query as a data frame that is computed once, and that knows nothing of where from.
 
-        Args:
-            query: run here.
-            table: the temporary view that it is to be for a while.
-            title: what it is for.
+        ``table`` is the temporary view that it is to be for a while.
         """
         self.tell(Logged(title, query, {}, self.dialect))
         with self._working(title):
@@ -241,18 +207,15 @@ class SparkWarehouse:
         return frame
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
-        """Give a relation its name."""
         new = sql.relation(target.name, target.db or made.db or self.schema)
         old = sql.relation(made.name, made.db or self.schema)
         rename = exp.Alter(this=old, kind=kind, actions=[exp.AlterRename(this=new)])
         self.run(rename, "the verified release takes its name")
 
     def drop(self, relation: exp.Table, kind: RelationKind) -> None:
-        """Drop a relation, if it is there."""
         self.run(sql.drop(relation, kind), "drop what is not needed any more")
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
-        """Take back what was made and is not to be."""
         with suppress(KanonError):  # the error that led here is reported
             self.drop(relation, kind)
         for table in [table for table in self._made if folded(table.db) == SCHEMA]:
@@ -273,14 +236,12 @@ class SparkWarehouse:
         yield self.rows(query, "earlier releases, as they are now") if self.kind_of(table) is not None else []
 
     def forget(self) -> None:
-        """Drop the temporary views that were made for a while."""
         for table in self._temporary:
             with suppress(KanonError), spark_errors("drop what was made for a while"):
                 self.session.catalog.dropTempView(table.name)
         self._temporary.clear()
 
     def close(self) -> None:
-        """Let go of the session; Spark ends where it was started here."""
         self._temporary += self._named
         self._named = []
         self.forget()
@@ -301,7 +262,7 @@ class SparkWarehouse:
 
     @contextmanager
     def _working(self, title: str) -> Iterator[None]:
-        """Work with our settings, with errors of ours; whoever interrupts it stops the jobs too."""
+        """Work with our settings, with errors of ours; an interrupt stops the jobs too."""
         tag = f"kanon-{uuid.uuid4().hex}"
         check_deadline(title)
         deadline = next_deadline()
@@ -341,11 +302,6 @@ def _is_temporary(statement: exp.Expr) -> bool:
 
 
 def spark_of(source: Any) -> SparkWarehouse:  # noqa: ANN401 - a URL, a session or a data frame
-    """Return the Spark that a source names.
-
-    Raises:
-        SourceError: it cannot be reached, or pyspark, Java or gRPC is not there.
-    """
     if isinstance(source, str):
         return SparkWarehouse.connect(source)
     if getattr(source, "isStreaming", False):
@@ -374,11 +330,7 @@ _BY_CHARACTERS = "UTF8_BINARY"
 
 
 def from_spark_type(name: str) -> str:
-    """Return the type that DuckDB has for a column; a name of Spark's own, in capitals, where it has none.
-
-    Args:
-        name: of the type, as ``DataType.simpleString()`` writes it.
-    """
+    """Return DuckDB's type for a ``DataType.simpleString()``; where it has none, Spark's own name in capitals."""
     if (match := _COLLATED.fullmatch(name)) is not None:
         return "VARCHAR" if match[1] == _BY_CHARACTERS else f"STRING WITH COLLATION {match[1]}"
     if (match := _DECIMAL.fullmatch(name)) is not None:
@@ -392,7 +344,6 @@ _NAMED = re.compile(r"(?P<format>parquet|orc|avro|delta|json|csv|text)\.`(?P<pat
 
 
 def reads_file(table: str | None) -> bool:
-    """Tell whether a name is that of files."""
     return table is not None and _NAMED.fullmatch(table) is not None
 
 
@@ -418,12 +369,6 @@ def take(frame: Any, types: Mapping[str, str], into: Receiver, table: exp.Table)
     Where Spark runs on this machine, it writes them to Parquet in a private directory, and nothing is held in memory.
     Elsewhere they come by Arrow, and this process holds all of them once: some 10 bytes for each number, and what texts
     take, so that a million tuples of eight columns are about 100 MB.
-
-    Args:
-        frame: whose rows are computed once.
-        types: of its columns in their order, as DuckDB writes them.
-        into: the workbench.
-        table: what it is called there.
     """
     plain = _plain(frame)
     if is_on_this_machine(frame.sparkSession):
@@ -436,14 +381,7 @@ def take(frame: Any, types: Mapping[str, str], into: Receiver, table: exp.Table)
 
 
 def sent(session: Any, rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[Any]) -> Any:  # noqa: ANN401 - of pyspark
-    """Return a data frame of Spark with rows of texts, cast to types by Spark.
-
-    Args:
-        session: of Spark.
-        rows: their values as text, None for NULL.
-        names: of the columns.
-        types: of pyspark, one for each column.
-    """
+    """Return a data frame of Spark with rows of texts, cast to types by Spark."""
     import pyarrow as pa
     from pyspark.sql import functions
 

@@ -56,14 +56,6 @@ class Receiver(Protocol):
 
 @dataclass(frozen=True)
 class ListedRelation:
-    """A relation of a warehouse.
-
-    Attributes:
-        schema: that it is in.
-        name: of it.
-        kind: what it is.
-    """
-
     schema: str
     name: str
     kind: RelationKind
@@ -115,61 +107,30 @@ class Warehouse(Protocol):
         """Return the text of the query of a view."""
 
     def require_kind(self, kind: RelationKind) -> None:
-        """Raise where there are no relations of a kind.
-
-        Raises:
-            UsageError: there are none.
-        """
+        """Raise where there are no relations of a kind."""
 
     def origin_of(self, relation: exp.Table) -> str | None:
         """Return the comment on a table; None if it has none."""
 
     def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int] | None:
-        """Return how many values columns have, as far as the warehouse knows without a look at them.
-
-        None where it never knows.
-        """
+        """Return how many values columns have, as far as that is known without a scan; None where it never is."""
 
     def read(self, column: Column) -> exp.Expr:
         """Return a column as it is carried over: in its own type, or as text where that says more."""
 
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
-        """Make the rows of a query a temporary table of the workbench, in batches.
-
-        Args:
-            query: run here.
-            types: of its columns in their order, as DuckDB writes them.
-            into: the workbench.
-            table: what it is called there.
-            title: what it is for.
-        """
+        """Make the rows of a query a temporary table of the workbench, in batches; ``types`` are those of DuckDB."""
 
     def upload(
         self, table: exp.Table, shape: exp.Query, names: Sequence[str], rows: Iterable[Sequence[Any]], title: str
     ) -> None:
-        """Make rows a temporary table.
-
-        Args:
-            table: its name.
-            shape: a query without rows that has its columns and their types.
-            names: of the columns.
-            rows: their values as text, None for NULL.
-            title: what it is for.
-        """
+        """Make rows of texts a temporary table with the columns and types of ``shape``, a query without rows."""
 
     def run(self, statement: exp.Expr, title: str) -> None:
         """Run a statement, rendered in the dialect of the warehouse; one said for DuckDB may become several."""
 
     def rows(self, statement: exp.Expr, title: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, of which there are few.
-
-        Args:
-            statement: the query.
-            title: what it is for.
-
-        Raises:
-            DeadlineReachedError: a deadline passed (see ``kanon_sql.engine.progress``).
-        """
+        """Return the rows of a query, of which there are few."""
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
         """Give a relation its name; there is nothing of that name."""
@@ -186,11 +147,8 @@ class Warehouse(Protocol):
     def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[list[tuple[Any, ...]]]:
         """Return a context in which no other run reads or writes a table of kanon's own, as far as that can be.
 
-        What it hands out are the rows of a query as they are then, whatever the rows of other tables are read as.
-
-        Args:
-            table: the table; it need not be there.
-            query: of this table.
+        The table need not be there. What it hands out are the rows of a query of it as they are then, whatever snapshot
+        other tables are read in.
         """
 
     def forget(self) -> None:
@@ -211,12 +169,6 @@ def counted_tuples_query(
     """Return the query of the distinct tuples of some columns with their counts, and the types of what it returns.
 
     One scan and one grouping. People leave the warehouse as numbers, not as names: each has one, and NULL has none.
-
-    Args:
-        warehouse: that will run it.
-        relation: the table.
-        columns: whose values are needed.
-        person: that of them which names people.
     """
     types = {column.name: "BIGINT" if column == person else carried_type(column) for column in columns}
     values = [sql.named(warehouse.read(column), column.name) for column in columns]
@@ -245,11 +197,6 @@ def counted_values_query(
     """Return the query of the values of each column by itself with their counts, and the types of what it returns.
 
     One scan. A row has a value of one column, and NULL in all others.
-
-    Args:
-        warehouse: that will run it.
-        relation: the table.
-        columns: whose values are needed.
     """
     values = [sql.named(warehouse.read(column), column.name) for column in columns]
     each = [exp.Tuple(expressions=[value.unalias().copy()]) for value in values]
@@ -262,19 +209,15 @@ _WITH_DATES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 
 
 def as_duckdb_writes(text: exp.Expr, kind: str) -> exp.Expr:
-    """Return the text of a value as DuckDB reads it; it would take a time before Christ for one after.
+    """Return a text of PostgreSQL as DuckDB reads it; it would take a time before Christ for one after.
 
     ``0044-03-15 12:00:00 BC`` is ``0044-03-15 (BC) 12:00:00`` there.
-
-    Args:
-        text: as PostgreSQL writes it.
-        kind: the type that it will have.
     """
     return _replaced(text, r"^(\S+)(.*) BC$", r"\1 (BC)\2") if kind in _WITH_DATES else text
 
 
 def as_postgres_writes(text: exp.Expr, kind: str) -> exp.Expr:
-    """Return the text of a value of DuckDB's as PostgreSQL reads it: the way back of ``as_duckdb_writes``."""
+    """The way back of ``as_duckdb_writes``."""
     return _replaced(text, r"^(\S+) \(BC\)(.*)$", r"\1\2 BC") if kind in _WITH_DATES else text
 
 
@@ -296,15 +239,9 @@ def written_rows(
     *,
     distinct: bool = False,
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a table of the workbench as texts that a warehouse reads.
+    """Return the rows of a table, called ``sent`` in the condition, as texts that a warehouse reads.
 
-    Args:
-        bench: has the table.
-        table: called ``sent`` in the condition.
-        types: by name, those of its columns; the columns are taken in this order.
-        title: what it is for.
-        present: which rows; None for all.
-        distinct: whether equal rows are sent once.
+    The columns are taken in the order of ``types``; with ``distinct``, equal rows are sent once.
     """
     query = exp.select(*(sql.named(_written(name, kind), name) for name, kind in types.items()))
     query = (query.distinct() if distinct else query).from_(sql.aliased(table, SENT))
@@ -314,9 +251,7 @@ def written_rows(
 def shape_of(source: exp.Table, types: Mapping[str, str | exp.Expr]) -> exp.Select:
     """Return a query without a row, whose columns have the types that rows are to have in a warehouse.
 
-    Args:
-        source: a table there, called ``source``.
-        types: by name, a type, or an expression over the table that has it.
+    Each type is a name, or an expression over a table there, called ``source``.
     """
     columns = [
         sql.named(kind.copy() if isinstance(kind, exp.Expr) else sql.cast(exp.null(), kind), name)
@@ -331,23 +266,14 @@ def _written(name: str, kind: str) -> exp.Expr:
 
 
 class WarehouseEngine:
-    """Runs the statements of a search in a warehouse.
+    """Runs the statements of a search in a warehouse; what is temporary is temporary there.
 
-    Attributes:
-        dialect: of the warehouse.
-        statements: those of the workbench: there is one log of a run.
-        tests_together: whether nodes are better tested several at once.
+    They are those of the workbench, rendered in the dialect of the warehouse, and go to its log: there is one of a run.
     """
 
     has_collations = False
 
     def __init__(self, warehouse: Warehouse, statements: list[Logged]) -> None:
-        """Work in a warehouse.
-
-        Args:
-            warehouse: where the statements run.
-            statements: the log of the run.
-        """
         self._warehouse = warehouse
         self._temporary: list[exp.Table] = []
         self._names: set[str] | None = None
@@ -358,7 +284,6 @@ class WarehouseEngine:
         self.all_or_nothing = self._warehouse.all_or_nothing
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
-        """Run a statement whose result is not needed."""
         self._warehouse.run(statement, title)
 
     def rows(
@@ -367,7 +292,6 @@ class WarehouseEngine:
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Return all rows of a query (see ``Engine.rows``)."""
         bound = statement if not parameters else sql.bound(statement, parameters)
         return [tuple(map(_plain, row)) for row in self._warehouse.rows(bound, title)]
 
@@ -377,7 +301,6 @@ class WarehouseEngine:
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
     ) -> tuple[Any, ...]:
-        """Return the single row of a query."""
         (only,) = self.rows(statement, title, parameters)
         return only
 
@@ -388,55 +311,44 @@ class WarehouseEngine:
         title: str,
         data_type: Literal["VARCHAR", "BIGINT"] = "VARCHAR",
     ) -> None:
-        """Create a temporary table from Python lists of equal length (see ``Engine.load``)."""
         shape = exp.select(*(sql.named(sql.cast(exp.null(), data_type), name) for name in columns)).where(exp.false())
         texts = ([None if cell is None else str(cell) for cell in column] for column in columns.values())
         self._warehouse.upload(table, shape, list(columns), zip(*texts, strict=True), title)
 
     def share_done(self) -> float | None:
-        """Return nothing: a warehouse does not tell."""
         return None
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
-        """Return the columns of a relation in their order."""
         if not isinstance(relation, exp.Table):
             raise TypeError("Columns of a warehouse are those of its relations")
         return self._warehouse.columns(relation)
 
     def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - of the protocol
-        """Tell whether the tuples of a relation may not be read: they are where they are to stay."""
         return False
 
     def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
-        """Tell whether this user may read a table of kanon's own: a search reads none."""
         return True
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a context in which all statements take effect together."""
         return self._warehouse.transaction()
 
     @property
     def is_shared(self) -> bool:
-        """Whether others may change tables between two statements."""
         return True
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Return a context in which all statements see the same rows, as far as the warehouse can do that."""
         return self._warehouse.transaction()
 
     def watch(self, files: Callable[[], Iterable[Path]]) -> None:
         """Take note of files: there are none."""
 
     def changed_files(self) -> list[str]:
-        """Return nothing: no file is read."""
         return []
 
     def in_transaction(self) -> bool:
-        """Tell whether somebody else's transaction is open: none is."""
         return False
 
     def temporary_name(self, wanted: str) -> exp.Table:
-        """Return a name for a temporary table that is not in use."""
         if self._names is None:
             self._names = {listed.name for listed in self._warehouse.relations()}
         name = unused_name(wanted, self._names)
@@ -446,14 +358,12 @@ class WarehouseEngine:
         return table
 
     def forget(self) -> None:
-        """Drop every temporary table that was made."""
         for table in reversed(self._temporary):
             with suppress(KanonError):
                 self._warehouse.drop(table, "TABLE")
         self._temporary.clear()
 
     def close(self) -> None:
-        """Drop what was made."""
         self.forget()
 
 

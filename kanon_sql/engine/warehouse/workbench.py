@@ -50,9 +50,7 @@ class Mirror:
     """A relation of the warehouse as the workbench has it.
 
     Attributes:
-        relation: its name, here and there.
-        columns: all of its columns.
-        brought: names of those whose tuples were fetched.
+        brought: names of the columns whose tuples were fetched.
         person: the column whose values are people, fetched as numbers.
         tuples: the table of tuples; None before any was fetched.
         sealed: whether none may be fetched.
@@ -67,7 +65,6 @@ class Mirror:
 
     @property
     def complete(self) -> bool:
-        """Whether the tuples of all columns were fetched."""
         return all(column.name in self.brought for column in self.columns)
 
 
@@ -79,12 +76,7 @@ class Workbench(DuckDBEngine):
 
     @classmethod
     def beside(cls, warehouse: Warehouse, resources: Resources | None = None) -> Self:
-        """Return an empty workbench with the schemas of a warehouse, its ledger and its stored hierarchies.
-
-        Raises:
-            NoRoomError: the memory limit is too small for anything.
-            SourceError: the warehouse cannot be read, or there is no place for what does not fit into memory.
-        """
+        """Return an empty workbench with the schemas of a warehouse, its ledger and its stored hierarchies."""
         engine = cls.in_memory(resources)
         try:
             engine.stand_beside(warehouse)
@@ -94,7 +86,6 @@ class Workbench(DuckDBEngine):
         return engine
 
     def stand_beside(self, warehouse: Warehouse) -> None:
-        """Begin to work for a warehouse."""
         self.warehouse = warehouse
         self._mirrors: dict[tuple[str, str], Mirror] = {}
         self._searching: list[WarehouseEngine] = []
@@ -116,18 +107,10 @@ class Workbench(DuckDBEngine):
 
     @property
     def spills_to(self) -> Path:
-        """The directory in which private ones may be made."""
         return Path(tempfile.gettempdir()) if self._spill is None else self._spill.path.parent
 
     def read_batch(self, table: exp.Table, types: Mapping[str, str], file: Path, *, first: bool) -> None:
-        """Take rows from a file of CSV as PostgreSQL writes it: NULL is nothing, a text without characters is "".
-
-        Args:
-            table: where they go to; made by the first batch.
-            types: of the columns in their order.
-            file: with the rows.
-            first: whether it is the first batch.
-        """
+        """Take rows from a file of CSV as PostgreSQL writes it: NULL is nothing, a text without characters is ""."""
         texts = dict.fromkeys(_places(types), "VARCHAR")
         rows = exp.Table(this=text_reader(file, texts, csv=True, header=False))
         query = _typed(types, rows, written=True)
@@ -137,13 +120,7 @@ class Workbench(DuckDBEngine):
             self._execute(exp.Insert(this=table.copy(), expression=query), f"take {table.name} from the warehouse")
 
     def take(self, table: exp.Table, types: Mapping[str, str], rows: exp.Table | None) -> None:
-        """Make rows a temporary table.
-
-        Args:
-            table: its name.
-            types: of the columns in their order.
-            rows: a relation with the columns ``column_0``, ``column_1`` and so on; None if there are no rows.
-        """
+        """Make rows with columns ``column_0``, ``column_1`` and so on a temporary table; None stands for no rows."""
         self._execute(
             sql.create_table(table, _typed(types, rows), temporary=True), f"take {table.name} from the warehouse"
         )
@@ -175,11 +152,9 @@ class Workbench(DuckDBEngine):
         return kind
 
     def definition_of(self, relation: exp.Table, title: str) -> str | None:  # noqa: ARG002 - the warehouse has its own
-        """Return the text of a view of the warehouse; None for what is none."""
         return self.warehouse.definition_of(relation) if self.warehouse.kind_of(relation) == "VIEW" else None
 
     def fingerprinted_definition(self, view: exp.Table) -> str:
-        """Return the text of a view of the warehouse."""
         return self.warehouse.definition_of(view)
 
     def relations_behind(self, relation: exp.Table) -> list[exp.Table]:
@@ -200,7 +175,6 @@ class Workbench(DuckDBEngine):
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Begin a transaction here and one of the warehouse."""
         with self.warehouse.transaction(), self.transaction():
             yield
 
@@ -216,7 +190,6 @@ class Workbench(DuckDBEngine):
     def copy_rows(
         self, table: exp.Table, source: exp.Table, columns: Sequence[Column], chosen: exp.Expr, title: str
     ) -> None:
-        """Fetch those rows of a table of the warehouse, called ``source``, that meet a condition."""
         values = [sql.named(self.warehouse.read(column), column.name) for column in columns]
         query = exp.select(*values).from_(sql.aliased(source, "source")).where(chosen)
         self.warehouse.fetch(query, {column.name: carried_type(column) for column in columns}, self, table, title)
@@ -239,29 +212,19 @@ class Workbench(DuckDBEngine):
             self._execute(sql.drop(mirror.tuples))
 
     def bring(self, relation: exp.Table, columns: Iterable[Column], person: Column | None = None) -> None:
-        """Fetch the tuples of some columns, so that what asks for them needs no further scan.
-
-        Args:
-            relation: of the warehouse.
-            columns: those that will be read.
-            person: that of them which names people; their names stay in the warehouse.
-        """
+        """Fetch the tuples of some columns, so that no further scan is needed; names of people stay there."""
         mirror = self.mirror(relation)
         mirror.person = mirror.person or person
         self._bring(mirror, {column.name for column in columns} | ({person.name} if person is not None else set()))
 
     def may_read(self, relation: exp.Table) -> bool:
-        """Tell whether a table of kanon's own could be copied from the warehouse; whether it is there is not asked."""
+        """Tell whether a table of kanon's own could be copied from the warehouse, if it is there."""
         return self._key(relation) not in self.unreadable
 
     def values_of(self, relation: exp.Table, columns: Sequence[Column]) -> exp.Table:
-        """Return a view of the values of each column by itself, NULL in all others; the tuples stay in the warehouse.
+        """Return a view of the values of each column by itself, NULL in all others, by one scan; the tuples stay there.
 
         From now on, what would need them is refused (see ``is_sealed``): they were not to be moved.
-
-        Args:
-            relation: of the warehouse.
-            columns: whose values are fetched, by one scan.
         """
         query, types = counted_values_query(self.warehouse, relation, columns)
         table, view = self.temporary_name("kanon_values"), self.temporary_name("kanon_rows")
@@ -282,7 +245,6 @@ class Workbench(DuckDBEngine):
         return self._searching[-1] if self._searching else None
 
     def is_sealed(self, relation: exp.Table) -> bool:
-        """Tell whether the tuples of a relation are not to leave the warehouse."""
         mirror = self._mirrors.get(self._key(relation))
         return mirror is not None and mirror.sealed
 
@@ -342,7 +304,6 @@ class Workbench(DuckDBEngine):
         title: str = "",
         parameters: Mapping[str, Any] | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Return all rows of a query (see ``Engine.rows``); what it needs of the warehouse is fetched first."""
         if parameters is None or id(statement) not in self._seen:
             self._bring_for(statement)
             if parameters is not None:
@@ -350,19 +311,16 @@ class Workbench(DuckDBEngine):
         return super().rows(statement, title, parameters)
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
-        """Return the columns of a relation in their order; of one of the warehouse, all that it has there."""
         if isinstance(relation, exp.Table) and (mirror := self._mirrors.get(self._key(relation))) is not None:
             return mirror.columns
         return super().columns(relation)
 
     @property
     def all_or_nothing(self) -> bool:
-        """Whether the statements of a transaction of the warehouse take effect together."""
         return self.warehouse.all_or_nothing
 
     @property
     def is_shared(self) -> bool:
-        """Whether others may change the tables between two statements: those of a warehouse, always."""
         return True
 
     def _bring_for(self, statement: exp.Expr) -> None:
@@ -408,7 +366,6 @@ class Workbench(DuckDBEngine):
             self._execute(exp.Comment(this=relation.copy(), kind="TABLE", expression=sql.literal(origin)))
 
     def close(self) -> None:
-        """Let go of the workbench, and of the warehouse."""
         try:
             for engine in getattr(self, "_searching", []):
                 engine.close()

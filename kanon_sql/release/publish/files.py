@@ -52,12 +52,7 @@ _SCHEMA = "main"
 
 
 def check_file(source: Source, path: Path, *, replace: bool) -> str:
-    """Return the format of a file that a release will be written to, before any work is done for it.
-
-    Raises:
-        UsageError: its suffix is not known, it exists and may not be replaced, or it is what is to be anonymized.
-        SourceError: its directory does not exist, or cannot be written.
-    """
+    """Return the format of a file that a release will be written to; refuse it before any work is done for it."""
     format_name = check_format(path)
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
@@ -76,11 +71,6 @@ def check_file(source: Source, path: Path, *, replace: bool) -> str:
 
 
 def check_format(path: Path) -> str:
-    """Return the format of a file that a release is written to.
-
-    Raises:
-        UsageError: its suffix is not known.
-    """
     format_name = _FORMATS.get(path.suffix.lower())
     if format_name is None:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(_FORMATS)}.")
@@ -91,40 +81,31 @@ class FileSink(Sink):
     """A file of a format, written beside where it is to be; it is verified as it can be read back."""
 
     def __init__(self, source: Source, publication: Publication, path: Path, format_name: str) -> None:
-        """Begin with nothing made.
-
-        Raises:
-            UsageError: a type of the release has no place in the format.
-        """
         super().__init__(source, publication, path, str(path))
         require_types(publication, format_name)
         self.path, self.format_name = path, format_name
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Give a directory beside the file, which is gone afterwards, and the same rows to all statements."""
+        """A directory beside the file, which is gone afterwards, and the same rows for all statements."""
         with private_directory(self.path.parent) as private, self.engine.snapshot():
             self.partial = private.path / self.path.name
             yield
 
     @property
     def output(self) -> exp.Expr:
-        """The rows of the file."""
         return reading_back(self.publication, self.partial, self.format_name)
 
     def make(self) -> None:
-        """Write the file."""
         query = release_query(self.publication, self.lookups)
         if self.publication.spreadsheet_safe:
             query = spreadsheet_safe(query, self.publication)
         self.engine.run(copy_statement(query, self.partial, self.format_name), "write the release")
 
     def verify(self, expected: Expected) -> Verification:
-        """Return what is found in the file."""
         return verify_file(self.engine, self.publication, self.partial, self.format_name, expected)
 
     def take_name(self, rows: int, ledger: Watch | None) -> None:
-        """Give the file its name in one step."""
         finish_file(self.engine, self.partial, self.path, rows, ledger)
 
 
@@ -132,18 +113,13 @@ class DatabaseSink(Sink):
     """The only table of a new DuckDB file."""
 
     def __init__(self, source: Source, publication: Publication, path: Path) -> None:
-        """Begin with nothing made.
-
-        Raises:
-            UsageError: there is a log beside the file.
-        """
         super().__init__(source, publication, path, str(path))
         require_no_log(path)
         self.source, self.path = source, path
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Give a directory beside the file, which is gone afterwards, and a new database in it."""
+        """A directory beside the file, which is gone afterwards, and a new database in it."""
         with workspace(self.path) as directory:
             self.file = directory / "new.duckdb"
             self.attached = self.engine.attach_new(self.file)
@@ -151,25 +127,20 @@ class DatabaseSink(Sink):
 
     @property
     def output(self) -> exp.Table:
-        """The table of the new database."""
         return table_in(self.source, self.attached)
 
     def make(self) -> None:
-        """Make the table."""
         query = release_query(self.publication, self.lookups)
         self.engine.run(sql.create_table(self.output, query), "make the release")
 
     def complete(self, seconds: dict[str, float]) -> None:
-        """Write the file whole."""
         with timed(seconds, "write"):
             self.engine.detach(self.attached)
 
     def undo(self) -> None:
-        """Let go of the new database."""
         self.engine.abandon(self.attached)
 
     def take_name(self, rows: int, ledger: Watch | None) -> None:
-        """Give the file its name in one step."""
         finish_file(self.engine, self.file, self.path, rows, ledger, take_name)
 
 
@@ -181,11 +152,7 @@ def finish_file(
     ledger: Watch | None,
     rename: Callable[[Path, Path], object] = os.replace,
 ) -> None:
-    """Give a verified file of so many rows its name, and remember it in the ledger; both or none.
-
-    Raises:
-        SourceError: the file cannot be written.
-    """
+    """Give a verified file of so many rows its name, and remember it in the ledger; both or none."""
     lift_deadlines()
     recording = ledger is not None and ledger.unwritable is None
     with engine.transaction() if recording else nullcontext():
@@ -200,11 +167,7 @@ def finish_file(
 def verify_file(
     engine: Engine, publication: Publication, partial: Path, format_name: str, expected: Expected
 ) -> Verification:
-    """Return what is found in a file that was written and has not its name yet.
-
-    Raises:
-        VerificationError: it is not what it should be.
-    """
+    """Return what is found in a file that was written and does not have its name yet."""
     if format_name in {"json", "jsonl"}:
         require_json(engine, publication, partial)
     output = reading_back(publication, partial, format_name)
@@ -221,7 +184,7 @@ def table_in(source: Source, database: str) -> exp.Table:
 
 
 def database_statements(source: Source, query: exp.Query, path: Path) -> tuple[tuple[exp.Expr, ...], exp.Table]:
-    """Return the statements that make such a file, and its table."""
+    """Return the statements that make a DuckDB file of a release, and its table."""
     name = "kanon_new"
     table = table_in(source, name)
     attach = exp.Attach(this=exp.Alias(this=sql.literal(str(path)), alias=sql.identifier(name)))
@@ -249,11 +212,7 @@ _NOT_IN_FRAMES = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
 def require_types(publication: Publication, format_name: str) -> None:
-    """Raise unless a format, or "a data frame", can hold the types of the published columns.
-
-    Raises:
-        UsageError: it would change their values.
-    """
+    """Raise unless a format, or "a data frame", can hold the types of the published columns."""
     unknown = {
         "parquet": [_NOT_IN_PARQUET],
         "csv": [_NOT_IN_TEXT],
@@ -300,7 +259,6 @@ def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
 
 
 def copy_statement(query: exp.Query, path: Path, format_name: str) -> exp.Copy:
-    """Return the statement that writes the rows of a query to a file."""
     settings: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("json" if format_name == "jsonl" else format_name))]
     settings += [("HEADER", exp.true())] if format_name == "csv" else []
     settings += [("ARRAY", exp.true())] if format_name == "json" else []
@@ -355,11 +313,10 @@ def as_written(path: Path, format_name: str, names: Sequence[str]) -> exp.Table:
 
 
 def require_json(engine: Engine, publication: Publication, path: Path) -> None:
-    """Raise if others could not read a file of JSON as it is meant.
+    """Raise if other programs could not read a file of JSON as it is meant.
 
-    Raises:
-        UsageError: a quasi-identifier is of type JSON; DuckDB wrote NaN or Infinity, which are no JSON; or numbers of
-            more digits than readers keep; or the null of JSON, which cannot be told from NULL.
+    A quasi-identifier is of type JSON; or DuckDB wrote NaN or Infinity, which are no JSON; or numbers of more digits
+    than readers keep; or the null of JSON, which cannot be told from NULL.
     """
     types = publication.published_types
     for name in publication.quasi_identifiers:
@@ -385,16 +342,7 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
 
 
 def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
-    """Raise if a data frame would have other values than the release.
-
-    Args:
-        engine: holds the table.
-        publication: what is published.
-        kind: "pandas", which has floating-point numbers in the place of decimals, "polars" or "arrow".
-
-    Raises:
-        UsageError: a column is of a type that data frames do not have, or has numbers of more digits.
-    """
+    """Raise if a data frame would have other values than the release: pandas has floats in the place of decimals."""
     require_types(publication, "a data frame")
     if kind == "pandas":
         _require_short(engine, publication, _MAY_BE_LONG, _DIGITS, "pandas")
@@ -403,11 +351,7 @@ def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
 
 
 def _require_short(engine: Engine, publication: Publication, types: re.Pattern[str], most: int, who: str) -> None:
-    """Raise if columns of some types have numbers of more digits than the format keeps.
-
-    Raises:
-        UsageError: one has.
-    """
+    """Raise if columns of some types have numbers of more digits than the format keeps."""
     names = [name for name, kind in publication.published_types.items() if types.match(kind)]
 
     def is_long(number: exp.Column) -> exp.Expr:

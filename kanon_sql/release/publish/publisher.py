@@ -46,18 +46,16 @@ if TYPE_CHECKING:
 
 
 class Sink(ABC):
-    """A destination of a release that DuckDB makes.
+    """A destination of a release.
 
     Attributes:
-        engine: makes the release.
-        publication: what is published.
+        engine: makes the release, or knows where it is made.
         target: the relation or the file that the release will be; None where it will be neither.
         name: of the destination, as it is called in what is returned.
         lookups: for each quasi-identifier, the relation that holds its hierarchy.
     """
 
     def __init__(self, source: Source, publication: Publication, target: exp.Table | Path | None, name: str) -> None:
-        """Begin with nothing made."""
         self.engine: DuckDBEngine = source.engine
         self.publication, self.target, self.name = publication, target, name
         self.lookups = readable_lookups(publication.hierarchies)
@@ -76,11 +74,6 @@ class Sink(ABC):
         """Make the release, with the lookups and after the steps of its recoding."""
 
     def verify(self, expected: Expected) -> Verification:
-        """Return what is found in the release.
-
-        Raises:
-            VerificationError: it is not what it should be.
-        """
         return verified(self.engine, self.publication, self.lookups, self.output, expected)
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: B027 - most have nothing left
@@ -95,11 +88,7 @@ class Sink(ABC):
 
 
 def publish(sink: Sink, expected: Expected, ledger: Watch | None = None, *, dry_run: bool = False) -> Published:
-    """Put a release where it was asked for, and return what was verified; in a dry run it is nowhere afterwards.
-
-    Raises:
-        VerificationError: the output is not what it should be; nothing is left of it.
-    """
+    """Put a release at its destination, and return what was verified; a dry run leaves nothing there."""
     seconds: dict[str, float] = {}
     with sink.opened():
         try:
@@ -147,11 +136,7 @@ def verified(
     output: exp.Expr,
     expected: Expected,
 ) -> Verification:
-    """Return what is found in an output; arguments are those of ``verify``.
-
-    Raises:
-        VerificationError: it is not what it should be.
-    """
+    """Return what is found in an output (see ``verify``)."""
     found = [column.name for column in engine.columns(output)]
     return verify(engine, publication, lookups, output, expected=expected, columns_found=found)
 
@@ -163,30 +148,21 @@ class TableSink(Sink):
     target: exp.Table
 
     def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
-        """Begin with nothing made.
-
-        Raises:
-            UsageError: the name is taken and may not be replaced.
-        """
         super().__init__(source, publication, check_target(source, name, self.kind, replace=replace), name)
         self.staging = _beside(self.target, self.engine)
 
     @property
     def output(self) -> exp.Table:
-        """The relation under another name."""
         return self.staging
 
     def opened(self) -> AbstractContextManager[None]:
-        """Return a transaction."""
         return self.engine.transaction()
 
     def make(self) -> None:
-        """Make the table."""
         query = release_query(self.publication, self.lookups)
         self.engine.run(sql.create_table(self.staging, query), "make the release")
 
     def take_name(self, rows: int, ledger: Watch | None) -> None:
-        """Drop what is replaced, and rename the relation."""
         engine, target, kind = self.engine, self.target, self.kind.upper()
         if existing := engine.kind_of(target):
             engine.run(sql.drop(target, existing), "drop what is replaced")
@@ -205,21 +181,18 @@ class ViewSink(TableSink):
     kind = "view"
 
     def make(self) -> None:
-        """Make the view and the tables that it joins."""
         for statement in view_statements(self.publication, self.name, self.staging, self.lookups):
             self.engine.run(statement, "make the view and its hierarchies")
 
     def verify(self, expected: Expected) -> Verification:
-        """Return what is found in the view, by its own tables."""
         viewed, lookups = publication_of_view(self.publication, self.name), view_lookups(self.publication, self.name)
         return verified(self.engine, viewed, lookups, self.staging, expected)
 
 
 class FrameSink(Sink):
-    """A data frame.
+    """A data frame, by a temporary table: ``frame`` is what ``fetch`` makes of a relation of DuckDB.
 
-    Attributes:
-        frame: what ``fetch`` made of a relation of DuckDB.
+    A dry run has the target under whose name the ledger checks the release.
     """
 
     def __init__(
@@ -229,27 +202,22 @@ class FrameSink(Sink):
         fetch: Callable[[Any], Any],
         target: exp.Table | Path | None = None,
     ) -> None:
-        """Begin with nothing made; a dry run has the target under whose name the ledger checks the release."""
         super().__init__(source, publication, target, "data frame")
         self.staging, self.frame = self.engine.temporary_name("kanon_release"), None
         self._fetch = fetch
 
     @property
     def output(self) -> exp.Table:
-        """A temporary table."""
         return self.staging
 
     def opened(self) -> AbstractContextManager[None]:
-        """Return a context in which all statements see the same rows."""
         return self.engine.snapshot()
 
     def make(self) -> None:
-        """Make the table."""
         query = release_query(self.publication, self.lookups)
         self.engine.run(sql.create_table(self.staging, query, temporary=True), "make the release")
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
-        """Fetch the rows, and drop the table."""
         self.frame = self.engine.fetched(self.staging, self._fetch)
         self.undo()
 
@@ -257,7 +225,6 @@ class FrameSink(Sink):
         """Do nothing: a data frame has no name."""
 
     def undo(self) -> None:
-        """Drop the table."""
         with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
             self.engine.run(sql.drop(self.staging), "drop the copy that was fetched")
 

@@ -42,11 +42,7 @@ def to_relation(
     replace: bool,
     ledger: Ledger | None,
 ) -> Published:
-    """Make a release a table or a view beside its table; arguments are those of ``Release.to_table``.
-
-    Raises:
-        UsageError: the name is taken, or there are no relations of this kind.
-    """
+    """Make a release a table or a view beside its table; arguments are those of ``Release.to_table``."""
     require_kind(source, kind)
     if kind != "table":
         require_viewable(publication)
@@ -116,11 +112,7 @@ def to_frame(
 
 
 def to_spark(source: Source, publication: Publication, expected: Expected) -> tuple[Any, Published]:
-    """Return a release as a data frame of Spark, and what was verified.
-
-    Raises:
-        UsageError: the source is not in Spark.
-    """
+    """Return a release as a data frame of Spark, and what was verified."""
     from kanon_sql.release.publish.warehouse import SparkFrameSink
 
     sink = SparkFrameSink(source, publication)

@@ -217,11 +217,7 @@ class SparkFrameSink(Sink):
 
 
 def _require_takeable(bench: Workbench, publication: Publication) -> None:
-    """Raise where a release that is taken over could not be verified here, since its table stays in the warehouse.
-
-    Raises:
-        UsageError: people, or what a class is compared with, are known from the table alone.
-    """
+    """Raise where a release that is taken over could not be verified here, since its table stays in the warehouse."""
     of_rows = all(isinstance(model, RowModel) and model.entity is None for model in publication.models)
     if bench.is_sealed(publication.source) and not of_rows:
         raise UsageError(
@@ -231,11 +227,7 @@ def _require_takeable(bench: Workbench, publication: Publication) -> None:
 
 
 def _expected(bench: Workbench, publication: Publication, expected: Expected) -> Expected:
-    """Return what a release that was taken over must have; the rows of a table that stays there are not counted here.
-
-    Raises:
-        VerificationError: the table has other rows than were searched.
-    """
+    """Return what a release that was taken over must have; the rows of a table that stays there are counted there."""
     if bench.searching is None or not bench.is_sealed(publication.source):
         return expected
     query = exp.select(sql.count_rows()).from_(publication.source.copy())

@@ -56,9 +56,6 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
 
     The classes that do not satisfy the models were counted on the workbench, from the tuples that were fetched; what is
     published is counted again when it is verified.
-
-    Raises:
-        SourceError: the warehouse refuses it.
     """
     there = carry(bench, warehouse, publication)
     lookups = readable_lookups(publication.hierarchies)
@@ -129,14 +126,7 @@ def with_known(query: exp.Select, never_null: set[str]) -> exp.Select:
 def carry(bench: Workbench, warehouse: Warehouse, publication: Publication, *, live: bool = False) -> Publication:
     """Carry over what a publishing statement joins, and return what is published as the warehouse makes it.
 
-    Args:
-        bench: where the search was.
-        warehouse: where the table is.
-        publication: what is published.
-        live: whether by a view, which must know what to do with values that come later.
-
-    Raises:
-        SourceError: the warehouse refuses it.
+    With ``live`` it is for a view, which must know what to do with values that come later.
     """
     for hierarchy in joined_hierarchies(publication):
         if hierarchy.stored is None:
@@ -278,9 +268,7 @@ def are_repeated(bench: Workbench, warehouse: Warehouse, publication: Publicatio
 def repeated_rows(query: exp.Select, columns: Sequence[str]) -> exp.Select:
     """Return a query with the same rows in the same order, which makes and sorts each different row once.
 
-    Args:
-        query: of a release, whose order is made from its columns; equal values of these are written alike.
-        columns: their names.
+    The order of the query of a release is made from its columns, whose equal values are written alike.
     """
     query = query.copy()
     steps = query.args["with_"].pop()
