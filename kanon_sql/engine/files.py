@@ -36,7 +36,7 @@ _PRIVATE = 0o700
 
 
 class PrivateDirectory:
-    """A directory that nobody else reads, and that does not outlast its process."""
+    """A directory that no other user reads, and that does not outlast its process."""
 
     def __init__(self, parent: Path) -> None:
         """Make one in a directory, after removing what dead processes have left there."""

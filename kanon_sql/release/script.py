@@ -19,11 +19,11 @@ from kanon_sql.release.publish.files import (
     reading_back,
     spreadsheet_safe,
 )
+from kanon_sql.release.publish.publisher import check_target
 from kanon_sql.release.published_values import published_values
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import require_viewable, view_lookups, view_statements
-from kanon_sql.release.target import check_target
 from kanon_sql.release.verify.pseudonyms import leaving_out
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.sql import build as sql

@@ -12,7 +12,7 @@ from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.policy import write_policy
 from kanon_sql.release.publish.files import check_file
-from kanon_sql.release.target import check_target, require_kind
+from kanon_sql.release.publish.publisher import check_target, require_kind
 
 if TYPE_CHECKING:
     from kanon_sql.cli.output.diagnostics import Talk

@@ -290,7 +290,7 @@ class Worker:
         try:
             return future.result()
         except (CancelledError, duckdb.InterruptException):
-            if in_time:  # whoever owns the connection stopped it
+            if in_time:  # the owner of the connection stopped it
                 raise KeyboardInterrupt from None
             raise stopped(title) from None
 
@@ -321,9 +321,9 @@ class Worker:
                 while wait_for([future], 0.02).not_done:
                     with suppress(duckdb.ConnectionException):  # closed, so that nothing runs
                         self._connection.interrupt()  # again and again: one before the statement has begun is lost
-            except KeyboardInterrupt:  # who presses twice means the same; the connection is busy until then
+            except KeyboardInterrupt:  # a second Ctrl-C means the same; the connection is busy until then
                 continue
-            except SystemExit as error:  # who first interrupted a search may now end the process
+            except SystemExit as error:  # after an interrupt, a signal may end the process
                 ending = error
                 continue
             if ending is not None:
@@ -361,7 +361,7 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
                 f"DuckDB cannot start with {resources.memory_limit} of memory: give more (--memory-limit)."
             ) from None
         raise SourceError(f"DuckDB cannot start. {first_line(error)}") from None
-    # It is asked how far it is, but must not draw a bar of its own on stdout, which is for data. In Jupyter without
+    # Its progress is read, but it must not draw a bar of its own on stdout, which is for data. In Jupyter without
     # ipywidgets it can draw none, and refuses the setting itself (duckdb issue 7590).
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")

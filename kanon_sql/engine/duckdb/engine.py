@@ -63,7 +63,7 @@ class DuckDBEngine:
         self._temporary: list[exp.Table] = []
         self._attached: dict[Path, str] = {}
         self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements that are run often, by identity
-        self._names: set[str] | None = None  # that temporary tables must not take; asked for once
+        self._names: set[str] | None = None  # that temporary tables must not take; read once
         self._watched: list[tuple[Callable[[], Stamps], Stamps]] = []
         self._elsewhere = False  # whether rows are on another machine
         self._spill = spill
@@ -122,7 +122,7 @@ class DuckDBEngine:
         if self._file is None:
             return False
         path, name = self._file
-        before = stamps_of_database(path)  # nobody else writes: it is open for reading
+        before = stamps_of_database(path)  # no other process writes: it is open for reading
         self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
         self._execute(exp.Detach(this=name.copy()))
         between: Stamps = ()
@@ -283,7 +283,7 @@ class DuckDBEngine:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        # Asked first: a failed BEGIN would abort the transaction that is open.
+        # Checked first: a failed BEGIN would abort the transaction that is open.
         self._require_no_transaction("publish")
         self.connection.begin()
         try:

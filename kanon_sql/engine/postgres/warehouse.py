@@ -157,7 +157,7 @@ class PostgresWarehouse:
     def run(self, statement: exp.Expr, title: str) -> None:
         """Run a statement; what is there already is not made."""
         if isinstance(statement, exp.Create) and statement.args.get("exists") and self._has(statement):
-            return  # asked first: who may not make it is refused even where it is there
+            return  # without the right to make it, CREATE IF NOT EXISTS is refused even where it is there
         with self._step(statement, title) as texts:
             for text in texts:
                 self.connection.execute(text)

@@ -142,7 +142,7 @@ def text_reader(path: Path, types: Mapping[str, str], *, csv: bool, header: bool
     return exp.Anonymous(this="read_csv" if csv else "read_json", expressions=[sql.literal(str(path)), *named])
 
 
-SAMPLE = 20_480  # how many rows DuckDB looks at, unless told otherwise
+SAMPLE = 20_480  # how many rows DuckDB looks at by default
 _SEPARATORS = (",", ";", "\t", "|")
 _SHOWN = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "|"}
 EVERY_LINE = (1 << 63) - 1

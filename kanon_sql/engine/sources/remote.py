@@ -151,7 +151,7 @@ def copied(engine: DuckDBEngine, address: DatabaseAddress, table: exp.Table) -> 
 
 
 _SECRET = "kanon_access"  # noqa: S105 - the name of a secret, not a password
-# What kind of secret an address needs. Others (gcs, r2, http) have no chain that finds them without being told.
+# What kind of secret an address needs. Others (gcs, r2, http) have no chain that finds them by itself.
 _KINDS = {
     **dict.fromkeys(("s3", "s3a", "s3n"), "s3"),
     **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),

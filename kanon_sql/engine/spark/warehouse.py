@@ -279,7 +279,7 @@ class SparkWarehouse:
                 except KeyboardInterrupt:
                     stop(tag)
                     raise
-        except KeyboardInterrupt:  # which is what jobs that were stopped end with, whoever stopped them
+        except KeyboardInterrupt:  # which is what jobs that were stopped end with
             check_deadline(title)
             raise
 

@@ -28,7 +28,7 @@ from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.policy.policy import Policy, read_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
-from kanon_sql.release.target import target_table
+from kanon_sql.release.publish.publisher import target_table
 from kanon_sql.search.problem import SharedTests
 from kanon_sql.sql import build as sql
 

@@ -350,7 +350,7 @@ def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
         _require_short(engine, publication, _MAY_BE_VERY_LONG, _DIGITS_OF_DECIMALS, kind)
 
 
-def _require_short(engine: Engine, publication: Publication, types: re.Pattern[str], most: int, who: str) -> None:
+def _require_short(engine: Engine, publication: Publication, types: re.Pattern[str], most: int, reader: str) -> None:
     """Raise if columns of some types have numbers of more digits than the format keeps."""
     names = [name for name, kind in publication.published_types.items() if types.match(kind)]
 
@@ -363,7 +363,7 @@ def _require_short(engine: Engine, publication: Publication, types: re.Pattern[s
 
     for name, count in _counted(engine, names, is_long, publication.source):
         raise UsageError(
-            f"Column {name!r} has numbers of more than {most} digits in {count:,} rows, and {who} gets other ones: "
+            f"Column {name!r} has numbers of more than {most} digits in {count:,} rows, and {reader} gets other ones: "
             "cast it to VARCHAR in a view, drop it, or write another format."
         )
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
-from kanon_sql.release.publish.publisher import FrameSink, TableSink, ViewSink, publish
+from kanon_sql.release.publish.publisher import FrameSink, TableSink, ViewSink, publish, require_kind
 from kanon_sql.release.statements.view import require_viewable
-from kanon_sql.release.target import require_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

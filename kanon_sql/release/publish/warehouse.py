@@ -26,11 +26,10 @@ from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publish.files import copy_statement, finish_file, require_types, spreadsheet_safe, verify_file
-from kanon_sql.release.publish.publisher import Sink, verified
+from kanon_sql.release.publish.publisher import KINDS, Sink, check_target, verified
 from kanon_sql.release.publish.warehouse_tables import carried_query, carry, on_warehouse
 from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements
-from kanon_sql.release.target import KINDS, check_target
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
