@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -75,6 +76,23 @@ class Column:
     def lookup_type(self) -> str:
         """The type that values of this column have in a hierarchy's lookup table."""
         return "VARCHAR" if self.family == "text" else self.type
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+Opened = TypeVar("Opened", bound=_Closable)
+
+
+@contextmanager
+def closed_on_error(opened: Opened) -> Iterator[Opened]:
+    """Close what was opened if what is done with it fails."""
+    try:
+        yield opened
+    except BaseException:
+        opened.close()
+        raise
 
 
 @dataclass(frozen=True)

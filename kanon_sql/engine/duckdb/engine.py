@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.base import Column, Logged, closed_on_error
 from kanon_sql.engine.duckdb.connection import (
     Resources,
     Worker,
@@ -82,13 +82,9 @@ class DuckDBEngine:
         Temporary tables belong to the empty one, so that they outlive ``make_writable``. What does not fit in memory
         spills to a private directory beside the file, if no other was named and one can be made there.
         """
-        engine = cls._opened(in_force(resources), path)
-        try:
+        with closed_on_error(cls._opened(in_force(resources), path)) as engine:
             engine.reopen(writable=writable)
             engine.require_builtin_functions(str(path))
-        except BaseException:
-            engine.close()
-            raise
         return engine
 
     def require_builtin_functions(self, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, Logged
+from kanon_sql.engine.base import Column, Logged, closed_on_error
 from kanon_sql.engine.keys import shown_url
 from kanon_sql.engine.postgres.session import (
     SESSION,
@@ -93,11 +93,8 @@ class PostgresWarehouse:
             ) from None
         except (psycopg.Error, ValueError) as error:
             raise SourceError(f"{place} cannot be reached: {_why(error)}") from None
-        try:
+        with closed_on_error(connection):
             return cls(connection, place, url=url)
-        except BaseException:
-            connection.close()
-            raise
 
     # What there is
 

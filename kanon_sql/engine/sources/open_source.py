@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from kanon_sql.engine.base import chosen_table
+from kanon_sql.engine.base import chosen_table, closed_on_error
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.addresses import (
     SQLITE_HEAD,
@@ -235,19 +235,17 @@ def open_source(
         shared.require_builtin_functions("The connection")
         return _from_engine(shared, table, "the connection", None, original=not as_text)
     if is_warehouse(source):
-        return _from_warehouse(source, table, resources, original=not as_text)
-    if (address := address_of(source)) is not None:
-        return _at(address, table, as_text=as_text, resources=resources)
-    path = _path_of(source)
+        with closed_on_error(open_beside_warehouse(source, resources)) as bench:
+            return _in_warehouse(bench, source, table, original=not as_text)
+    address = address_of(source)
+    path = None if address is not None else _path_of(source)
     if path is not None and is_database(path):
         engine = open_database(path, writable=writable, resources=resources)
         return _from_engine(engine, table, str(path), path, writable=writable, original=not as_text)
-    engine = DuckDBEngine.in_memory(resources)
-    try:
+    with closed_on_error(DuckDBEngine.in_memory(resources)) as engine:
+        if address is not None:
+            return _read_at(engine, address, table, as_text=as_text)
         return _read(engine, source, table, as_text=as_text)
-    except BaseException:
-        engine.close()
-        raise
 
 
 def open_original(
@@ -399,15 +397,6 @@ def _read(
     return Source(engine, read_frame(engine, source, kind), f"the {kind} table", frame_kind=kind)
 
 
-def _at(address: Address, table: str | None, *, as_text: bool, resources: Resources | None) -> Source:
-    engine = DuckDBEngine.in_memory(resources)
-    try:
-        return _read_at(engine, address, table, as_text=as_text)
-    except BaseException:
-        engine.close()
-        raise
-
-
 def _read_at(engine: DuckDBEngine, address: Address, table: str | None, *, as_text: bool) -> Source:
     if isinstance(address, ObjectAddress):
         if table is not None:
@@ -429,36 +418,14 @@ def _from_engine(
     writable: bool = True,
     original: bool,
 ) -> Source:
-    try:
+    with closed_on_error(engine):
         relation, name = _find_table(engine, table, place, original=original)
         return Source(engine, relation, name, database=database, writable=writable)
-    except BaseException:
-        engine.close()
-        raise
-
-
-def _from_warehouse(
-    source: Any,  # noqa: ANN401 - as above
-    table: str | None,
-    resources: Resources | None,
-    *,
-    original: bool,
-) -> Source:
-    engine = open_beside_warehouse(source, resources)
-    try:
-        return _in_warehouse(engine, source, table, original=original)
-    except BaseException:
-        engine.close()
-        raise
 
 
 def open_beside_warehouse(source: Any, resources: Resources | None = None) -> Workbench:  # noqa: ANN401 - as above
-    warehouse = open_warehouse(source)
-    try:
+    with closed_on_error(open_warehouse(source)) as warehouse:
         return Workbench.beside(warehouse, resources)
-    except BaseException:
-        warehouse.close()
-        raise
 
 
 def _beside_warehouse(opened: Source, source: Any, table: str | None) -> Source:  # noqa: ANN401 - as above

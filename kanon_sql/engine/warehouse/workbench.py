@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.engine.warehouse.warehouse import (
@@ -77,12 +78,8 @@ class Workbench(DuckDBEngine):
     @classmethod
     def beside(cls, warehouse: Warehouse, resources: Resources | None = None) -> Self:
         """Return an empty workbench with the schemas of a warehouse, its ledger and its stored hierarchies."""
-        engine = cls.in_memory(resources)
-        try:
+        with closed_on_error(cls.in_memory(resources)) as engine:
             engine.stand_beside(warehouse)
-        except BaseException:
-            engine.close()
-            raise
         return engine
 
     def stand_beside(self, warehouse: Warehouse) -> None:
