@@ -160,7 +160,7 @@ class TakenFileSink(_TakenSink):
 
 
 class TakenFrameSink(_TakenSink):
-    """A data frame of what was taken over (see ``duckdb.FrameSink``)."""
+    """A data frame of what was taken over (see ``publisher.FrameSink``)."""
 
     def __init__(
         self,
