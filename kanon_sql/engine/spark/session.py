@@ -335,11 +335,6 @@ class Catalog:
             return None
         return "VIEW" if described.tableType in {"VIEW", "TEMPORARY"} else "TABLE"
 
-    def is_temporary(self, relation: exp.Table) -> bool:
-        """Tell whether a relation is a view of the session alone."""
-        described = self._described(relation)
-        return described is not None and bool(described.isTemporary)
-
     def comment_on(self, relation: exp.Table) -> str | None:
         described = self._described(relation)
         return None if described is None else described.description
