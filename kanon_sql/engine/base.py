@@ -109,7 +109,11 @@ class Logged:
 
 
 class Engine(Protocol):
-    """Runs statements. State (frequency sets, lookup tables) lives in its temporary tables."""
+    """Runs the statements of a search. State (frequency sets, lookup tables) lives in its temporary tables.
+
+    What a database keeps under names (relations, the ledger, hierarchies) is on ``DuckDBEngine``, and on the workbench
+    of a warehouse, which overrides it.
+    """
 
     dialect: str
     statements: list[Logged]
