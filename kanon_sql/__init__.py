@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.anonymize import anonymize
     from kanon_sql.release.compare import Compared, Comparison
     from kanon_sql.release.in_place.clean import Cleaned, clean
-    from kanon_sql.release.ledger.listing import Remembered, forget, ledger
+    from kanon_sql.release.ledger.earlier import Remembered, forget, ledger
     from kanon_sql.release.prepared_table import PreparedTable, SatisfyingNode, prepare
     from kanon_sql.release.published import InPlace, Published
     from kanon_sql.release.release import Release
@@ -83,13 +83,13 @@ _HOME = {
     "InUseError": "errors",
     "JointReleaseError": "errors",
     "KanonError": "errors",
-    "ledger": "release.ledger.listing",
+    "ledger": "release.ledger.earlier",
     "Cleaned": "release.in_place.clean",
     "clean": "release.in_place.clean",
     "InPlace": "release.published",
     "export_hierarchy": "hierarchy.export",
-    "forget": "release.ledger.listing",
-    "Remembered": "release.ledger.listing",
+    "forget": "release.ledger.earlier",
+    "Remembered": "release.ledger.earlier",
     "NoRightError": "errors",
     "NoRoomError": "errors",
     "NoSolutionError": "errors",

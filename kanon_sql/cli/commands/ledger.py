@@ -12,9 +12,8 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.addresses import without_credentials
 from kanon_sql.errors import counted
-from kanon_sql.release.ledger.entry import Entry
-from kanon_sql.release.ledger.listing import forget_in, open_ledger, remembered_in
-from kanon_sql.release.ledger.store import entries_of, forget_statements, forgotten
+from kanon_sql.release.ledger.earlier import forget_in, open_ledger, remembered_in
+from kanon_sql.release.ledger.store import Entry, entries_of, forget_statements, forgotten
 from kanon_sql.sql import build as sql_of
 from kanon_sql.sql.dialects import script
 

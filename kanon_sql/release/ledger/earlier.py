@@ -1,4 +1,4 @@
-"""An earlier release as it can be read today: where it stands, or made again from its levels.
+"""Earlier releases as they are today: those of the ledger, and the rows of one.
 
 A table or file that is still what it was is read as it stands; so is a view. A full-domain release that is gone or was
 changed is made again: its levels, under hierarchies with the same fingerprints, say of every row of the source which
@@ -8,14 +8,15 @@ of Mondrian are known from what was published only.
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kanon_sql.classes.recoding import FullDomain
 from kanon_sql.engine.base import find_column
-from kanon_sql.engine.sources.open_source import open_beside
-from kanon_sql.errors import KanonError
+from kanon_sql.engine.sources.addresses import is_warehouse
+from kanon_sql.engine.sources.open_source import is_database, open_beside, open_beside_warehouse, open_database
+from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.hierarchy.given import make_hierarchy
 from kanon_sql.hierarchy.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import parse_rule
@@ -23,11 +24,13 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy
 from kanon_sql.policy.roles import NamedColumns, assign_roles
 from kanon_sql.release.ledger import fingerprint
+from kanon_sql.release.ledger.store import entries_of, forget_entries, forgotten
 from kanon_sql.release.publication import Publication
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from sqlglot import exp
@@ -36,24 +39,99 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.release.ledger.entry import Entry, KeptHierarchy
+    from kanon_sql.release.ledger.store import Entry, KeptHierarchy
 
 
 _KINDS = {"TABLE": "table", "VIEW": "view", "MATERIALIZED VIEW": "table"}
 """What an entry calls a relation: the rows of a materialized view stand in it, as those of a table do."""
 
 
-class CannotBeCheckedError(Exception):
-    """An earlier release cannot be told any more; its text says why. Caught inside, never shown by itself."""
+@dataclass(frozen=True)
+class Remembered:
+    """A release that a database remembers, as it is today.
+
+    Attributes:
+        entry: what is remembered.
+        as_it_was: whether the release is still what it was; None if it is gone.
+        source_as_it_was: whether the quasi-identifiers of its table are; None if they are gone.
+    """
+
+    entry: Entry
+    as_it_was: bool | None
+    source_as_it_was: bool | None
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        entry = self.entry
+        return {
+            "number": entry.number,
+            "made_at": f"{entry.made_at.isoformat(timespec='seconds')}Z",
+            "source": entry.source_name,
+            "kind": entry.kind,
+            "destination": entry.name,
+            "rows_in": entry.rows_in,
+            "rows_out": entry.rows_out,
+            "k": entry.k,
+            "levels": entry.levels,
+            "policy": entry.policy,
+            "hierarchies": {kept.column: kept.rule for kept in entry.hierarchies},
+            "as_it_was": self.as_it_was,
+            "source_as_it_was": self.source_as_it_was,
+        }
 
 
-def target_of(entry: Entry) -> exp.Table:
-    """Return the table or view that an entry names."""
-    schema, name = entry.target
-    return sql.relation(name, schema)
+def ledger(source: str | os.PathLike[str]) -> list[Remembered]:
+    """Return the releases that a database remembers, in the order in which they were made.
+
+    Args:
+        source: path of a DuckDB file, or the URL of a warehouse.
+
+    Raises:
+        SourceError: it cannot be opened.
+        UsageError: it is no database.
+    """
+    with open_ledger(source, writable=False) as engine:
+        return remembered_in(engine)
 
 
-def is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
+def forget(source: str | os.PathLike[str], which: str | int) -> list[Entry]:
+    """Remove a release that was given to no one from the ledger; return what was forgotten.
+
+    Args:
+        source: as for ``ledger``.
+        which: the number of the release, or its name or path; with a name, all that had it.
+
+    Raises:
+        SourceError: it cannot be opened for writing.
+        UsageError: it is no database, or does not remember such a release.
+    """
+    with open_ledger(source, writable=True) as engine:
+        return forget_in(engine, str(which))
+
+
+def open_ledger(source: str | os.PathLike[str], *, writable: bool) -> DuckDBEngine:
+    """Return an engine on a database."""
+    if is_warehouse(source):
+        return open_beside_warehouse(source)
+    path = Path(source)
+    if path.is_file() and not is_database(path):
+        raise UsageError(f"{path} is not a DuckDB database, and only a database has a ledger.")
+    return open_database(path, writable=writable)
+
+
+def remembered_in(engine: DuckDBEngine) -> list[Remembered]:
+    """Return the releases that an open database remembers."""
+    return [Remembered(entry, _is_as_it_was(engine, entry), _source_is(engine, entry)) for entry in entries_of(engine)]
+
+
+def forget_in(engine: DuckDBEngine, which: str) -> list[Entry]:
+    """Forget releases of an open database; return what was forgotten."""
+    entries = forgotten(entries_of(engine), which)
+    forget_entries(engine, entries)
+    return entries
+
+
+def _is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
     """Tell whether a release is still what it was; None if it is gone."""
     if entry.kind == "file":
         path = Path(entry.target[1])
@@ -61,7 +139,7 @@ def is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
             return fingerprint.of_file(path) == entry.fingerprint if path.is_file() else None
         except OSError:
             return None
-    target = target_of(entry)
+    target = _target_of(entry)
     kind = engine.kind_of(target)
     if kind is None or _KINDS.get(kind) != entry.kind:
         return None
@@ -73,20 +151,41 @@ def is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
     return fingerprint.of_rows(engine, target, names, "is the earlier release what it was?") == entry.fingerprint
 
 
-def read_as_it_stands(source: Source, entry: Entry) -> exp.Table | None:
-    """Return the relation of an earlier release that is still what it was; else None.
+def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
+    """Tell whether the quasi-identifiers of the table are what they were; None if they are gone."""
+    schema, name = entry.source
+    source = sql.relation(name, schema)
+    try:
+        if engine.kind_of(source) is None:
+            return None
+        now = fingerprint.of_source(engine, source, entry.quasi_identifiers)
+    except KanonError:
+        return None
+    return now == entry.source_fingerprint
 
-    Raises:
-        CannotBeCheckedError: its file cannot be read.
-    """
-    if not is_as_it_was(source.engine, entry):
+
+def _target_of(entry: Entry) -> exp.Table:
+    schema, name = entry.target
+    return sql.relation(name, schema)
+
+
+# The rows of an earlier release
+
+
+class CannotBeCheckedError(Exception):
+    """An earlier release cannot be read or made again; its text says why. Caught inside, never shown by itself."""
+
+
+def read_as_it_stands(source: Source, entry: Entry) -> exp.Table | None:
+    """Return the relation of an earlier release that is still what it was; else None."""
+    if not _is_as_it_was(source.engine, entry):
         return None
     if entry.kind == "file":
         try:
             return open_beside(source, Path(entry.target[1]), as_text=True).relation
         except KanonError:
             raise CannotBeCheckedError("its file cannot be read") from None
-    return target_of(entry)
+    return _target_of(entry)
 
 
 def make_again(source: Source, entry: Entry, hierarchies: Sequence[Hierarchy], columns: Sequence[str]) -> exp.Table:
@@ -132,18 +231,12 @@ def make_again(source: Source, entry: Entry, hierarchies: Sequence[Hierarchy], c
     return again
 
 
-def key_of(hierarchy: Hierarchy, fingerprint_of_it: str) -> str:
-    """Return what a hierarchy is known by: its column and its fingerprint."""
-    return json.dumps([hierarchy.column.name, fingerprint_of_it])
-
-
-def kept_key(source: Source, kept: KeptHierarchy) -> str:
-    """Return what the hierarchy that a release was made with is known by.
-
-    Raises:
-        CannotBeCheckedError: its column is gone.
-    """
-    return json.dumps([_column(source, kept).name, kept.fingerprint])
+def column_of(source: Source, kept: KeptHierarchy) -> Column:
+    """Return the column of a hierarchy that a release was made with."""
+    column = find_column(kept.column, source.columns)
+    if column is None:
+        raise CannotBeCheckedError(f"its column {kept.column!r} is not in the table any more")
+    return column
 
 
 def hierarchy_again(source: Source, kept: KeptHierarchy) -> Hierarchy:
@@ -152,28 +245,17 @@ def hierarchy_again(source: Source, kept: KeptHierarchy) -> Hierarchy:
     Raises:
         CannotBeCheckedError: it is gone, or another one stands in its place.
     """
-    column = _column(source, kept)
+    column = column_of(source, kept)
     rules = {} if kept.rule is None else {column.name: kept.rule}
     try:
         made = make_hierarchy(source, column, Policy(hierarchies=rules))
     except KanonError:
         raise CannotBeCheckedError(f"the hierarchy of its column {kept.column!r} cannot be read any more") from None
-    # One that is built from the values of the column grows with them; what it says of a value stays, but for a file of
-    # prefixes, which may be another one now.
-    grows = made.definition is not None and not _of_own_prefixes(kept)
+    # One that is built from the values of the column grows with them; what it says of a value stays. But a file of
+    # prefixes of the user's own may be another one now.
+    rule = None if kept.rule is None else parse_rule(kept.rule)
+    own_prefixes = isinstance(rule, PrefixRule) and rule.name is None
+    grows = made.definition is not None and not own_prefixes
     if not grows and fingerprint.of_hierarchy(source.engine, made) != kept.fingerprint:
         raise CannotBeCheckedError(f"the hierarchy of its column {kept.column!r} is another one now")
     return made
-
-
-def _of_own_prefixes(kept: KeptHierarchy) -> bool:
-    """Tell whether a hierarchy was looked up by prefix in a file of the person's own."""
-    rule = None if kept.rule is None else parse_rule(kept.rule)
-    return isinstance(rule, PrefixRule) and rule.name is None
-
-
-def _column(source: Source, kept: KeptHierarchy) -> Column:
-    column = find_column(kept.column, source.columns)
-    if column is None:
-        raise CannotBeCheckedError(f"its column {kept.column!r} is not in the table any more")
-    return column

@@ -1,11 +1,11 @@
-"""Fingerprints, by which something is known again without being kept: of rows in any order, of views, of files.
+"""Fingerprints of rows, views and files: they show a change, and no value is kept for it.
 
-The fingerprint of rows is a hash of the sum of hashes of the different rows, so that their order does not matter and no
-row has to be kept. It tells a release that was changed by accident or by hand; it is no proof against a person who
-looks for another table with the same sum. Of a release it is that of its classes: labels, and how many rows have them.
-MD5 is the same in every version of DuckDB; it is computed for different rows only, because it takes long. The quick one
-is the engine's own hash, which another version may compute in another way: then rows seem changed, which costs a check
-that could have been spared, and nothing else.
+The fingerprint of rows is a hash of the sum of hashes of the different rows: their order does not matter. It shows that
+a release was changed by accident or by hand; it is no proof against a person who looks for another table with the same
+sum. Of a release it is that of its classes: labels, and how many rows have them. MD5 is the same in every version of
+DuckDB; it is computed for different rows only, because it takes long. The quick one is the engine's own hash, which
+another version may compute in another way: then rows seem changed, which costs a check that could have been spared, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
+NOT_TAKEN = "not taken: the tuples stayed in their warehouse"
+
 
 def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str) -> str:
-    """Return the fingerprint of some columns of a relation."""
     columns = [sql.column(name) for name in names]
     places = [f"column_{number}" for number in range(len(columns))]
     different = exp.select(
@@ -52,6 +53,14 @@ def quick(engine: Engine, relation: exp.Expr, lists: Sequence[Sequence[str]], ti
     return [_hashed(repr([list(names), rows, total]).encode()) for names, total in zip(lists, found, strict=True)]
 
 
+def of_source(engine: Engine, source: exp.Table, quasi_identifiers: Sequence[str]) -> str:
+    """Return the quick fingerprint of the quasi-identifiers; none of a table whose tuples stay in their warehouse."""
+    if engine.is_sealed(source):
+        return NOT_TAKEN
+    (found,) = quick(engine, source, [quasi_identifiers], "fingerprint of the quasi-identifiers")
+    return found
+
+
 def of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
     """Return the fingerprint of the values of a hierarchy and of their labels."""
     names = [VALUE, *map(level_name, range(1, hierarchy.height + 1))]
@@ -59,12 +68,10 @@ def of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
 
 
 def of_view(engine: DuckDBEngine, view: exp.Table) -> str:
-    """Return the fingerprint of the definition of a view."""
     return _hashed(engine.fingerprinted_definition(view).encode())
 
 
 def of_file(path: Path) -> str:
-    """Return the fingerprint of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -18,9 +18,8 @@ from kanon_sql.measures.places import make_places
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import (
     CannotBeCheckedError,
+    column_of,
     hierarchy_again,
-    kept_key,
-    key_of,
     make_again,
     read_as_it_stands,
 )
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.places import Places
-    from kanon_sql.release.ledger.entry import Entry
+    from kanon_sql.release.ledger.store import Entry
     from kanon_sql.release.publication import Publication
     from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.joint import Joint
@@ -59,7 +58,7 @@ class _Side:
         """Return the column that is read under a hierarchy; None if it says nothing, or is read under its own."""
         name = hierarchy.column.name
         own = any(each is hierarchy for each in self.hierarchies)
-        if own or (find_name(name, self.as_they_are) and name not in {each.column.name for each in self.hierarchies}):
+        if own or (_is_in(name, self.as_they_are) and name not in {each.column.name for each in self.hierarchies}):
             return find_column(name, self.columns)
         return None
 
@@ -75,32 +74,21 @@ class _Lookup:
 
 @dataclass
 class Joiner:
-    """A new release, to be joined with earlier ones.
-
-    Attributes:
-        prepared: the table that it was made from.
-        publication: how it was made.
-        output: its rows.
-        k: what it promises.
-    """
+    """A new release, to be joined with earlier ones; ``k`` is what it promises."""
 
     prepared: Prepared
     publication: Publication
     output: exp.Table
     k: int
-    _known: dict[str, Hierarchy] = field(default_factory=dict)
+    _known: dict[tuple[str, str], Hierarchy] = field(default_factory=dict)
     _lookups: dict[tuple[str, ...], _Lookup] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for hierarchy in self.publication.hierarchies:
-            self._known[key_of(hierarchy, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy))] = hierarchy
+            self._known[self._key_of(hierarchy)] = hierarchy
 
     def joined(self, entry: Entry) -> Joint:
-        """Return what the new release and an earlier one say together.
-
-        Raises:
-            CannotBeCheckedError: the earlier one cannot be told any more.
-        """
+        """Return what the new release and an earlier one say together, where it can be read or made again."""
         source, engine = self.prepared.source, self.prepared.source.engine
         new, old = self._new(), self._old(entry)
         both = [*new.hierarchies, *(own for own in old.hierarchies if all(own is not each for each in new.hierarchies))]
@@ -122,7 +110,6 @@ class Joiner:
         return joint
 
     def close(self) -> None:
-        """Drop what releases were looked up in."""
         for lookup in self._lookups.values():
             people = lookup.people
             lookup.new.drop()
@@ -138,20 +125,23 @@ class Joiner:
         source = self.prepared.source
         own = []
         for kept in entry.hierarchies:
-            hierarchy = self._known.get(kept_key(source, kept))
+            hierarchy = self._known.get((column_of(source, kept).name, kept.fingerprint))
             if hierarchy is None:
                 again = hierarchy_again(source, kept)
-                hierarchy = self._known.setdefault(key_of(again, fingerprint.of_hierarchy(source.engine, again)), again)
+                hierarchy = self._known.setdefault(self._key_of(again), again)
             own.append(hierarchy)
         relation = read_as_it_stands(source, entry)
         if relation is None:
             names = {each.column.name for each in own}
-            asked = [each.column.name for each in self.publication.hierarchies if each.column.name not in names]
-            asked += [column.name for column in self.publication.roles.sensitive]
-            asked += [name for name in entry.sensitive if name not in names]
-            shown = [name for name in dict.fromkeys(asked) if find_name(name, entry.published_as_they_are)]
+            needed = [each.column.name for each in self.publication.hierarchies if each.column.name not in names]
+            needed += [column.name for column in self.publication.roles.sensitive]
+            needed += [name for name in entry.sensitive if name not in names]
+            shown = [name for name in dict.fromkeys(needed) if _is_in(name, entry.published_as_they_are)]
             relation = make_again(source, entry, own, shown)
         return _Side(relation, own, entry.published_as_they_are, source.engine.columns(relation))
+
+    def _key_of(self, hierarchy: Hierarchy) -> tuple[str, str]:
+        return hierarchy.column.name, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy)
 
     def _sensitive(self, entry: Entry, new: _Side, old: _Side) -> list[SensitiveInBoth]:
         """Return the columns that both publish as they are, and that one of them calls sensitive."""
@@ -164,9 +154,7 @@ class Joiner:
             original = find_column(name, columns)
             if original is None or original.name in known:
                 continue
-            sides = [
-                find_column(name, side.columns) if find_name(name, side.as_they_are) else None for side in (new, old)
-            ]
+            sides = [find_column(name, side.columns) if _is_in(name, side.as_they_are) else None for side in (new, old)]
             first, second = sides
             if first is not None and second is not None:
                 least = min(own.get(original.name, 2), theirs.get(original.name, 2))
@@ -174,7 +162,7 @@ class Joiner:
         return found
 
     def _lookup(self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]) -> _Lookup:
-        """Return the source as it is looked up under hierarchies; looked up once for all that share them."""
+        """Return the source as it is looked up under hierarchies, once for all entries that share them."""
         key = (*(hierarchy.relation.name for hierarchy in both), "", *(column.name for column in columns))
         if key not in self._lookups:
             source, prepared = self.prepared.source, self.prepared
@@ -190,7 +178,6 @@ class Joiner:
         return self._lookups[key]
 
     def _find(self, people: OriginalRows, places: Sequence[Places], side: _Side) -> Side:
-        """Return a release with the classes that people can be in."""
         found = [(own, side.column(own.hierarchy)) for own in places]
         read = [(own, column) for own, column in found if column is not None]
         engine, columns = self.prepared.source.engine, [column for _, column in read]
@@ -202,8 +189,7 @@ class Joiner:
             self.prepared.source.engine.run(sql.drop(table), "drop what was looked up")
 
 
-def find_name(name: str, names: Sequence[str]) -> bool:
-    """Tell whether a column is among some, as SQL compares names."""
+def _is_in(name: str, names: Sequence[str]) -> bool:
     return folded(name) in {folded(each) for each in names}
 
 

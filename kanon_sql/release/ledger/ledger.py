@@ -22,8 +22,15 @@ from kanon_sql.hierarchy.prefix_file import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
-from kanon_sql.release.ledger.entry import Entry, KeptHierarchy, remembered_policy
-from kanon_sql.release.ledger.store import alone, entries_of, remember, take_back
+from kanon_sql.release.ledger.store import (
+    Entry,
+    KeptHierarchy,
+    alone,
+    entries_of,
+    remember,
+    remembered_policy,
+    take_back,
+)
 from kanon_sql.release.published import LedgerOutcome
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -32,13 +39,11 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.release.ledger.entry import ReleaseKind
     from kanon_sql.release.ledger.joint import Joiner
+    from kanon_sql.release.ledger.store import ReleaseKind
     from kanon_sql.release.publication import Publication
     from kanon_sql.risks.attacks.joint import Joint, Known
     from kanon_sql.search.prepare import Prepared
-
-_NOT_TAKEN = "not taken: the tuples stayed in their warehouse"
 
 _WAYS_OUT = (
     "Publish one of them only; or make both with --max-suppressed 0, this one by generalizing the earlier one further; "
@@ -53,7 +58,7 @@ class Ledger:
     Used as a context: until its end, other runs wait.
 
     Attributes:
-        policy: what was asked for.
+        policy: of the release.
         prepared: the table that it is made from.
         publication: how it is made.
         suppressed: rows of the table that it leaves out.
@@ -88,31 +93,21 @@ class Ledger:
 
     @property
     def outcome(self) -> LedgerOutcome:
-        """What became of the release in the ledger."""
         return LedgerOutcome(
             self.unwritable is None, self.unwritable, tuple(self.warnings), tuple(self.beside_replaced)
         )
 
     def make_writable(self) -> None:
-        """Open the database for writing, when other processes let go of it.
-
-        Raises:
-            SourceError: they do not for too long, or the file cannot be written.
-            VerificationError: the rows of the table are others than were read.
-        """
+        """Open the database for writing, when other processes let go of it, unless rows have changed."""
         source = self.prepared.source
         if source.writable:
             return
 
         def of_rows() -> str:
-            names = self.publication.quasi_identifiers
-            own, whole = fingerprint.quick(
-                self._engine,
-                source.relation,
-                [names, [column.name for column in source.columns]],
-                "fingerprints of the table",
+            lists = [self.publication.quasi_identifiers, [column.name for column in source.columns]]
+            self._source_print, whole = fingerprint.quick(
+                self._engine, source.relation, lists, "fingerprints of the table"
             )
-            self._source_print = own
             return whole
 
         source.make_writable(of_rows)
@@ -122,7 +117,6 @@ class Ledger:
 
         Raises:
             InUseError: other processes have it open for too long, so that they could publish beside this one.
-            VerificationError: the rows of the table are others than were read.
         """
         try:
             self.make_writable()
@@ -139,13 +133,7 @@ class Ledger:
     def check(self, output: exp.Expr, target: exp.Table | Path | None, seconds: dict[str, float]) -> None:
         """Raise unless a verified release can go beside the earlier ones; from here on, other runs wait.
 
-        Args:
-            output: the release.
-            target: the name that it will have; None if it takes the place of its table.
-            seconds: to which is added what this took.
-
-        Raises:
-            JointReleaseError: it cannot, or an earlier one cannot be told any more.
+        ``target`` is the name that it will have; None if it takes the place of its table.
         """
         self._held.enter_context(alone(self._engine))
         self._seen = entries_of(self._engine)
@@ -168,7 +156,8 @@ class Ledger:
         if changed := [
             entry
             for entry in earlier
-            if entry.rows_in != rows or len({self._print_of(entry), entry.source_fingerprint} - {_NOT_TAKEN}) > 1
+            if entry.rows_in != rows
+            or len({self._print_of(entry), entry.source_fingerprint} - {fingerprint.NOT_TAKEN}) > 1
         ]:
             last = changed[-1]
             others = f", and {len(changed) - 1:,} before it," if len(changed) > 1 else ""
@@ -184,7 +173,7 @@ class Ledger:
         names = tuple(entry.quasi_identifiers)
         if names not in self._prints:
             relation = self.prepared.source.relation
-            self._prints[names] = source_fingerprint(self._engine, relation, entry.quasi_identifiers)
+            self._prints[names] = fingerprint.of_source(self._engine, relation, entry.quasi_identifiers)
         return self._prints[names]
 
     def remember(
@@ -192,14 +181,8 @@ class Ledger:
     ) -> None:
         """Write the release into the ledger.
 
-        Args:
-            kind: what it is.
-            target: the table or view as it can be read now, or the path that the file will have.
-            rows_out: its rows.
-            written: the file as it can be read now.
-
-        Raises:
-            JointReleaseError: another release came into the ledger since this one was checked.
+        ``target`` is the table or view as it can be read now, or the path that the file will have; ``written`` is the
+        file as it can be read now.
         """
         if self.unwritable is not None:
             return
@@ -226,7 +209,7 @@ class Ledger:
             self._hierarchies(),
             own,
             self._source_print
-            or source_fingerprint(engine, self.prepared.source.relation, publication.quasi_identifiers),
+            or fingerprint.of_source(engine, self.prepared.source.relation, publication.quasi_identifiers),
         )
         if any(each.is_of(entry.source) and each.says_the_same(entry) for each in self._seen):
             return
@@ -234,11 +217,7 @@ class Ledger:
         self._require_no_other(entry)
 
     def _require_no_other(self, entry: Entry) -> None:
-        """Raise where another run wrote into the ledger meanwhile, which only Spark cannot keep from it.
-
-        Raises:
-            JointReleaseError: it did; this release is forgotten.
-        """
+        """Forget the release and raise where another run wrote into the ledger meanwhile; only Spark lets it."""
         engine = self._engine
         if engine.all_or_nothing:
             return
@@ -255,12 +234,9 @@ class Ledger:
         """Tell whether this release and an earlier one both promise that people stay among others."""
         from kanon_sql.risks.attacks.joint import least_values
 
-        least = [least_values(models) for models in (self._models, _models_of(entry))]
-        return min(entry.k, self.policy.k) > 1 or all(least)
-
-    @property
-    def _models(self) -> list[tuple[str, object, str | None]]:
-        return [(model.name, model.required, model.sensitive) for model in self.publication.models]
+        own = least_values((model.name, model.required, model.sensitive) for model in self.publication.models)
+        theirs = least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
+        return min(entry.k, self.policy.k) > 1 or bool(own and theirs)
 
     def _place(self, target: exp.Table | Path) -> tuple[str | None, str]:
         """Return how the ledger calls a target."""
@@ -297,7 +273,7 @@ class Ledger:
         for entries in alike.values():
             is_replaced = _same_place(entries[0].target, replaced)
             try:
-                entry, joint = self._first_that_can_be_told(joiner, entries)
+                entry, joint = self._first_that_can_be_checked(joiner, entries)
             except CannotBeCheckedError as error:
                 if not is_replaced:
                     raise JointReleaseError(self._unchecked(entries[-1], error)) from None
@@ -320,12 +296,8 @@ class Ledger:
         if relation is not output:
             self._engine.run(sql.drop(relation), "drop the copy of the release")
 
-    def _first_that_can_be_told(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
-        """Return the outcome of the first of several entries that say the same and that can be told today.
-
-        Raises:
-            CannotBeCheckedError: none can.
-        """
+    def _first_that_can_be_checked(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
+        """Return the outcome of the first of several entries that say the same that can be read or made again today."""
         why = CannotBeCheckedError()
         for entry in entries:
             try:
@@ -367,7 +339,7 @@ class Ledger:
         return self._print_of(entry) == entry.source_fingerprint
 
     def _as_table(self, output: exp.Expr) -> exp.Table:
-        """Return a release as a table that can be read often; a file is copied."""
+        """Return a release as a table that can be read often: rows of a file are copied."""
         if isinstance(output, exp.Table):
             return output
         copy = self._engine.temporary_name("kanon_release")
@@ -430,20 +402,8 @@ class Ledger:
         )
 
 
-def source_fingerprint(engine: Engine, source: exp.Table, quasi_identifiers: list[str]) -> str:
-    """Return the fingerprint of the quasi-identifiers of a table; none of one whose tuples stay in their warehouse."""
-    if engine.is_sealed(source):
-        return _NOT_TAKEN
-    (found,) = fingerprint.quick(engine, source, [quasi_identifiers], "fingerprint of the quasi-identifiers")
-    return found
-
-
-def _models_of(entry: Entry) -> list[tuple[str, object, str | None]]:
-    return [(model["model"], model["required"], model["sensitive"]) for model in entry.models]
-
-
 def _same_place(one: tuple[str | None, str], other: tuple[str | None, str] | None) -> bool:
-    """Tell whether two targets are the same; a path is itself to the letter."""
+    """Tell whether two targets are the same; paths are compared to the letter."""
     if other is None or (one[0] is None) != (other[0] is None):
         return False
     return (

@@ -1,43 +1,239 @@
-"""Where releases are remembered: the table ``kanon.releases`` beside the data that they were made from."""
+"""What is remembered of a release, and where: an entry of the table ``kanon.releases`` beside the data.
+
+An entry has how the release was made, and fingerprints. Nothing in it is a value of the table.
+"""
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
+from kanon_sql.classes.cutting import OPTIONS
 from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.release.ledger.entry import Entry, entry_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from sqlglot import exp
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.policy.roles import Roles
+
+ReleaseKind = Literal["table", "view", "file"]
+_K_ANONYMITY = "k-anonymity"
 
 
-def ledger_table() -> exp.Table:
-    """Return the table of the ledger."""
+@dataclass(frozen=True)
+class KeptHierarchy:
+    """The hierarchy of a quasi-identifier: its rule is None where it was chosen or stored."""
+
+    column: str
+    rule: str | None
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A release that is remembered.
+
+    Attributes:
+        number: that it is called by.
+        made_at: when it was made, in UTC.
+        source: schema and name of the table that it was made from.
+        kind: whether it is a table, a view or a file.
+        target: its schema and name; of a file, None and its path.
+        rows_in: rows of the table.
+        rows_out: rows of the release.
+        policy: roles of the columns, models, and how it was searched; without a seed, which nothing here needs.
+        levels: the level of each quasi-identifier; None where a column has several.
+        hierarchies: of the quasi-identifiers.
+        fingerprint: of the rows of the release; of a view, of its definition.
+        source_fingerprint: of the quasi-identifiers of the table, as they were.
+    """
+
+    number: int
+    made_at: datetime
+    source: tuple[str, str]
+    kind: ReleaseKind
+    target: tuple[str | None, str]
+    rows_in: int
+    rows_out: int
+    policy: dict[str, Any]
+    levels: dict[str, int] | None
+    hierarchies: tuple[KeptHierarchy, ...]
+    fingerprint: str
+    source_fingerprint: str
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages: its name as ``--into`` takes it, or its path."""
+        schema, name = self.target
+        return name if schema in {None, "main"} else f"{schema}.{name}"
+
+    @property
+    def source_name(self) -> str:
+        """What its table is called in messages."""
+        schema, name = self.source
+        return name if schema == "main" else f"{schema}.{name}"
+
+    @property
+    def k(self) -> int:
+        """The k that it promised; 1 if it promised none."""
+        return max((model["required"] for model in self.models if model["model"] == _K_ANONYMITY), default=1)
+
+    @property
+    def models(self) -> list[dict[str, Any]]:
+        """The privacy models that it promised: the name of each, what it requires, and its sensitive column."""
+        models: list[dict[str, Any]] = self.policy["models"]
+        return models
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Names of its sensitive columns."""
+        names: list[str] = self.policy["columns"]["sensitive"]
+        return names
+
+    @property
+    def only_k(self) -> bool:
+        """Whether k-anonymity is all that it promised, so that the sizes of its classes say which were published."""
+        return all(model["model"] == _K_ANONYMITY for model in self.models)
+
+    @property
+    def entity(self) -> str | None:
+        """The column that named the person, where people were counted."""
+        named: str | None = self.policy["columns"]["entity"]
+        return named
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of its quasi-identifiers."""
+        return [kept.column for kept in self.hierarchies]
+
+    @property
+    def published_as_they_are(self) -> list[str]:
+        """Names of the other columns that it published."""
+        columns = self.policy["columns"]
+        return [*columns["sensitive"], *columns["insensitive"]]
+
+    def is_of(self, source: tuple[str, str]) -> bool:
+        """Tell whether it was made from a table."""
+        return [folded(part) for part in self.source] == [folded(part) for part in source]
+
+    def alike(self) -> tuple[Any, ...]:
+        """Return what releases have in common that say the same: to check one of them is to check all."""
+        models = tuple((model["model"], model["required"], model["sensitive"]) for model in self.models)
+        return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive))
+
+    def is_record_of(self, other: Entry) -> bool:
+        """Tell whether both are one record of the ledger, as it was written and as it was read."""
+        return (self.number, self.made_at, self.target, self.fingerprint) == (
+            other.number,
+            other.made_at,
+            other.target,
+            other.fingerprint,
+        )
+
+    def says_the_same(self, other: Entry) -> bool:
+        """Tell whether another entry of the same table is of the same release under the same name, made again."""
+        return self.target == other.target and self.policy == other.policy and self.alike() == other.alike()
+
+    def values(self) -> dict[str, Any]:
+        """Return it as the columns of the ledger."""
+        return {
+            "id": self.number,
+            "made_at": self.made_at.isoformat(sep=" ", timespec="seconds"),
+            "source_schema": self.source[0],
+            "source_name": self.source[1],
+            "kind": self.kind,
+            "target_schema": self.target[0],
+            "target_name": self.target[1],
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "policy": json.dumps(self.policy, ensure_ascii=False),
+            "levels": None if self.levels is None else json.dumps(self.levels, ensure_ascii=False),
+            "hierarchies": json.dumps([asdict(kept) for kept in self.hierarchies], ensure_ascii=False),
+            "fingerprint": self.fingerprint,
+            "source_fingerprint": self.source_fingerprint,
+        }
+
+
+def _entry_of(row: tuple[Any, ...]) -> Entry:
+    number, made_at, source_schema, source, kind, target_schema, target, rows_in, rows_out, *texts = row
+    policy, levels, hierarchies, fingerprint, source_fingerprint = texts
+    return Entry(
+        number,
+        made_at,
+        (source_schema, source),
+        kind,
+        (target_schema, target),
+        rows_in,
+        rows_out,
+        json.loads(policy),
+        None if levels is None else json.loads(levels),
+        tuple(KeptHierarchy(**kept) for kept in json.loads(hierarchies)),
+        fingerprint,
+        source_fingerprint,
+    )
+
+
+def remembered_policy(policy: Policy, roles: Roles) -> dict[str, Any]:
+    """Return what is remembered of a policy: names of columns, models with their bounds, how it was searched.
+
+    The seed is left out: no check needs it, and a ledger should say no more of how rows came to stand where they stand,
+    and of what was drawn, than it must.
+    """
+    options = {name: getattr(policy, name) for name in OPTIONS}
+    pseudonymized = [column.name for column in roles.pseudonymized]
+    return {
+        "columns": {
+            "identifying": [column.name for column in roles.identifying],
+            "quasi_identifiers": [column.name for column in roles.quasi_identifiers],
+            "sensitive": [column.name for column in roles.sensitive],
+            "insensitive": [column.name for column in roles.insensitive],
+            "entity": None if roles.entity is None else roles.entity.name,
+            **({"pseudonymized": pseudonymized} if pseudonymized else {}),
+        },
+        "models": [
+            {"model": model.name, "required": _plain(model.required), "sensitive": model.sensitive}
+            for model in policy.models
+        ],
+        "search": {
+            "algorithm": policy.algorithm,
+            "measure": policy.measure,
+            "max_suppressed": policy.max_suppressed,
+            **{name: value for name, value in options.items() if value is not None},
+        },
+    }
+
+
+def _plain(required: Any) -> Any:  # noqa: ANN401 - what a model requires: a whole number, a share, or several
+    return required if isinstance(required, int | float) else str(required)
+
+
+# The table of the ledger. A workbench has a copy of what its warehouse has.
+
+
+def _ledger_table() -> exp.Table:
     return sql.relation(RELEASES, SCHEMA)
 
 
 def entries_of(engine: DuckDBEngine) -> list[Entry]:
-    """Return the releases that a database remembers, in the order in which they were made.
-
-    Raises:
-        SourceError: the table of the ledger is not one of ours.
-    """
+    """Return the releases that a database remembers, in the order in which they were made."""
     newest = engine.newest_entries
-    if engine.kind_of(ledger_table()) is None and not newest:
+    if engine.kind_of(_ledger_table()) is None and not newest:
         return []
     _require_readable(engine)
     try:
         rows = engine.rows(sql.statement("ledger/entries"), "earlier releases") if newest is None else newest
-        return [entry_of(row) for row in rows]
+        return [_entry_of(row) for row in rows]
     except (SourceError, ValueError, KeyError, TypeError):
         raise SourceError(
             f"Table {SCHEMA}.{RELEASES} cannot be read as the ledger of releases: rename or drop it if it is yours."
@@ -45,7 +241,7 @@ def entries_of(engine: DuckDBEngine) -> list[Entry]:
 
 
 def _require_readable(engine: DuckDBEngine) -> None:
-    if not engine.may_read(ledger_table()):
+    if not engine.may_read(_ledger_table()):
         raise NoRightError(
             f"The ledger, {SCHEMA}.{RELEASES}, may not be read by this user: ask its owner for that, so that a new "
             "release can be checked against earlier ones."
@@ -57,12 +253,9 @@ def alone(engine: DuckDBEngine) -> Iterator[None]:
     """Keep other runs from the ledger until the end, and read it as it is now.
 
     A DuckDB file is open for writing here alone; in a warehouse, others may have written since its rows were searched.
-
-    Raises:
-        SourceError: the ledger cannot be read.
     """
     _require_readable(engine)
-    with engine.alone(ledger_table(), sql.query("ledger/entries")):
+    with engine.alone(_ledger_table(), sql.query("ledger/entries")):
         yield
 
 
@@ -83,7 +276,6 @@ def take_back(engine: DuckDBEngine, entry: Entry) -> None:
 
 
 def forget_statements(entries: list[Entry]) -> list[exp.Expr]:
-    """Return the statements that forget releases."""
     return [sql.statement("ledger/forget", values={"id": entry.number}) for entry in entries]
 
 
@@ -96,11 +288,7 @@ def forget_entries(engine: DuckDBEngine, entries: list[Entry]) -> None:
 
 
 def forgotten(entries: list[Entry], which: str) -> list[Entry]:
-    """Return the entries that a person means: one by its number, or all that have a name or path.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the entries with a name or path; where none has it, the entry with that number."""
     named = [entry for entry in entries if folded(which) in {folded(entry.name), folded(entry.target[1])}]
     found = named or [entry for entry in entries if str(entry.number) == which]
     if not found:
