@@ -13,27 +13,28 @@ from kanon_sql.engine.files import remove_spill_of, require_replaceable, require
 from kanon_sql.engine.sources.open_source import is_database, open_database
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import SCHEMA, stored_hierarchies
-from kanon_sql.release.in_place.facts import facts_of_table, lookups_left, tables_of, triggers_of
-from kanon_sql.release.in_place.publish import (
-    HowInPlace,
-    bytes_used,
-    change_places,
-    check_backup,
-    copy_definitions,
-    current_database,
-    make_triggers,
-    require_copyable,
-    require_no_lists,
+from kanon_sql.release.in_place.facts import (
+    facts_of_table,
+    lookups_left,
+    tables_of,
+    triggers_of,
+    try_views,
+    views_of,
 )
+from kanon_sql.release.in_place.publish import HowInPlace, bytes_used, change_places, check_backup
 from kanon_sql.release.in_place.rewrite import (
     copied_rows,
+    copy_definitions,
+    current_database,
     definitions,
     dropped_type,
     in_database,
     in_order,
+    make_triggers,
+    require_copyable,
+    require_no_lists,
     triggers_again,
 )
-from kanon_sql.release.in_place.views import try_views, views_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
@@ -96,7 +97,7 @@ def clean(
         drop: names of tables to leave out.
         backup: where the file is copied to first, with all that was in it.
         replace: whether the backup may replace a file.
-        listener: is told every statement before it runs.
+        listener: called with every statement before it runs.
 
     Raises:
         UsageError: it is no database, there is no such table, or something else rests on it.
@@ -199,11 +200,7 @@ def _staying(engine: Engine, left_out: Sequence[TableFacts]) -> list[OtherTable]
 
 
 def _facts(engine: Engine, drop: Sequence[str]) -> list[TableFacts]:
-    """Return what stands around tables that are to be left out; those that refer to others first.
-
-    Raises:
-        UsageError: there is no such table, or something else rests on it.
-    """
+    """Return what stands around tables that are to be left out; those that refer to others first."""
     there = tables_of(engine)
     chosen = []
     for wanted in drop:

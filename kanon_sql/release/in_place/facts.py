@@ -1,8 +1,9 @@
-"""What stands around a table that is to be replaced: columns, constraints, indexes, views, other tables."""
+"""What stands around a table that is to be replaced or to go: columns, constraints, indexes, views, other tables."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,17 +11,19 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import REMEMBERING, SCHEMA
-from kanon_sql.release.in_place.views import ViewFacts, macros_over, mentions, views_of, views_over
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.sources.open_source import Source
 
+ALL_COLUMNS = "*"
 _VALUES = re.compile(r"ENUM\((?:[^')]|'(?:[^']|'')*')*\)")
 
 
@@ -39,15 +42,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class ConstraintFacts:
-    """A constraint of the table: PRIMARY KEY, UNIQUE, CHECK or FOREIGN KEY.
-
-    Attributes:
-        kind: which of them.
-        columns: its columns.
-        expression: what a CHECK asks.
-        referenced: the table that a foreign key refers to, and its columns there.
-        text: the whole constraint.
-    """
+    """A PRIMARY KEY, UNIQUE, CHECK (with its expression) or FOREIGN KEY (with the table and columns it refers to)."""
 
     kind: str
     columns: tuple[str, ...]
@@ -57,7 +52,7 @@ class ConstraintFacts:
 
     @property
     def name(self) -> str:
-        """What it is called where it is told of."""
+        """What it is called in messages."""
         return f"{self.kind} ({', '.join(self.columns)})"
 
 
@@ -90,6 +85,53 @@ class Trigger:
     name: str
     table: str
     definition: str
+
+
+@dataclass(frozen=True)
+class ViewFacts:
+    """A view of the database.
+
+    Attributes:
+        schema: where it is.
+        name: what it is called.
+        definition: its statement, as DuckDB writes it.
+        comment: of the view.
+        comments: names of its columns, and their comments.
+        reads: schema (if it says one) and name of each relation that it reads, folded; None where that is not known.
+        columns: the names of all columns in it, folded; ``*`` where it may take all that there are.
+    """
+
+    schema: str
+    name: str
+    definition: str
+    comment: str | None
+    comments: tuple[tuple[str, str], ...]
+    reads: frozenset[tuple[str, str]] | None
+    columns: frozenset[str]
+
+    def may_read(self, schema: str, name: str) -> bool:
+        """Tell whether it reads a relation, or may do so."""
+        if self.reads is None:
+            return _mentions(self.definition, name)
+        return (folded(schema), folded(name)) in {(db or folded(schema), table) for db, table in self.reads}
+
+    def again(self, database: str) -> list[exp.Expr]:
+        """Return the statements that make it again in another database, which is the current one by then.
+
+        DuckDB keeps the types of its columns with it, as they were when it was made: lists of values among them.
+        """
+        made: list[exp.Expr] = [
+            exp.Command(this="CREATE", expression=f"OR REPLACE {self.definition.removeprefix('CREATE ').rstrip(';')}")
+        ]
+        view = sql.relation(self.name, self.schema, database)
+        if self.comment is not None:
+            made.append(exp.Comment(this=view.copy(), kind="VIEW", expression=sql.literal(self.comment)))
+        for name, comment in self.comments:
+            column = exp.Column(
+                this=sql.identifier(name), table=view.this, db=view.args["db"], catalog=view.args["catalog"]
+            )
+            made.append(exp.Comment(this=column.copy(), kind="COLUMN", expression=sql.literal(comment)))
+        return made
 
 
 @dataclass(frozen=True)
@@ -128,11 +170,7 @@ class TableFacts:
 
 
 def facts_of(source: Source) -> TableFacts:
-    """Return what stands around the table of a source.
-
-    Raises:
-        UsageError: it is a view, or other tables or views of ours rest on its rows.
-    """
+    """Return what stands around the table of a source; refuse a view."""
     engine = source.engine
     schema, name = source.relation.db or engine.current_schema(), source.relation.name
     if engine.kind_of(source.relation) != "TABLE":
@@ -143,28 +181,22 @@ def facts_of(source: Source) -> TableFacts:
 def facts_of_table(
     engine: Engine, schema: str, name: str, going: frozenset[tuple[str, str]] = frozenset()
 ) -> TableFacts:
-    """Return what stands around a table.
+    """Return what stands around a table; refuse where other tables or views of ours rest on its rows.
 
-    Args:
-        engine: on its database.
-        schema: where it is.
-        name: what it is called.
-        going: schema and name of tables that will not be there any more.
-
-    Raises:
-        UsageError: other tables or views of ours rest on its rows.
+    ``going`` has the schema and name of tables that will not be there any more.
     """
     here = {"schema": schema, "name": name}
     tables, views = tables_of(engine), views_of(engine)
     columns = engine.rows(sql.statement("in_place/columns", values=here), "columns of the table")
     indexes = engine.rows(sql.statement("in_place/indexes", values=here), "indexes of the table")
-    over = views_over(views, schema, name)
+    over = _views_over(views, schema, name)
     if ours := [view.name for view in over if any(db == SCHEMA for db, _ in view.reads or ())]:
         raise UsageError(
             f"View {', '.join(ours)} is a release of {name!r} that looks its values up: drop it, or publish it as a "
             "table, before the values are gone."
         )
-    types, listed = _lists(engine, going | {(schema, name)}, views)
+    macros = engine.rows(sql.statement("in_place/macros"), "macros of the database")
+    types, listed = _lists(engine, going | {(schema, name)}, views, macros)
     collations = _collations(engine, here)
     return TableFacts(
         schema,
@@ -178,7 +210,7 @@ def facts_of_table(
         tuple(IndexFacts(*row) for row in indexes),
         tuple(table for table in tables if (table.schema, table.name) != (schema, name)),
         over,
-        tuple(macros_over(engine, name)),
+        tuple(macro for macro, definition in macros if _mentions(definition, name)),
         triggers_of(engine),
         types,
         listed,
@@ -189,11 +221,7 @@ def facts_of_table(
 def _constraints(
     engine: Engine, here: dict[str, str], going: frozenset[tuple[str, str]]
 ) -> tuple[ConstraintFacts, ...]:
-    """Return the constraints of a table.
-
-    Raises:
-        UsageError: a table that stays has a foreign key to it.
-    """
+    """Return the constraints of a table; refuse where a table that stays has a foreign key to it."""
     found = []
     for schema, table, kind, columns, expression, referenced, there, text in engine.rows(
         sql.statement("in_place/constraints", values=here), "constraints of the table"
@@ -210,13 +238,9 @@ def _constraints(
 
 
 def _collations(engine: Engine, here: dict[str, str]) -> dict[str, str]:
-    """Return the columns of a table that have a collation of their own, and which.
-
-    Raises:
-        UsageError: that cannot be told.
-    """
+    """Return the columns of a table that have a collation of their own, and which."""
     (definition,) = engine.row(sql.statement("in_place/definition", values=here), "collations of the columns")
-    if not mentions(definition, "collate"):
+    if not _mentions(definition, "collate"):
         return {}
     try:
         parsed = sqlglot.parse_one(definition, read="duckdb")
@@ -245,7 +269,7 @@ def lookups_left(tables: Iterable[OtherTable], views: Sequence[ViewFacts]) -> tu
         if table.schema == SCHEMA
         and table.name not in REMEMBERING
         and not table.name.startswith("hierarchy_")
-        and not any(mentions(view.definition, table.name) for view in views)
+        and not any(_mentions(view.definition, table.name) for view in views)
     )
 
 
@@ -260,12 +284,11 @@ def tables_of(engine: Engine) -> list[OtherTable]:
 
 
 def _lists(
-    engine: Engine, going: frozenset[tuple[str, str]], views: Iterable[ViewFacts]
+    engine: Engine, going: frozenset[tuple[str, str]], views: Iterable[ViewFacts], macros: Iterable[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     """Return the ENUM types that are of no column of a table that stays, and these lists as they stand in types.
 
-    Raises:
-        UsageError: a view or a macro needs one of them.
+    A view or a macro that needs one of them is refused.
     """
     staying: set[str] = set()
     own: set[str] = set()
@@ -275,14 +298,13 @@ def _lists(
         if is_table:
             (own if (schema, table) in going else staying).update(_VALUES.findall(kind))
     texts = {f"view {view.name}": view.definition for view in views}
-    macros = engine.rows(sql.statement("in_place/macros"), "macros of the database")
     texts |= {f"macro {name}": definition for name, definition in macros}
     found = []
     for schema, name, labels in engine.rows(sql.statement("in_place/types"), "types that list values"):
         listed = f"ENUM({', '.join(sql.literal(label).sql('duckdb') for label in labels)})"
         if listed in staying:
             continue
-        if users := [user for user, text in texts.items() if mentions(text, name)]:
+        if users := [user for user, text in texts.items() if _mentions(text, name)]:
             raise UsageError(
                 f"Type {name!r} lists values that are to go, and is named by {', '.join(users)}: change or drop that "
                 "first."
@@ -290,3 +312,97 @@ def _lists(
         own.add(listed)
         found.append((schema, name))
     return tuple(found), frozenset(own - staying)
+
+
+# Views and macros
+
+
+def views_of(engine: Engine) -> list[ViewFacts]:
+    """Return all views of the database."""
+    found = []
+    for schema, name, definition, comment, comments in engine.rows(
+        sql.statement("in_place/views"), "views of the database"
+    ):
+        reads, columns = _read_by(definition)
+        of_columns = tuple((each["name"], each["comment"]) for each in comments or ())
+        found.append(ViewFacts(schema, name, definition, comment, of_columns, reads, columns))
+    return found
+
+
+def _views_over(views: Iterable[ViewFacts], schema: str, name: str) -> tuple[ViewFacts, ...]:
+    """Return the views that read a table, at any depth, each after those that it reads."""
+    waiting, over = list(views), [(schema, name)]
+    found: list[ViewFacts] = []
+    while more := [view for view in waiting if any(view.may_read(*relation) for relation in over)]:
+        found += more
+        over += [(view.schema, view.name) for view in more]
+        waiting = [view for view in waiting if view not in found]
+    ordered: list[ViewFacts] = []
+    while found:
+        ready = [
+            view
+            for view in found
+            if not any(other is not view and view.may_read(other.schema, other.name) for other in found)
+        ]
+        ordered += ready or found
+        found = [view for view in found if view not in ordered]
+    return tuple(ordered)
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Tell whether a name stands in a text, as a word or in quotes."""
+    return re.search(rf"(?<!\w){re.escape(folded(name).replace(chr(34), chr(34) * 2))}(?!\w)", folded(text)) is not None
+
+
+def try_views(
+    old: Engine, opened: Callable[[], AbstractContextManager[Engine]], over: Sequence[ViewFacts], name: str
+) -> None:
+    """Read every view over a table in the new database, and bind all others; refuse if one fails that worked before."""
+    with opened() as new:
+        failing = [(view, _is_read) for view in over if not _is_read(new, view)]
+        others = [view for view in views_of(new) if (view.schema, view.name) not in {(v.schema, v.name) for v in over}]
+        failing += [(view, _is_bound) for view in others if not _is_bound(new, view)]
+    if broken := [view.name for view, works in failing if works(old, view)]:
+        raise UsageError(
+            f"Views would fail without {name!r} as it was ({', '.join(broken)}): they use columns that are gone, or "
+            "take labels for numbers or dates. Change or drop them first. Nothing was changed."
+        )
+
+
+def _is_read(engine: Engine, view: ViewFacts) -> bool:
+    relation = sql.relation(view.name, view.schema)
+    try:
+        row = unused_name("kanon_row", [column.name for column in engine.columns(relation)])
+        hashed = sql.named(exp.Anonymous(this="HASH", expressions=[sql.column(row)]), row)
+        every = exp.select(hashed).from_(sql.aliased(relation, row)).subquery("rows")
+        engine.row(exp.select(exp.Count(this=sql.column(row))).from_(every), f"does the view {view.name} work?")
+    except SourceError:
+        return False
+    return True
+
+
+def _is_bound(engine: Engine, view: ViewFacts) -> bool:
+    """Tell whether all that a view names is there."""
+    try:
+        engine.columns(sql.relation(view.name, view.schema))
+    except SourceError:
+        return False
+    return True
+
+
+def _read_by(definition: str) -> tuple[frozenset[tuple[str, str]] | None, frozenset[str]]:
+    """Return what relations and columns a view names; sqlglot does not read all that DuckDB does."""
+    parsed: exp.Expr | None = None
+    with suppress(SqlglotError):
+        parsed = sqlglot.parse_one(definition, read="duckdb")
+    if not isinstance(parsed, exp.Create) or parsed.expression is None:
+        return None, frozenset({ALL_COLUMNS})
+    query = parsed.expression
+    tables = list(query.find_all(exp.Table))
+    reads = frozenset((folded(table.db), folded(table.name)) for table in tables)
+    columns = {folded(column.name) for column in query.find_all(exp.Column)}
+    columns |= {folded(name.name) for join in query.find_all(exp.Join) for name in join.args.get("using") or ()}
+    whole = {folded(table.alias_or_name) for table in tables} & columns  # a row as a value
+    if whole or any(isinstance(star.parent, exp.Select) for star in query.find_all(exp.Star)):
+        columns.add(ALL_COLUMNS)
+    return reads, frozenset(columns)

@@ -3,7 +3,7 @@
 DuckDB keeps what is deleted: in freed blocks, in its log, in statistics. So the file is not changed at all. A new one
 is made beside it, with the release and everything else that is in the database, and takes its name in one step:
 
-1. See what stands around the table, and refuse what cannot go on (``facts``, ``changes``).
+1. See what stands around the table, and refuse what cannot go on (``facts``).
 2. Merge the log of the database into its file, so that the file is all there is.
 3. Make the new database in a directory of our own: definitions, other tables, the release, indexes (``rewrite``).
 4. Verify the release in it; ask the ledger; try every view that reads the table.
@@ -16,7 +16,7 @@ held from before the new database is made to the end.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,11 +36,16 @@ from kanon_sql.engine.files import (
 from kanon_sql.engine.progress import timed
 from kanon_sql.engine.sources.open_source import open_database
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.hierarchy.given import stored_hierarchies
-from kanon_sql.release.in_place.facts import facts_of, facts_of_table
-from kanon_sql.release.in_place.rewrite import in_database, rewrite_of
-from kanon_sql.release.in_place.siblings import copies_of, siblings_of
-from kanon_sql.release.in_place.views import try_views
+from kanon_sql.hierarchy.given import SCHEMA, stored_hierarchies
+from kanon_sql.release.in_place.facts import facts_of, facts_of_table, try_views
+from kanon_sql.release.in_place.rewrite import (
+    current_database,
+    in_database,
+    require_copyable,
+    require_no_lists,
+    rewrite_of,
+    run_rewrite,
+)
 from kanon_sql.release.publish.files import FileSink, check_format
 from kanon_sql.release.publish.publisher import Sink, publish
 from kanon_sql.release.published import InPlace, Published
@@ -49,9 +54,9 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts
     from kanon_sql.release.in_place.rewrite import Rewrite
@@ -62,13 +67,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HowInPlace:
-    """How a table is anonymized in place.
-
-    Attributes:
-        backup: where the file is copied to first.
-        dry_run: whether everything is made and checked, and nothing changed.
-        replace: whether the backup may replace a file.
-    """
+    """How a table is anonymized in place: a backup may replace a file; a dry run makes and checks everything."""
 
     backup: Path | None = None
     dry_run: bool = False
@@ -76,12 +75,7 @@ class HowInPlace:
 
 
 def check_in_place(source: Source, how: HowInPlace) -> None:
-    """Refuse what cannot be anonymized in place, before any work is done for it.
-
-    Raises:
-        UsageError: the source is no table of a file, something rests on its rows, or the backup has the name of a file.
-        SourceError: the file or its directory is read-only, or the disk has no room.
-    """
+    """Refuse what cannot be anonymized in place, before any work is done for it."""
     source.refuse_in_warehouse(
         "whose files and logs keep raw values after a table was changed: --in-place is for DuckDB files. Make a table "
         "(--into NAME), and drop the old one yourself."
@@ -103,13 +97,7 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
 def publish_in_place(
     source: Source, publication: Publication, expected: Expected, how: HowInPlace, ledger: Watch | None = None
 ) -> Published:
-    """Put a release in the place of its table, which ``check_in_place`` has looked at; see above.
-
-    Raises:
-        UsageError: something rests on the rows of the table, or a view would fail.
-        SourceError: a file cannot be written; the old one is as it was.
-        VerificationError: the output is not what it should be; the file is as it was.
-    """
+    """Put a release in the place of its table, which ``check_in_place`` has looked at; the plan is above."""
     if source.database is None:
         return _replace_data_file(source, publication, expected, how)
     sink = _DatabaseInPlaceSink(source, publication, source.database, how)
@@ -125,8 +113,8 @@ class _DatabaseInPlaceSink(Sink):
         self.facts = facts_of(source)
         super().__init__(source, publication, None, f"{file}: {self.facts.name}")
         self.source, self.file, self.how, self.real = source, file, how, require_replaceable(file)
-        self.siblings = siblings_of(source, publication, self.facts)
-        self.copies = copies_of(source, publication, self.facts, self.siblings)
+        self.siblings = _siblings_of(source, publication, self.facts)
+        self.copies = _copies_of(source, publication, self.facts, self.siblings)
         self.seconds: dict[str, float] = {}
 
     @property
@@ -146,7 +134,7 @@ class _DatabaseInPlaceSink(Sink):
     def make(self) -> None:
         # 3. The new database.
         self.rewrite = _rewrite(self.source, self.publication, self.facts, self.attached)
-        _run(self.engine, self.rewrite, current_database(self.engine))
+        run_rewrite(self.engine, self.rewrite, current_database(self.engine))
 
     def complete(self, seconds: dict[str, float]) -> None:
         # 4. What is in it.
@@ -184,11 +172,7 @@ class _DatabaseInPlaceSink(Sink):
 
 
 def change_places(new_file: Path, real: Path, backup: Path | None) -> None:
-    """Give the new file of a database the name of the old one, which is copied first where a backup is wanted.
-
-    Raises:
-        SourceError: it cannot be done; the old one is as it was.
-    """
+    """Give the new file of a database the name of the old one, which is copied first where a backup is wanted."""
     if backup is not None:
         copy_whole(real, backup)
     require_no_log(real, new_file)
@@ -218,84 +202,8 @@ def _rewrite(source: Source, publication: Publication, facts: TableFacts, new: s
     return rewrite_of(facts, publication, query, stored, current_database(engine), new)
 
 
-def current_database(engine: Engine) -> str:
-    """Return the name of the database we are in."""
-    (name,) = engine.row(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
-    return str(name)
-
-
-def require_copyable(engine: Engine, tables: Iterable[OtherTable]) -> None:
-    """Raise if a table that is to be copied has rows that refer to rows of its own.
-
-    Raises:
-        UsageError: it has, and DuckDB checks each against what was there before.
-    """
-    for table in tables:
-        if folded(table.name) in map(folded, table.referenced):
-            rows = exp.select(sql.literal(1)).from_(sql.relation(table.name, table.schema)).limit(1)
-            if engine.rows(rows, "has the table rows?"):
-                raise UsageError(
-                    f"Table {table.name!r} has a foreign key to itself, and DuckDB cannot copy its rows at once: drop "
-                    "that key first."
-                )
-
-
-def _run(engine: Engine, rewrite: Rewrite, old: str) -> None:
-    copy_definitions(engine, rewrite.schema)
-    for statement in rewrite.rows:
-        engine.run(statement, "rows of another table")
-    engine.run(rewrite.release, "make the release")
-    for statement in rewrite.after:
-        engine.run(statement, "indexes and comments")
-    try:
-        engine.run(in_database(rewrite.target.catalog), "views and triggers name what is beside them")
-        for statement in rewrite.views:
-            with suppress(SourceError):  # one that failed before stays as it was; the others are tried below
-                engine.run(statement, "a view over the table")
-        make_triggers(engine, rewrite.triggers)
-    finally:
-        engine.run(in_database(old), "back to the table")
-
-
-def copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
-    """Copy all definitions in one transaction, so that what is dropped in it is never written.
-
-    Raises:
-        SourceError: DuckDB cannot copy one.
-    """
-    try:
-        with engine.transaction():
-            for statement in statements:
-                engine.run(statement, "definitions of the new database")
-    except SourceError as error:
-        raise SourceError(
-            f"{error} DuckDB cannot copy every definition: a type that is another name of a list of values (ENUM), for "
-            "one. Nothing was changed."
-        ) from None
-
-
-def make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
-    """Make triggers again.
-
-    Raises:
-        UsageError: one names a column that is gone.
-    """
-    try:
-        for statement in statements:
-            engine.run(statement, "triggers")
-    except SourceError:
-        raise UsageError(
-            "A trigger of another table cannot be made anew: it uses a column that is gone, or takes labels for "
-            "numbers. Change or drop it first. Nothing was changed."
-        ) from None
-
-
 def _require_same_definitions(facts: TableFacts, rewrite: Rewrite, new_file: Path) -> None:
-    """Raise unless what stays of the table's definition is in the new database as it was.
-
-    Raises:
-        UsageError: a default or a constraint reads otherwise there.
-    """
+    """Raise unless what stays of the table's definition is in the new database as it was."""
     with open_database(new_file, writable=False) as new:
         made = facts_of_table(new, facts.schema, facts.name)
         require_no_lists(new, facts.listed)
@@ -315,20 +223,6 @@ def _require_same_definitions(facts: TableFacts, rewrite: Rewrite, new_file: Pat
         )
 
 
-def require_no_lists(new: Engine, listed: frozenset[str]) -> None:
-    """Raise if a list of values that was to go is still in the new database.
-
-    Raises:
-        UsageError: a view that cannot be made again has it in its columns.
-    """
-    found = new.rows(sql.statement("in_place/enum_columns"), "lists of values in the new database")
-    if left := sorted({name for _, name, kind, _ in found if any(each in kind for each in listed)}):
-        raise UsageError(
-            f"{', '.join(left)} cannot be read, and holds a list of values that are to go: drop it first. Nothing was "
-            "changed."
-        )
-
-
 class _DataFileSink(FileSink):
     """The CSV, Parquet or JSON file that a release was made from."""
 
@@ -337,18 +231,15 @@ class _DataFileSink(FileSink):
         self.how, self.bytes_before, self.bytes_after = how, real.stat().st_size, 0
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing takes long
-        """Note how large the new file is."""
         self.bytes_after = self.partial.stat().st_size
 
     def take_name(self, rows: int, ledger: Watch | None) -> None:  # noqa: ARG002 - a file has no ledger
-        """Copy the old file where a backup is wanted, and put the new one in its place."""
         if self.how.backup is not None:
             copy_whole(self.path, self.how.backup)
         take_place(self.partial, self.path)
 
 
 def _replace_data_file(source: Source, publication: Publication, expected: Expected, how: HowInPlace) -> Published:
-    """Put a release in the place of the file that it was made from."""
     file = _file_of(source)
     sink = _DataFileSink(source, publication, require_replaceable(file), how)
     published = publish(sink, expected, dry_run=how.dry_run)
@@ -357,11 +248,7 @@ def _replace_data_file(source: Source, publication: Publication, expected: Expec
 
 
 def _file_of(source: Source) -> Path:
-    """Return the file that a source is in.
-
-    Raises:
-        UsageError: it is in none that could be replaced.
-    """
+    """Return the file that a source is in; refuse one that cannot be replaced."""
     if source.address is not None:
         raise UsageError(f"{source.address.shown} is only read, never written: give --out FILE instead of --in-place.")
     file = source.database or source.file
@@ -376,12 +263,7 @@ def _file_of(source: Source) -> Path:
 
 
 def check_backup(file: Path, how: HowInPlace) -> None:
-    """Refuse a backup that cannot be made.
-
-    Raises:
-        UsageError: it has the name of a file that is there.
-        SourceError: its directory is not there.
-    """
+    """Refuse a backup that cannot be made."""
     backup = how.backup
     if backup is None:
         return
@@ -396,6 +278,89 @@ def check_backup(file: Path, how: HowInPlace) -> None:
 
 
 def bytes_used(engine: Engine) -> int:
-    """Return how many bytes of the file of a database are in use."""
+    """Return how many bytes of a database file are in use."""
     ((used,),) = engine.rows(sql.statement("catalog/size_of_database"), "size of the database")
     return int(used)
+
+
+# Other tables that hold, or may hold, raw values: a column that is not published is there too, or a quasi-identifier
+# beside any other column, since the exact value and what stands beside it lead to a row of the release. Columns are the
+# same by name and kind of type; in tables with as many rows as the raw one, also by their values, whatever their names.
+
+_ROWS = "a table of as many rows as the raw one?"
+
+
+def _siblings_of(source: Source, publication: Publication, facts: TableFacts) -> dict[str, tuple[str, ...]]:
+    """Return other tables that may hold the same raw values by names and types, each with the columns that say so."""
+    here = {folded(column.name): column for column in source.columns}
+    tells = _telling(source, publication)
+    found: dict[str, tuple[str, ...]] = {}
+    for other in _others(facts):
+        if not {folded(name) for name in other.columns} & here.keys():
+            continue
+        columns = source.engine.columns(sql.relation(other.name, other.schema))
+        same = [c for c in columns if folded(c.name) in here and _is_alike(c, here[folded(c.name)])]
+        if tells([folded(column.name) for column in same]):
+            found[_shown(other, facts)] = tuple(column.name for column in same)
+    return found
+
+
+def _copies_of(
+    source: Source, publication: Publication, facts: TableFacts, known: dict[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return other tables that hold the same values under other names or types, each with the columns that do.
+
+    Each table with as many rows as the raw one is scanned once, and the raw one too if there is any; but for those that
+    are ``known`` already.
+    """
+    engine, tells = source.engine, _telling(source, publication)
+    others = [other for other in _others(facts) if other.columns and _shown(other, facts) not in known]
+    if not others:
+        return {}
+    rows = _rows(engine, source.relation)
+    alike = [other for other in others if _rows(engine, sql.relation(other.name, other.schema)) == rows]
+    if not alike:
+        return {}
+    names = [column.name for column in source.columns]
+    by_values = {total: folded(name) for name, total in _totals(engine, source.relation, names).items()}
+    found: dict[str, tuple[str, ...]] = {}
+    for other in alike:
+        totals = _totals(engine, sql.relation(other.name, other.schema), other.columns)
+        same = {name: by_values[total] for name, total in totals.items() if total in by_values}
+        if tells([*same.values()]):
+            found[_shown(other, facts)] = tuple(same)
+    return found
+
+
+def _telling(source: Source, publication: Publication) -> Callable[[Sequence[str]], bool]:
+    """Return a function: do some columns, of folded names, lead to rows of the release or name people?"""
+    generalized = {folded(column.name) for column in publication.roles.quasi_identifiers}
+    replaced = {folded(column.name) for column in publication.roles.identifying}
+    hidden = replaced | {folded(c.name) for c in source.columns if c.name not in publication.published_types}
+    return lambda columns: bool(hidden & {*columns} or (generalized & {*columns} and len(columns) > 1))
+
+
+def _others(facts: TableFacts) -> list[OtherTable]:
+    return [other for other in facts.others if other.schema != SCHEMA]  # not the ledger, nor hierarchies
+
+
+def _shown(other: OtherTable, facts: TableFacts) -> str:
+    return other.name if other.schema == facts.schema else f"{other.schema}.{other.name}"
+
+
+def _is_alike(one: Column, other: Column) -> bool:
+    return one.type == other.type or one.family == other.family != "other"
+
+
+def _rows(engine: Engine, relation: exp.Table) -> int:
+    (rows,) = engine.row(exp.select(sql.count_rows()).from_(relation.copy()), _ROWS)
+    return int(rows)
+
+
+def _totals(engine: Engine, relation: exp.Table, names: Sequence[str]) -> dict[str, int]:
+    """Return for each column a number that is the same where its values are; none where all are one value."""
+    hashes = [exp.Anonymous(this="HASH", expressions=[sql.cast(sql.column(name), "VARCHAR")]) for name in names]
+    figures = [f(this=hashed.copy()) for hashed in hashes for f in (exp.Sum, exp.Min, exp.Max)]
+    row = engine.row(exp.select(*figures).from_(relation.copy()), _ROWS)
+    each = zip(names, row[::3], row[1::3], row[2::3], strict=True)
+    return {name: int(total) for name, total, least, most in each if total is not None and least != most}

@@ -1,4 +1,4 @@
-"""The statements of an anonymization in place: a new database with everything of the old one but the raw table.
+"""Anonymization in place: the statements that make a new database with all of the old one but the raw table.
 
 1. schema      all definitions; then the table is dropped and defined again, in the same transaction, so that nothing
 of the old definition is ever written
@@ -14,6 +14,7 @@ index over columns that is not unique.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,14 +23,16 @@ from sqlglot import exp
 
 from kanon_sql.engine.equality import published_type
 from kanon_sql.engine.sources.open_source import RELEASES
+from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.release.in_place.views import ALL
+from kanon_sql.release.in_place.facts import ALL_COLUMNS
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
     from kanon_sql.release.in_place.facts import (
         ColumnFacts,
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The statements, by what they are for.
+    """The statements, by what they are for, in the order in which they run.
 
     Attributes:
         target: the table in the new database.
@@ -72,18 +75,9 @@ class Rewrite:
 def rewrite_of(
     facts: TableFacts, publication: Publication, query: exp.Query, stored: Iterable[StoredHierarchy], old: str, new: str
 ) -> Rewrite:
-    """Return the statements.
-
-    Args:
-        facts: what stands around the table.
-        publication: what is published.
-        query: the query whose rows are the release.
-        stored: hierarchies in the database.
-        old: the name of the database.
-        new: the name of the new one.
-    """
+    """Return the statements that make the database ``new`` from ``old``; the rows of ``query`` are the release."""
     target = sql.relation(facts.name, facts.schema, new)
-    changes = changes_of(facts, publication, target)
+    changes = _changes_of(facts, publication, target)
     own = {folded(column.name) for column in facts.columns}
     hierarchies = [*(tree.relation.name for tree in stored if folded(tree.column) in own), *facts.lookups]
     others = [table for table in facts.others if not (table.schema == SCHEMA and table.name in hierarchies)]
@@ -118,7 +112,6 @@ def definitions(old: str, new: str) -> exp.Expr:
 
 
 def in_database(name: str, schema: str | None = None) -> exp.Use:
-    """Return the statement that makes a database, or a schema of it, the current one."""
     return exp.Use(this=exp.Table(this=sql.identifier(name)) if schema is None else sql.relation(schema, name))
 
 
@@ -132,7 +125,6 @@ def triggers_again(triggers: Iterable[Trigger], new: str) -> tuple[exp.Expr, ...
 
 
 def dropped_type(schema: str, name: str, database: str) -> exp.Drop:
-    """Return the statement that drops a type."""
     return sql.drop(sql.relation(name, schema, database), "TYPE")
 
 
@@ -141,11 +133,7 @@ def copied_rows(
 ) -> tuple[exp.Expr, ...]:
     """Return the statements that copy the rows of tables, those first that others refer to.
 
-    Args:
-        tables: the tables.
-        old: the database that they are in.
-        new: the database that has their definitions.
-        without: schema and name of a table whose releases the ledger is to forget: its rows are no more.
+    ``without`` is the schema and name of a table whose releases the ledger is to forget: its rows are no more.
     """
     return tuple(_copied(table, old, new, without) for table in in_order(tables))
 
@@ -206,37 +194,30 @@ class Changes:
 
 
 @dataclass
-class _Told:
+class _Notes:
     kept: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
 
 
-def changes_of(facts: TableFacts, publication: Publication, target: exp.Table) -> Changes:
-    """Return what becomes of a table when a release takes its place.
-
-    Args:
-        facts: what stands around it.
-        publication: what is published.
-        target: the table as the statements are to name it.
-    """
-    told = _Told()
-    same = unchanged_columns(publication)
+def _changes_of(facts: TableFacts, publication: Publication, target: exp.Table) -> Changes:
+    notes = _Notes()
+    same = _unchanged_columns(publication)
     types = publication.published_types
     by_name = {column.name: column for column in facts.columns}
     definitions: list[exp.Expr] = [
-        _definition(by_name[name], kind, same, told) for name, kind in types.items() if name in by_name
+        _definition(by_name[name], kind, same, notes) for name, kind in types.items() if name in by_name
     ]
     for column in facts.columns:
         if column.name not in types:
-            told.removed.append(f"column {column.name} (not published)")
-    staying = [constraint for constraint in facts.constraints if _stays(constraint, facts, same, told)]
+            notes.removed.append(f"column {column.name} (not published)")
+    staying = [constraint for constraint in facts.constraints if _stays(constraint, facts, same, notes)]
     definitions += [_constraint(constraint, target) for constraint in staying]
     table = exp.Create(this=exp.Schema(this=target.copy(), expressions=definitions), kind="TABLE")
-    made = [_index(index, target, set(types), same, told) for index in facts.indexes]
+    made = [_index(index, target, set(types), same, notes) for index in facts.indexes]
     indexes = tuple(index for index in made if index is not None)
-    told.removed += [f"type {name} (lists values)" for _, name in facts.lists]
-    told.removed += [f"trigger {each.name}" for each in facts.triggers if _is_of(each, facts)]
-    views = _views_told(facts, same, set(types))
+    notes.removed += [f"type {name} (lists values)" for _, name in facts.lists]
+    notes.removed += [f"trigger {each.name}" for each in facts.triggers if _is_of(each, facts)]
+    views = _altered_views(facts, same, set(types))
     comments = _comments(facts, set(types), target)
     comments += tuple(
         exp.Comment(
@@ -245,16 +226,16 @@ def changes_of(facts: TableFacts, publication: Publication, target: exp.Table) -
             expression=sql.literal(index.comment),
         )
         for index in facts.indexes
-        if index.comment is not None and f"index {index.name}" in told.kept
+        if index.comment is not None and f"index {index.name}" in notes.kept
     )
-    return Changes(table, indexes, comments, tuple(same), tuple(told.kept), tuple(told.removed), views)
+    return Changes(table, indexes, comments, tuple(same), tuple(notes.kept), tuple(notes.removed), views)
 
 
 def _is_of(trigger: Trigger, facts: TableFacts) -> bool:
     return (trigger.schema, folded(trigger.table)) == (facts.schema, folded(facts.name))
 
 
-def _views_told(facts: TableFacts, same: list[str], published: set[str]) -> tuple[str, ...]:
+def _altered_views(facts: TableFacts, same: list[str], published: set[str]) -> tuple[str, ...]:
     """Return the views and macros over a table that say something else now, each with what that may be.
 
     That is a view which reads an altered column by its name, with a star, or from such a view.
@@ -264,7 +245,7 @@ def _views_told(facts: TableFacts, same: list[str], published: set[str]) -> tupl
     found: dict[str, str] = {}
     for view in facts.views:  # each comes after those that it reads
         reads_one = any(view.may_read(other.schema, other.name) for other in facts.views if other.name in found)
-        takes_all = ALL in view.columns and view.may_read(facts.schema, facts.name)
+        takes_all = ALL_COLUMNS in view.columns and view.may_read(facts.schema, facts.name)
         if view.columns & gone:
             found[view.name] = f"{view.name} (names a column that is gone)"
         elif takes_all or reads_one or view.columns & altered:
@@ -272,7 +253,7 @@ def _views_told(facts: TableFacts, same: list[str], published: set[str]) -> tupl
     return (*found.values(), *(f"macro {name} (not tried)" for name in facts.macros))
 
 
-def unchanged_columns(publication: Publication) -> list[str]:
+def _unchanged_columns(publication: Publication) -> list[str]:
     """Return the names of the published columns whose values are those of the source, in their type."""
     recoded = {
         name
@@ -288,33 +269,33 @@ def unchanged_columns(publication: Publication) -> list[str]:
     ]
 
 
-def _definition(column: ColumnFacts, kind: str, same: list[str], told: _Told) -> exp.ColumnDef:
+def _definition(column: ColumnFacts, kind: str, same: list[str], notes: _Notes) -> exp.ColumnDef:
     constraints: list[exp.Expr] = []
     if column.collation is not None and column.name in same:
         constraints.append(exp.ColumnConstraint(kind=exp.CollateColumnConstraint(this=_as_it_is(column.collation))))
     elif column.collation is not None:
-        told.removed.append(f"collation of {column.name} (labels)")
+        notes.removed.append(f"collation of {column.name} (labels)")
     if not column.nullable:
         constraints.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
     if column.generated:
-        told.removed.append(f"computation of {column.name} (its values are published)")
+        notes.removed.append(f"computation of {column.name} (its values are published)")
     elif column.default is not None and column.name in same:
         default = exp.Paren(this=_as_it_is(column.default))
         constraints.append(exp.ColumnConstraint(kind=exp.DefaultColumnConstraint(this=default)))
     elif column.default is not None:
-        told.removed.append(f"default of {column.name} (labels)")
+        notes.removed.append(f"default of {column.name} (labels)")
     return exp.ColumnDef(this=sql.identifier(column.name), kind=_as_it_is(kind), constraints=constraints)
 
 
-def _stays(constraint: ConstraintFacts, facts: TableFacts, same: list[str], told: _Told) -> bool:
+def _stays(constraint: ConstraintFacts, facts: TableFacts, same: list[str], notes: _Notes) -> bool:
     what = constraint.name
     if changed := [name for name in constraint.columns if name not in same]:
-        told.removed.append(f"{what}: {', '.join(changed)} changed")
+        notes.removed.append(f"{what}: {', '.join(changed)} changed")
         return False
     if constraint.referenced is not None and folded(constraint.referenced[0]) == folded(facts.name):
-        told.removed.append(f"{what}: refers to rows that may be suppressed")
+        notes.removed.append(f"{what}: refers to rows that may be suppressed")
         return False
-    told.kept.append(what)
+    notes.kept.append(what)
     return True
 
 
@@ -337,20 +318,22 @@ def _as_it_is(text: str) -> exp.Expr:
     return exp.var(text)
 
 
-def _index(index: IndexFacts, target: exp.Table, published: set[str], same: list[str], told: _Told) -> exp.Expr | None:
+def _index(
+    index: IndexFacts, target: exp.Table, published: set[str], same: list[str], notes: _Notes
+) -> exp.Expr | None:
     """Return the statement that makes an index again; None if it goes."""
     made = sqlglot.parse_one(index.text, read="duckdb")
     named = {folded(column.name) for column in made.find_all(exp.Column)}
     if not all(isinstance(ordered.this, exp.Column) for ordered in made.find_all(exp.Ordered)):
-        told.removed.append(f"index {index.name}: it is over an expression")
+        notes.removed.append(f"index {index.name}: it is over an expression")
         return None
     allowed = set(same) if index.unique else published
     if changed := sorted(named - {folded(name) for name in allowed}):
-        told.removed.append(f"index {index.name}: {', '.join(changed)} changed")
+        notes.removed.append(f"index {index.name}: {', '.join(changed)} changed")
         return None
     for table in made.find_all(exp.Table):
         table.replace(target.copy())
-    told.kept.append(f"index {index.name}")
+    notes.kept.append(f"index {index.name}")
     return made
 
 
@@ -365,3 +348,77 @@ def _comments(facts: TableFacts, published: set[str], target: exp.Table) -> tupl
             named.set("catalog", sql.identifier(target.catalog))
             comments.append(exp.Comment(this=named, kind="COLUMN", expression=sql.literal(column.comment)))
     return tuple(comments)
+
+
+# Running them
+
+
+def current_database(engine: Engine) -> str:
+    """Return the name of the database we are in."""
+    (name,) = engine.row(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
+    return str(name)
+
+
+def require_copyable(engine: Engine, tables: Iterable[OtherTable]) -> None:
+    """Raise if a table that is to be copied refers to itself: DuckDB checks each row against what was there before."""
+    for table in tables:
+        if folded(table.name) in map(folded, table.referenced):
+            rows = exp.select(sql.literal(1)).from_(sql.relation(table.name, table.schema)).limit(1)
+            if engine.rows(rows, "has the table rows?"):
+                raise UsageError(
+                    f"Table {table.name!r} has a foreign key to itself, and DuckDB cannot copy its rows at once: drop "
+                    "that key first."
+                )
+
+
+def run_rewrite(engine: Engine, rewrite: Rewrite, old: str) -> None:
+    """Run the statements, with ``old`` as the current database at the end."""
+    copy_definitions(engine, rewrite.schema)
+    for statement in rewrite.rows:
+        engine.run(statement, "rows of another table")
+    engine.run(rewrite.release, "make the release")
+    for statement in rewrite.after:
+        engine.run(statement, "indexes and comments")
+    try:
+        engine.run(in_database(rewrite.target.catalog), "views and triggers name what is beside them")
+        for statement in rewrite.views:
+            with suppress(SourceError):  # one that failed before stays as it was; the others are tried below
+                engine.run(statement, "a view over the table")
+        make_triggers(engine, rewrite.triggers)
+    finally:
+        engine.run(in_database(old), "back to the table")
+
+
+def copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
+    """Copy all definitions in one transaction, so that what is dropped in it is never written."""
+    try:
+        with engine.transaction():
+            for statement in statements:
+                engine.run(statement, "definitions of the new database")
+    except SourceError as error:
+        raise SourceError(
+            f"{error} DuckDB cannot copy every definition: a type that is another name of a list of values (ENUM), for "
+            "one. Nothing was changed."
+        ) from None
+
+
+def make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
+    """Make triggers again; refuse where one names a column that is gone."""
+    try:
+        for statement in statements:
+            engine.run(statement, "triggers")
+    except SourceError:
+        raise UsageError(
+            "A trigger of another table cannot be made anew: it uses a column that is gone, or takes labels for "
+            "numbers. Change or drop it first. Nothing was changed."
+        ) from None
+
+
+def require_no_lists(new: Engine, listed: frozenset[str]) -> None:
+    """Raise if a list of values that was to go is in the columns of a view that could not be made again."""
+    found = new.rows(sql.statement("in_place/enum_columns"), "lists of values in the new database")
+    if left := sorted({name for _, name, kind, _ in found if any(each in kind for each in listed)}):
+        raise UsageError(
+            f"{', '.join(left)} cannot be read, and holds a list of values that are to go: drop it first. Nothing was "
+            "changed."
+        )
