@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.in_place.clean import Cleaned, clean
     from kanon_sql.release.ledger.earlier import Remembered, forget, ledger
     from kanon_sql.release.prepared_table import PreparedTable, SatisfyingNode, prepare
-    from kanon_sql.release.published import InPlace, Published
+    from kanon_sql.release.publication import InPlace, Published
     from kanon_sql.release.release import Release
     from kanon_sql.risks.estimators.assessment import Risk
 
@@ -77,7 +77,7 @@ _HOME = {
     "CheckResult": "evidence.check",
     "Compared": "release.compare",
     "Comparison": "release.compare",
-    "Published": "release.published",
+    "Published": "release.publication",
     "BudgetError": "errors",
     "HierarchyError": "errors",
     "InUseError": "errors",
@@ -86,7 +86,7 @@ _HOME = {
     "ledger": "release.ledger.earlier",
     "Cleaned": "release.in_place.clean",
     "clean": "release.in_place.clean",
-    "InPlace": "release.published",
+    "InPlace": "release.publication",
     "export_hierarchy": "hierarchy.export",
     "forget": "release.ledger.earlier",
     "Remembered": "release.ledger.earlier",

@@ -46,9 +46,9 @@ from kanon_sql.release.in_place.rewrite import (
     rewrite_of,
     run_rewrite,
 )
+from kanon_sql.release.publication import InPlace, Published
 from kanon_sql.release.publish.files import FileSink, check_format
 from kanon_sql.release.publish.publisher import Sink, publish
-from kanon_sql.release.published import InPlace, Published
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts
     from kanon_sql.release.in_place.rewrite import Rewrite
-    from kanon_sql.release.publication import Publication
-    from kanon_sql.release.published import Watch
+    from kanon_sql.release.publication import Publication, Watch
     from kanon_sql.release.verify.verify import Expected
 
 

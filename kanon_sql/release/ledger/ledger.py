@@ -31,12 +31,11 @@ from kanon_sql.release.ledger.store import (
     remembered_policy,
     take_back,
 )
-from kanon_sql.release.published import LedgerOutcome
+from kanon_sql.release.publication import LedgerOutcome
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.ledger.joint import Joiner

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.release.publication import Publication
-    from kanon_sql.release.published import Watch
+    from kanon_sql.release.publication import Publication, Watch
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 

@@ -23,7 +23,7 @@ from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms
-from kanon_sql.release.published import Published
+from kanon_sql.release.publication import Published
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements, without_dots
@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.warehouse.warehouse import RelationKind
     from kanon_sql.policy.destination import Kind
-    from kanon_sql.release.publication import Publication
-    from kanon_sql.release.published import Watch
+    from kanon_sql.release.publication import Publication, Watch
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.policy.destination import Kind
-    from kanon_sql.release.publication import Publication
-    from kanon_sql.release.published import Watch
+    from kanon_sql.release.publication import Publication, Watch
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
