@@ -16,11 +16,10 @@ from kanon_sql.errors import UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.ledger.ledger import Ledger
-from kanon_sql.release.lookup_files import Script, script_of
 from kanon_sql.release.publish.files import check_file, require_frame
 from kanon_sql.release.publish.publisher import check_target, require_kind
 from kanon_sql.release.publish.route import FETCHES, to_file, to_frame, to_relation, to_spark
-from kanon_sql.release.script import Plan, logged_script, release_plan_of
+from kanon_sql.release.script import Plan, Script, logged_script, release_plan_of, script_of
 from kanon_sql.release.statements.view import require_viewable
 from kanon_sql.release.verify.classes import ModelResult, k_of
 from kanon_sql.release.verify.verify import Expected

@@ -1,13 +1,19 @@
-"""The plan: the ordered, named SQL statements from source to release, as a script that anyone can read and re-run."""
+"""The plan: the ordered, named SQL statements from source to release, as a script that anyone can read and re-run.
+
+What a script holds of the table stands in it, or in files beside it: a table of texts for each, which the script loads.
+Such a file is a CSV file with a header: what is NULL is empty, all else stands in quotes.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.errors import UsageError
+from kanon_sql.engine.files import require_free, take_name, workspace
+from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement, rule_query
 from kanon_sql.release.pseudonyms import TITLE
 from kanon_sql.release.publication import joined_hierarchies, levels_joined
@@ -27,11 +33,13 @@ from kanon_sql.release.statements.view import require_viewable, view_lookups, vi
 from kanon_sql.release.verify.pseudonyms import leaving_out
 from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects import begin_script, clean_up, rendered
+from kanon_sql.sql.dialects import NATIVE, begin_script, capabilities_of, clean_up, render, rendered
 from kanon_sql.sql.dialects import script as as_script
+from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from kanon_sql.engine.base import Logged
     from kanon_sql.engine.sources.open_source import Source
@@ -39,6 +47,21 @@ if TYPE_CHECKING:
     from kanon_sql.policy.destination import Destination
     from kanon_sql.release.publication import Publication
     from kanon_sql.search.prepare import Prepared
+
+_RELEASE = "The release: generalize, leave out classes that are too small, mix the rows"
+_IN_PLACE = "A new database with the release and all else; verified, its file takes the name of the old one"
+_README = "README.txt"
+_NOTE = """\
+These files hold values of the table that a release is made from, as they are. The script of the release loads them.
+Keep them as you keep the table itself, do not hand them out with the release, and delete them when it is made.
+"""
+_PRIVATE = 0o600
+_CSV = {
+    "duckdb": """(FORMAT csv, HEADER, QUOTE '"', ESCAPE '"', NULLSTR '', ALLOW_QUOTED_NULLS false)""",
+    "postgres": "WITH (FORMAT csv, HEADER true)",
+    "spark": """'true', multiLine 'true', quote '"', escape '"')""",
+}
+"""How a dialect reads such a file; the others load it with tools of their own."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +95,15 @@ class Plan:
         return next((step.statements for step in self.steps if step.name == name), ())
 
     def script(self, dialect: str = "duckdb") -> str:
-        """Return the statements in a dialect, each step under its title.
-
-        Raises:
-            UsageError: a step has a statement that the dialect cannot say.
-        """
-        parts = []
-        steps = [(title, list(texts)) for title, texts in self._texts(dialect)]
-        for number, (title, texts) in enumerate(steps, start=1):
-            parts.append(f"-- {number}. {title}\n" + "\n\n".join(f"{text};" for text in texts))
+        """Return the statements in a dialect, each step under its title."""
+        parts = [
+            f"-- {number}. {title}\n" + "\n\n".join(f"{text};" for text in texts)
+            for number, (title, texts) in enumerate(self._texts(dialect), start=1)
+        ]
         return "\n\n".join(parts) + "\n"
 
     def statements_for(self, dialect: str) -> list[tuple[str, str]]:
-        """Return the texts that are run in a dialect, one by one and in this order, each with the title of its step.
-
-        Raises:
-            UsageError: a step has a statement that the dialect cannot say.
-        """
+        """Return the texts that are run in a dialect, one by one and in this order, each with the title of its step."""
         return [(title, text) for title, texts in self._texts(dialect) for text in texts]
 
     def _texts(self, dialect: str) -> Iterator[tuple[str, list[str]]]:
@@ -105,7 +120,7 @@ class Plan:
 
 
 def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
-    """Return statements that were run, each under what it was for, with the values of its placeholders in place.
+    """Return statements that were run, each under its purpose, with the values of its placeholders in place.
 
     Those that a warehouse ran are in its own dialect, and all say which side they were run on. What cannot be said in
     the dialect is left out, and a comment says what and why.
@@ -125,29 +140,17 @@ def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def release_plan(
+def _plan(
     source: Source,
     publication: Publication,
-    make: tuple[exp.Expr, ...],
+    make: Step,
     output: exp.Expr | None,
     lookups: Mapping[str, exp.Table],
     lookup: Callable[[Hierarchy], exp.Create],
     *,
-    title: str = "The release: generalize, leave out classes that are too small, mix the rows",
-    stands_alone: bool = False,
+    stands_alone: bool,
 ) -> Plan:
-    """Return the plan of a release.
-
-    Args:
-        source: what is anonymized; its engine holds the rows of hierarchies that came from files.
-        publication: what is published.
-        make: the statements that make the release.
-        output: the release as the statements that verify it read it; None leaves them out.
-        lookups: for each quasi-identifier, the relation that the statements that verify it join.
-        lookup: returns the statement that makes the lookup relation of a hierarchy.
-        title: of the step that makes the release.
-        stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
-    """
+    """Return the steps before and after ``make``; ``output`` is read to verify it, and None where it is not."""
     of_recoding, steps = statements_for(publication), []
     if source.setup and not stands_alone:
         steps.append(Step("source", "The source", source.setup))
@@ -164,7 +167,7 @@ def release_plan(
         steps.append(Step("recoding", "Step by step: the combinations of values whose class is large enough", recoding))
     if boxes := of_recoding.box_statements(source.engine, source.tuples):
         steps.append(Step("boxes", "Where the table is cut, and what is published of each box", boxes))
-    steps.append(Step("release", title, make))
+    steps.append(make)
     if output is not None:
         steps.append(
             Step("verify", "Check the release on its own rows", checks_of(publication, lookups, output).statements())
@@ -177,9 +180,6 @@ def one_line(text: str) -> str:
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
-_IN_PLACE = "A new database with the release and all else; verified, its file takes the name of the old one"
-
-
 def release_plan_of(
     prepared: Prepared,
     publication: Publication,
@@ -190,15 +190,7 @@ def release_plan_of(
 ) -> Plan:
     """Return the statements from source to release; of what they must write out, values of published rows only.
 
-    Args:
-        prepared: what is anonymized.
-        publication: what is published.
-        destination: where the release goes; where it does not say, the statement returns its rows.
-        stands_alone: whether the source and all hierarchies are to be found elsewhere than here.
-        dialect: of the script: what it cannot say of the rule of a hierarchy is written out.
-
-    Raises:
-        UsageError: without the values of rows that are not published the script would make another release.
+    What the dialect cannot say of the rule of a hierarchy is written out. See ``plan_of`` for the other arguments.
     """
     # The view that has pseudonyms is made after the hierarchies.
     own = None if publication.pseudonyms is not None else publication.source
@@ -254,12 +246,12 @@ def plan_of(
     query = release_query(publication, lookups)
     make: tuple[exp.Expr, ...] = (query,)
     output: exp.Expr | None = None
-    title: dict[str, str] = {}
+    title = _RELEASE
     if destination.in_place and not stands_alone:
         from kanon_sql.release.in_place.publish import in_place_statements
 
         make, output = in_place_statements(source, publication)
-        title = {"title": _IN_PLACE}
+        title = _IN_PLACE
     elif destination.out is not None and not stands_alone:
         form = check_file(source, destination.out, replace=True)
         if form == DATABASE:
@@ -280,4 +272,126 @@ def plan_of(
             lookups = view_lookups(publication, destination.into)
         if destination.replace and (existing := source.engine.kind_of(output)):
             make = (sql.drop(output, existing), *make)
-    return release_plan(source, publication, make, output, lookups, lookup, **title, stands_alone=stands_alone)
+    step = Step("release", title, make)
+    return _plan(source, publication, step, output, lookups, lookup, stands_alone=stands_alone)
+
+
+# As text, with files beside it
+
+
+@dataclass(frozen=True)
+class Script:
+    """The script of a release.
+
+    Attributes:
+        text: its statements.
+        held: how many values of each column of the table stand in it, or in its files, as they are.
+        files: that it loads.
+    """
+
+    text: str
+    held: dict[str, int]
+    files: tuple[Path, ...] = ()
+
+
+def script_of(plan: Plan, dialect: str, directory: Path | None = None, *, replace_files: bool = False) -> Script:
+    """Return the script of a plan; with a directory, what it holds of the table is written to files there."""
+    held = plan.held()
+    if directory is None or not held:
+        return Script(plan.script(dialect), held)
+    contents: dict[Path, str] = {}
+    steps = []
+    for step in plan.steps:
+        statements = [made for one in step.statements for made in _loaded(one, dialect, directory, contents)]
+        steps.append(replace(step, statements=tuple(statements)))
+    text = replace(plan, steps=tuple(steps)).script(dialect)
+    contents[directory / _README] = _NOTE
+    _write(directory, contents, replace_files=replace_files)
+    return Script(text, held, tuple(contents))
+
+
+def _loaded(statement: exp.Expr, dialect: str, directory: Path, contents: dict[Path, str]) -> Iterator[exp.Expr]:
+    """Yield the statements that make a table from a file in the place of rows that are written out."""
+    rows = next((rows for rows in statement.find_all(exp.Values) if rows.meta.get(sql.HOLDS)), None)
+    if rows is None or not isinstance(statement, exp.Create):
+        yield statement
+        return
+    alias = rows.args["alias"]
+    names = [column.name for column in alias.columns]
+    plain = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in statement.this.name)
+    path = directory / f"{unused_name(plain, {file.stem for file in contents})}.csv"
+    contents[path] = "".join(f"{line}\n" for line in _lines(names, rows))
+    lines = sql.relation(f"{statement.this.name}_lines")
+    load = _load(lines, names, path.absolute(), dialect)
+    made = statement.copy()
+    values = next(rows for rows in made.find_all(exp.Values) if rows.meta.get(sql.HOLDS))
+    values.replace(sql.aliased(lines, alias.this.name))
+    if dialect == "spark":
+        yield load
+    else:
+        empty = sql.written_out(names, (), ["VARCHAR"] * len(names))
+        yield sql.create_table(lines, empty, temporary=True)
+        if dialect in _CSV:
+            yield load
+        else:
+            said = f"Before this: load {path.absolute()} (CSV, a header, NULL is an empty field without quotes) into it"
+            made.comments = [" ".join(said.split())]
+    yield made
+
+
+def _load(lines: exp.Table, names: Sequence[str], path: Path, dialect: str) -> exp.Command:
+    table, file = render(lines, dialect), render(exp.Literal.string(str(path)), dialect)
+    if dialect == "spark":
+        columns = ", ".join(f"{render(sql.identifier(name), dialect)} STRING" for name in names)
+        words = ["OR REPLACE TEMPORARY VIEW", table, f"({columns})", "USING csv OPTIONS (path", f"{file},", "header"]
+        load = exp.Command(this="CREATE", expression=" ".join([*words, _CSV[dialect]]))
+    else:
+        load = exp.Command(this="COPY", expression=" ".join([table, "FROM", file, _CSV.get(dialect, "")]))
+    load.meta[NATIVE] = capabilities_of(dialect).name
+    return load
+
+
+def _lines(names: Sequence[str], rows: exp.Values) -> Iterator[str]:
+    yield ",".join(map(_quoted, names))
+    for row in rows.expressions:
+        yield ",".join("" if isinstance(cell, exp.Null) else _quoted(cell.name) for cell in row.expressions)
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _write(directory: Path, contents: dict[Path, str], *, replace_files: bool) -> None:
+    """Write files, all of them or none that was not there before, for their owner alone."""
+    if not directory.parent.is_dir():
+        raise SourceError(f"The directory {directory.parent} does not exist.")
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"{directory} is a file: name a directory for the lookups.")
+    made = not directory.exists()
+    before = set() if made else set(directory.iterdir())
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+        for path in contents:
+            require_free(path, replace=replace_files)
+        _write_all(directory, contents)
+    except BaseException as error:
+        with suppress(OSError):
+            for path in contents:
+                if path not in before:
+                    path.unlink(missing_ok=True)
+            if made:
+                directory.rmdir()
+        if isinstance(error, OSError):
+            raise SourceError(f"The lookups cannot be written to {directory}: {error.strerror}.") from None
+        raise
+
+
+def _write_all(directory: Path, contents: dict[Path, str]) -> None:
+    with workspace(directory / _README) as private:
+        for path, text in contents.items():
+            partial = private / path.name
+            partial.write_text(text, encoding="utf-8", newline="")
+            partial.chmod(_PRIVATE)
+        for path in contents:
+            take_name(private / path.name, path)

@@ -293,7 +293,7 @@ def test_nothing_is_left_of_lookups_that_cannot_be_written(tmp_path: Path, monke
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kanon_sql.release.lookup_files.take_name", full)
+    monkeypatch.setattr("kanon_sql.release.script.take_name", full)
     with of(path, **looked_up(path)) as release, pytest.raises(kanon.SourceError, match="No space left"):
         release.script("postgres", INTO, lookups=directory)
     assert not directory.exists()

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.release.lookup_files import Script
     from kanon_sql.release.publication import Published
+    from kanon_sql.release.script import Script
 
 SqlOfRelease = Annotated[
     Literal["release", "all"] | None,
