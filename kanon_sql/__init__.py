@@ -61,11 +61,10 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.result import ColumnProfile, Profile
     from kanon_sql.policy.roles import NamedColumns
     from kanon_sql.release.anonymize import anonymize
-    from kanon_sql.release.compare import Compared, Comparison
     from kanon_sql.release.in_place.clean import Cleaned, clean
     from kanon_sql.release.ledger.earlier import Remembered, forget, ledger
-    from kanon_sql.release.prepared_table import PreparedTable, SatisfyingNode, prepare
-    from kanon_sql.release.publication import InPlace, Published
+    from kanon_sql.release.prepared_table import Compared, Comparison, PreparedTable, SatisfyingNode, prepare
+    from kanon_sql.release.publish.publisher import InPlace, Published
     from kanon_sql.release.release import Release
     from kanon_sql.risks.estimators.assessment import Risk
 
@@ -75,9 +74,9 @@ _HOME = {
     "Attacked": "evidence.attack",
     "check": "evidence.check",
     "CheckResult": "evidence.check",
-    "Compared": "release.compare",
-    "Comparison": "release.compare",
-    "Published": "release.publication",
+    "Compared": "release.prepared_table",
+    "Comparison": "release.prepared_table",
+    "Published": "release.publish.publisher",
     "BudgetError": "errors",
     "HierarchyError": "errors",
     "InUseError": "errors",
@@ -86,7 +85,7 @@ _HOME = {
     "ledger": "release.ledger.earlier",
     "Cleaned": "release.in_place.clean",
     "clean": "release.in_place.clean",
-    "InPlace": "release.publication",
+    "InPlace": "release.publish.publisher",
     "export_hierarchy": "hierarchy.export",
     "forget": "release.ledger.earlier",
     "Remembered": "release.ledger.earlier",

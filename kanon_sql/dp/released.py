@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.hierarchy.spec import Rule
-    from kanon_sql.release.publication import Publication, Published
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.verify.verify import Expected
 
 Result = TypeVar("Result")

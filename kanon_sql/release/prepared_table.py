@@ -1,18 +1,27 @@
-"""``prepare``: a table encoded once and asked many times; another k, limit or algorithm costs no second scan."""
+"""``prepare``: a table encoded once and searched many times; another k, limit or algorithm costs no second scan.
+
+``PreparedTable.compare`` makes and verifies releases by several algorithms, k and limits side by side.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kanon_sql.classes.recoding import by_name
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.policy.algorithms import options_of_others
 from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.policy.policy import suppression_limit
 from kanon_sql.release.anonymize import release_of
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.incognito import good_nodes, minimal_nodes
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
+from kanon_sql.search.run import names_for
 
 if TYPE_CHECKING:
     import os
@@ -22,7 +31,6 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.roles import Rest
-    from kanon_sql.release.compare import Comparison
     from kanon_sql.release.release import Release
 
 
@@ -44,19 +52,87 @@ class SatisfyingNode:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """One release of a comparison; what is None has no release.
+
+    Attributes:
+        algorithm: how it was searched for.
+        k: the smallest class that was allowed.
+        max_suppressed: the limit of suppression.
+        value: what the measure that was minimized says of it.
+        measures: every measure, by name.
+        rows_suppressed: rows that it leaves out.
+        classes: its equivalence classes, as counted in the output.
+        smallest: the measure of its worst class, in the output.
+        levels: of each quasi-identifier.
+        optimal: whether it is proven that no full-domain release is better.
+        nodes_tested: lattice nodes that were tested.
+        seconds: of the search.
+        problem: why there is no release.
+    """
+
+    algorithm: str
+    k: int
+    max_suppressed: float | str
+    value: float | None = None
+    measures: dict[str, float | None] | None = None
+    rows_suppressed: int | None = None
+    classes: int | None = None
+    smallest: int | None = None
+    levels: dict[str, int] | None = None
+    optimal: bool = False
+    nodes_tested: int | None = None
+    seconds: float | None = None
+    problem: str | None = None
+
+    @property
+    def loss(self) -> float | None:
+        return None if self.measures is None else self.measures["loss"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Releases side by side, those that lose least first.
+
+    Attributes:
+        source: the table.
+        rows: its rows.
+        counted: what k counts: people or rows.
+        measure: what was minimized.
+        results: the releases.
+    """
+
+    source: str
+    rows: int
+    counted: Literal["people", "rows"]
+    measure: str
+    results: tuple[Compared, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the comparison as plain values: what ``--format json`` prints."""
+        return {
+            "source": self.source,
+            "rows": self.rows,
+            "counted": self.counted,
+            "measure": self.measure,
+            "results": [asdict(result) for result in self.results],
+        }
+
+
+@dataclass(frozen=True)
 class PreparedTable:
     """A table whose frequency set is kept until ``close``, or the end of a ``with`` block.
 
     Attributes:
         prepared: the table as it is searched.
-        policy: roles and hierarchies; the other settings are what is asked for where nothing else is said.
+        policy: roles and hierarchies; the other settings are the defaults of the methods.
     """
 
     prepared: Prepared
     policy: Policy
 
     def anonymize(self, *, progress: Listener | None = None, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
-        """Return the release that the policy asks for, with some of its settings changed.
+        """Return the release of the policy, with some of its settings changed.
 
         Args:
             progress: called as the work goes on.
@@ -108,19 +184,53 @@ class PreparedTable:
             for cost, node in found
         ]
 
-    def compare(self, **settings: Any) -> Comparison:  # noqa: ANN401 - those of ``compare.compare``
-        """Return releases by several algorithms, with several k and limits of suppression, side by side.
+    def compare(
+        self,
+        *,
+        algorithms: Sequence[str] | None = None,
+        k: Sequence[int] = (2, 5, 10, 50),
+        max_suppressed: Sequence[float | str] | None = None,
+        progress: Listener | None = None,
+        **settings: Any,  # noqa: ANN401 - as above
+    ) -> Comparison:
+        """Return releases by each algorithm, with each k and each limit of suppression, side by side.
+
+        Every release is made, in a temporary table, and verified there; nothing is published.
 
         Args:
-            settings: ``algorithms``, ``k``, ``max_suppressed`` (each a list), ``measure``, ``time_limit``,
-                ``progress``; see ``kanon_sql.release.compare.compare``.
+            algorithms: names of algorithms; by default all that can minimize the measure.
+            k: the smallest classes to compare; other models are those of the policy.
+            max_suppressed: the limits of suppression; by default that of the policy.
+            progress: called as the work goes on.
+            settings: further settings of ``anonymize``: ``measure``, ``time_limit``, and those that only some
+                algorithms have, for these.
 
         Raises:
             UsageError: a setting is wrong.
+            VerificationError: an output is not what it should be.
         """
-        from kanon_sql.release.compare import compare
-
-        return compare(self, **settings)
+        tell = progress or silent
+        measure = settings.get("measure", self.policy.measure)
+        names = list(dict.fromkeys(algorithms or names_for(measure)))
+        given = max_suppressed if max_suppressed is not None else [self.policy.max_suppressed]
+        limits = list(dict.fromkeys(map(suppression_limit, given)))
+        if not (names and k and limits):
+            raise UsageError("There is nothing to compare: name an algorithm, a k and a limit of suppression at least.")
+        others = [model for model in self.policy.models if not isinstance(model, KAnonymity)]
+        results = []
+        for algorithm, size, limit in product(names, dict.fromkeys(k), limits):
+            tell(Progress(f"{algorithm}, k = {size}"))
+            models = (KAnonymity(size, entity=self.policy.columns.entity), *others)
+            own = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
+            own |= dict.fromkeys(options_of_others(algorithm))
+            try:
+                results.append(_compared(self.anonymize(**own), size))
+            except (NoSolutionError, TimeLimitError, UnsuitableError) as error:
+                results.append(Compared(algorithm, size, limit, problem=str(error)))
+        ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
+        frequency = self.prepared.frequency
+        members: Literal["people", "rows"] = "people" if frequency.counts_people else "rows"
+        return Comparison(self.prepared.source.name, frequency.rows, members, measure, tuple(ordered))
 
     def close(self) -> None:
         """Let go of the source and drop the temporary tables."""
@@ -131,6 +241,25 @@ class PreparedTable:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _compared(release: Release, k: int) -> Compared:
+    verification = release.verify()
+    smallest = verification.models[0].measured
+    return Compared(
+        release.policy.algorithm,
+        k,
+        release.policy.max_suppressed,
+        value=release.value,
+        measures=release.measures,
+        rows_suppressed=release.rows_suppressed,
+        classes=verification.classes,
+        smallest=None if smallest is None else int(smallest),
+        levels=release.levels,
+        optimal=release.optimal,
+        nodes_tested=release.result.nodes_tested,
+        seconds=release.seconds["search"],
+    )
 
 
 def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -180,7 +309,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         UsageError: a setting or a column is wrong.
         SourceError: the source or a hierarchy cannot be read.
     """
-    asked = make_policy(
+    requested = make_policy(
         policy,
         quasi_identifiers=quasi_identifiers,
         identifying=identifying,
@@ -199,7 +328,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
     tell = progress or silent
     opened = open_source(source, table, resources=resources)
     try:
-        return PreparedTable(prepare_source(opened, asked, lambda doing: tell(Progress(doing))), asked)
+        return PreparedTable(prepare_source(opened, requested, lambda doing: tell(Progress(doing))), requested)
     except BaseException:
         opened.engine.close()
         raise

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.destination import Kind
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.release.publication import Publication, Published
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.search.prepare import Prepared
     from kanon_sql.search.problem import SearchResult

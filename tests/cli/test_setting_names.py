@@ -14,7 +14,6 @@ import pytest
 import kanon_sql as kanon
 from kanon_sql import dp
 from kanon_sql.errors import PYTHON_NAMES, UsageError, in_python
-from kanon_sql.release.compare import compare
 from kanon_sql.release.release import Release
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def _keywords() -> set[str]:
     public = [getattr(kanon, name) for name in kanon.__all__] + [getattr(dp, name) for name in dp.__all__]
     methods = [method for _, method in inspect.getmembers(Release, inspect.isfunction)]
     named = {*kanon.__all__, *dp.__all__, *(f"{method.__name__}()" for method in methods)}
-    for call in (*public, *methods, compare, kanon.PreparedTable.anonymize):
+    for call in (*public, *methods, kanon.PreparedTable.compare, kanon.PreparedTable.anonymize):
         if callable(call) and not (inspect.isclass(call) and issubclass(call, Exception)):
             named |= set(inspect.signature(call).parameters)
     return named

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.release.publication import Published
+    from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.script import Script
 
 SqlOfRelease = Annotated[

@@ -37,11 +37,12 @@ from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, 
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.algorithms import ALGORITHMS
-from kanon_sql.release.compare import Compared, Comparison, compare
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from kanon_sql.release.prepared_table import Compared, Comparison
 
 Item = TypeVar("Item")
 
@@ -123,7 +124,7 @@ def compare_command(
         )
         cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
         said = {name: value for name, value in cutting.items() if value is not None}
-        comparison = compare(prepared, algorithms=names, k=sizes, max_suppressed=limits, progress=talk, **said)
+        comparison = prepared.compare(algorithms=names, k=sizes, max_suppressed=limits, progress=talk, **said)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.report.figures import Report
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.release.publication import Published
+    from kanon_sql.release.publish.publisher import Published
     from kanon_sql.release.release import Release
 
 IntoOption = Annotated[

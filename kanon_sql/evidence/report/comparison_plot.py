@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from kanon_sql.release.compare import Compared, Comparison
+    from kanon_sql.release.prepared_table import Compared, Comparison
 
 FORMATS = (".svg", ".png", ".html")
 _MARKS = "osD^vPX*h"  # a mark for each line, for those who do not see its colour

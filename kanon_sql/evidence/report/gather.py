@@ -31,8 +31,7 @@ from kanon_sql.evidence.report.provenance import (
 )
 from kanon_sql.evidence.risk import risk_of
 from kanon_sql.policy.policy import COUNTS_ROWS
-from kanon_sql.release.compare import Compared, compare
-from kanon_sql.release.prepared_table import PreparedTable
+from kanon_sql.release.prepared_table import Compared, PreparedTable
 from kanon_sql.risks.attacks.order import Order
 from kanon_sql.risks.attacks.verdicts import verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
@@ -269,7 +268,7 @@ def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoi
 
 def _point(table: PreparedTable, k: int, progress: Listener) -> CurvePoint:
     try:
-        (found,) = compare(table, algorithms=[table.policy.algorithm], k=[k], progress=progress).results
+        (found,) = table.compare(algorithms=[table.policy.algorithm], k=[k], progress=progress).results
     except VerificationError:  # pseudonyms may tie more together than this k allows
         found = Compared(table.policy.algorithm, k, table.policy.max_suppressed)
     suppressed = found.rows_suppressed

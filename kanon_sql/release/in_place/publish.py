@@ -46,9 +46,8 @@ from kanon_sql.release.in_place.rewrite import (
     rewrite_of,
     run_rewrite,
 )
-from kanon_sql.release.publication import InPlace, Published
 from kanon_sql.release.publish.files import FileSink, check_format
-from kanon_sql.release.publish.publisher import Sink, publish
+from kanon_sql.release.publish.publisher import InPlace, Published, Sink, publish
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
@@ -60,7 +59,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.release.in_place.facts import OtherTable, TableFacts
     from kanon_sql.release.in_place.rewrite import Rewrite
-    from kanon_sql.release.publication import Publication, Watch
+    from kanon_sql.release.ledger.ledger import Ledger
+    from kanon_sql.release.publication import Publication
     from kanon_sql.release.verify.verify import Expected
 
 
@@ -94,7 +94,7 @@ def check_in_place(source: Source, how: HowInPlace) -> None:
 
 
 def publish_in_place(
-    source: Source, publication: Publication, expected: Expected, how: HowInPlace, ledger: Watch | None = None
+    source: Source, publication: Publication, expected: Expected, how: HowInPlace, ledger: Ledger | None = None
 ) -> Published:
     """Put a release in the place of its table, which ``check_in_place`` has looked at; the plan is above."""
     if source.database is None:
@@ -161,7 +161,7 @@ class _DatabaseInPlaceSink(Sink):
     def undo(self) -> None:
         self.engine.abandon(self.attached)
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:  # noqa: ARG002 - the ledger is in the file
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:  # noqa: ARG002 - the ledger is in the file
         # 5., 6. The backup, and the new file.
         with timed(self.seconds, "write"):
             change_places(self.new_file, self.real, self.how.backup)
@@ -232,7 +232,7 @@ class _DataFileSink(FileSink):
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - nothing takes long
         self.bytes_after = self.partial.stat().st_size
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:  # noqa: ARG002 - a file has no ledger
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:  # noqa: ARG002 - a file has no ledger
         if self.how.backup is not None:
             copy_whole(self.path, self.how.backup)
         take_place(self.partial, self.path)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlglot import exp
 
@@ -31,7 +31,6 @@ from kanon_sql.release.ledger.store import (
     remembered_policy,
     take_back,
 )
-from kanon_sql.release.publication import LedgerOutcome
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -48,6 +47,23 @@ _WAYS_OUT = (
     "Publish one of them only; or make both with --max-suppressed 0, this one by generalizing the earlier one further; "
     "or publish all the same (--ignore-ledger); or forget the earlier one if it was given to nobody:\n  {forget}"
 )
+
+
+@dataclass(frozen=True)
+class LedgerOutcome:
+    """What became of a release in the ledger.
+
+    Attributes:
+        remembered: whether it is there.
+        not_remembered: why it could not be written there; None if it was.
+        warnings: what it says beside the earlier releases that it replaces, in words.
+        beside_replaced: the figures of that, with the number of each replaced release.
+    """
+
+    remembered: bool
+    not_remembered: str | None
+    warnings: tuple[str, ...]
+    beside_replaced: tuple[dict[str, Any], ...]
 
 
 @dataclass

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.release.publication import Publication, Watch
+    from kanon_sql.release.ledger.ledger import Ledger
+    from kanon_sql.release.publication import Publication
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
@@ -104,7 +105,7 @@ class FileSink(Sink):
     def verify(self, expected: Expected) -> Verification:
         return verify_file(self.engine, self.publication, self.partial, self.format_name, expected)
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         finish_file(self.engine, self.partial, self.path, rows, ledger)
 
 
@@ -139,7 +140,7 @@ class DatabaseSink(Sink):
     def undo(self) -> None:
         self.engine.abandon(self.attached)
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         finish_file(self.engine, self.file, self.path, rows, ledger, take_name)
 
 
@@ -148,7 +149,7 @@ def finish_file(
     partial: Path,
     path: Path,
     rows: int,
-    ledger: Watch | None,
+    ledger: Ledger | None,
     rename: Callable[[Path, Path], object] = os.replace,
 ) -> None:
     """Give a verified file of so many rows its name, and remember it in the ledger; both or none."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from contextlib import nullcontext, suppress
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from sqlglot import exp
@@ -23,7 +24,6 @@ from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms
-from kanon_sql.release.publication import Published
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements, without_dots
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.engine.warehouse.warehouse import RelationKind
     from kanon_sql.policy.destination import Kind
-    from kanon_sql.release.publication import Publication, Watch
+    from kanon_sql.release.ledger.ledger import Ledger, LedgerOutcome
+    from kanon_sql.release.publication import Publication
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
@@ -123,6 +124,71 @@ def _same_relation(one: exp.Table, other: exp.Table, schema: str) -> bool:
     return names[0] == names[1]
 
 
+@dataclass(frozen=True)
+class InPlace:
+    """What became of a table that was anonymized in place, and of the file that it is in.
+
+    Attributes:
+        done: whether it was done; False where it was only tried.
+        file: the file.
+        bytes_before: its size.
+        bytes_after: its size now, or the size that it would have.
+        kept: constraints and indexes that stay.
+        removed: constraints, defaults, indexes, columns and types that went.
+        hierarchies: hierarchies in the database that were left out, since they list values of the table.
+        views: views over the table that read labels now.
+        siblings: other tables with columns of the names and kinds of types of raw columns, and these columns.
+        copies: other tables with the values of raw columns under other names or types, and these columns.
+        backup: the copy of the file as it was; None if none was asked for.
+    """
+
+    done: bool
+    file: Path
+    bytes_before: int
+    bytes_after: int
+    kept: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    hierarchies: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    copies: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    backup: Path | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        return {
+            **asdict(self),
+            "file": str(self.file),
+            "backup": None if self.backup is None else str(self.backup),
+        }
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release that was made and verified.
+
+    Attributes:
+        destination: name of the table or view, or path of the file.
+        verification: what was found in it.
+        seconds: of ``publish`` and ``verify``, and of ``ledger`` where there are earlier releases.
+        ledger: what became of it in the ledger of its database; None where there is none.
+        in_place: what became of the table and its file, where the release took their place.
+        dry_run: whether it was made and verified only, and is nowhere.
+    """
+
+    destination: str
+    verification: Verification
+    seconds: dict[str, float]
+    ledger: LedgerOutcome | None = None
+    in_place: InPlace | None = None
+    dry_run: bool = False
+
+    @property
+    def not_remembered(self) -> str | None:
+        """Why it could not be written into the ledger; None if it was, or there is none."""
+        return None if self.ledger is None else self.ledger.not_remembered
+
+
 class Sink(ABC):
     """A destination of a release.
 
@@ -158,14 +224,14 @@ class Sink(ABC):
         """Do what is left to do before the release has its name, in a dry run too."""
 
     @abstractmethod
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         """Give the verified release of so many rows its name, and remember it in the ledger."""
 
     def undo(self) -> None:  # noqa: B027 - most are undone by their context
         """Remove what ``opened`` does not remove by itself."""
 
 
-def publish(sink: Sink, expected: Expected, ledger: Watch | None = None, *, dry_run: bool = False) -> Published:
+def publish(sink: Sink, expected: Expected, ledger: Ledger | None = None, *, dry_run: bool = False) -> Published:
     """Put a release at its destination, and return what was verified; a dry run leaves nothing there."""
     seconds: dict[str, float] = {}
     with sink.opened():
@@ -240,7 +306,7 @@ class TableSink(Sink):
         query = release_query(self.publication, self.lookups)
         self.engine.run(sql.create_table(self.staging, query), "make the release")
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         engine, target, kind = self.engine, self.target, self.kind.upper()
         if existing := engine.kind_of(target):
             engine.run(sql.drop(target, existing), "drop what is replaced")
@@ -299,7 +365,7 @@ class FrameSink(Sink):
         self.frame = self.engine.fetched(self.staging, self._fetch)
         self.undo()
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         """Do nothing: a data frame has no name."""
 
     def undo(self) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.destination import Kind
     from kanon_sql.release.ledger.ledger import Ledger
-    from kanon_sql.release.publication import Publication, Published
-    from kanon_sql.release.publish.publisher import Sink
+    from kanon_sql.release.publication import Publication
+    from kanon_sql.release.publish.publisher import Published, Sink
     from kanon_sql.release.verify.verify import Expected
 
 

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
     from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.policy.destination import Kind
-    from kanon_sql.release.publication import Publication, Watch
+    from kanon_sql.release.ledger.ledger import Ledger
+    from kanon_sql.release.publication import Publication
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.release.verify.verify import Expected
 
@@ -96,7 +97,7 @@ class RelationSink(Sink):
     def verify(self, expected: Expected) -> Verification:
         return _verified(self.bench, self.publication, self.staging, expected)
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         with _named(self.bench, self.warehouse, self.staging, self.target, KINDS[self.kind]):
             if ledger is not None:
                 ledger.remember("view" if self.kind == "view" else "table", self.target, rows)
@@ -154,7 +155,7 @@ class TakenFileSink(_TakenSink):
         wanted = _expected(self.bench, self.publication, expected)
         return verify_file(self.bench, self.carried, self.partial, self.format_name, wanted)
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         finish_file(self.bench, self.partial, self.path, rows, ledger)
 
 
@@ -179,7 +180,7 @@ class TakenFrameSink(_TakenSink):
         self.frame = self.bench.fetched(self.taken, self._fetch)
         self.bench.run(sql.drop(self.taken), "drop the copy that was fetched")
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         """Do nothing: a data frame has no name."""
 
 
@@ -210,7 +211,7 @@ class SparkFrameSink(Sink):
     def verify(self, expected: Expected) -> Verification:
         return _verified(self.bench, self.publication, self.staging, expected)
 
-    def take_name(self, rows: int, ledger: Watch | None) -> None:
+    def take_name(self, rows: int, ledger: Ledger | None) -> None:
         """Do nothing: a data frame has no name."""
 
 
