@@ -131,7 +131,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         NoSolutionError: no release satisfies the models.
         TimeLimitError: the time limit ended before there was a release.
     """
-    asked = make_policy(
+    requested = make_policy(
         policy,
         quasi_identifiers=quasi_identifiers,
         identifying=identifying,
@@ -160,10 +160,10 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         seed=seed,
     )
     begun = time.monotonic()
-    with within(asked.time_limit, begun):
+    with within(requested.time_limit, begun):
         opened = waited(lambda: open_source(source, table, resources=resources))
         try:
-            return make_release(opened, asked, progress or silent, begun)
+            return make_release(opened, requested, progress or silent, begun)
         except BaseException:
             opened.engine.close()
             raise
@@ -176,30 +176,20 @@ def make_release(
     begun: float | None = None,
     shared_tests: SharedTests | None = None,
 ) -> Release:
-    """Return the release of an open source that a policy asks for.
+    """Return the release of an open source under a policy.
 
-    Args:
-        source: the table.
-        policy: what is asked for.
-        progress: called as the work goes on.
-        begun: when the time limit began, on the clock of ``time.monotonic``; now if not given.
-        shared_tests: where to keep node tests for further searches with other k.
-
-    Raises:
-        TimeLimitError: the time limit ended before there was a release.
+    The time limit began at ``begun``, on the clock of ``time.monotonic``; now if not given. ``shared_tests`` keep node
+    tests for further searches with other k.
     """
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
-        _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before
+        _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before it
         prepared = prepare_source(source, policy, lambda doing: progress(Progress(doing)))
         return release_of(replace(prepared, shared_tests=shared_tests), policy, progress, begun)
 
 
 def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: float | None = None) -> Release:
-    """Return the release of a prepared table that a policy asks for; the table is not read again.
-
-    Arguments are those of ``make_release``.
-    """
+    """Return the release of a prepared table under a policy; the table is not read again."""
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
         return _release_of(prepared, policy, progress, begun)
@@ -220,12 +210,12 @@ def _release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: f
         return release
     allowed = rows_allowed(policy.max_suppressed, prepared.frequency.rows, policy.k)
     with timed(seconds, "pseudonyms"):
-        settled = leave_out_tied(release)
+        settled = _leave_out_tied(release)
     if settled.rows_suppressed > allowed and release.rows_suppressed:
         # What classes that are too small use up may be what people tied too closely need.
         strict = _searched(prepared, replace(policy, max_suppressed="0 rows"), key, progress, seconds, begun)
         with timed(seconds, "pseudonyms"):
-            settled = replace(leave_out_tied(strict), policy=policy)
+            settled = replace(_leave_out_tied(strict), policy=policy)
     if settled.rows_suppressed > allowed:
         raise NoSolutionError(_too_many_tied(settled, allowed))
     return replace(settled, spent=time.monotonic() - begun)
@@ -239,7 +229,7 @@ def _searched(
     seconds: dict[str, float],
     begun: float,
 ) -> Release:
-    """Return the release that a search finds, pseudonyms and all, before what they tie together is looked at."""
+    """Return the release that a search finds, with pseudonyms, before it is checked what these tie together."""
     with timed(seconds, "search"):
         result = _search(prepared, policy, progress, begun)
     progress(Progress("Measuring"))
@@ -264,7 +254,7 @@ def _searched(
     return Release(policy, prepared, result, publication, measures, counts, seconds, spent)
 
 
-def leave_out_tied(release: Release) -> Release:
+def _leave_out_tied(release: Release) -> Release:
     """Return a release without the people whose combination of classes fewer than k have (see ``verify.pseudonyms``).
 
     1. Make the release; leave out the pseudonyms that it ties too closely, all rows of each; and so on, until there are
@@ -326,7 +316,7 @@ def leave_out_tied(release: Release) -> Release:
 
 
 def _too_many_tied(release: Release, allowed: int) -> str:
-    """Return why a release without the people whose classes tell who they are suppresses too much, and what to do."""
+    """Return the message: without the people whose classes reveal them, a release suppresses too much."""
     pseudonyms, rows, suppressed = release.publication.pseudonyms, release.rows_in, release.rows_suppressed
     if pseudonyms is None:
         raise TypeError("The release has no pseudonyms")
@@ -346,7 +336,7 @@ def _too_many_tied(release: Release, allowed: int) -> str:
 
 
 def _key_of(policy: Policy, source: Source) -> Key:
-    """Return the key of a release's pseudonyms: the one in the file, or one that is drawn for it."""
+    """Return the key of pseudonyms: that of the file, or one that is drawn for this release."""
     if policy.key_file is None:
         return draw_key()
     held = source.address.file if isinstance(source.address, DatabaseAddress) else None

@@ -75,7 +75,6 @@ class Pseudonyms:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns."""
         return [column.name for column in self.columns]
 
     @property
@@ -90,7 +89,7 @@ class Pseudonyms:
         return self._table_statement(), *left_out, self._view_statement()
 
     def known(self) -> exp.Select:
-        """Return the query of all pseudonyms that there are."""
+        """Return the query of all pseudonyms."""
         return exp.select(sql.column(_PSEUDONYM)).from_(self.table.copy())
 
     def _table_statement(self) -> exp.Create:
@@ -125,17 +124,13 @@ class Pseudonyms:
 
 
 def pseudonyms_of(source: Source, roles: Roles, key: Key) -> Pseudonyms | None:
-    """Return how the columns of a source are pseudonymized; None if none is to be.
-
-    Raises:
-        UsageError: a column has a type whose values have no text of their own, or the source is in a warehouse.
-    """
+    """Return how the columns of a source are pseudonymized; None if none is to be."""
     if not roles.pseudonymized:
         return None
     source.refuse_in_warehouse(
         "where no pseudonyms are made: leave --pseudonymize out, or export the table to Parquet first."
     )
-    require_canonical(roles)
+    _require_canonical(roles)
     seen = {
         column.name for column in (*published_columns(source.columns, roles), *([roles.entity] if roles.entity else []))
     }
@@ -150,12 +145,8 @@ def pseudonyms_of(source: Source, roles: Roles, key: Key) -> Pseudonyms | None:
     )
 
 
-def require_canonical(roles: Roles) -> None:
-    """Raise unless equal values of the columns that are pseudonymized have one text, wherever they are read.
-
-    Raises:
-        UsageError: a column has a type for which that is not so.
-    """
+def _require_canonical(roles: Roles) -> None:
+    """Raise unless equal values of the columns that are pseudonymized have one text, wherever they are read."""
     for column in roles.pseudonymized:
         if column.type == _WITH_ZONE or (column.family == "other" and column.type not in _WRITTEN_ONE_WAY):
             raise UsageError(
@@ -178,8 +169,7 @@ def published_columns(columns: Sequence[Column], roles: Roles) -> tuple[Column, 
 def make_pseudonyms(engine: Engine, pseudonyms: Pseudonyms | None) -> None:
     """Run the statements that make pseudonyms: the one place where the key is used.
 
-    Raises:
-        UsageError: the owner of the connection has profiling on; the plan in a profile shows what is bound.
+    Refused where the owner of the connection has profiling on: the plan in a profile shows what is bound.
     """
     if pseudonyms is None:
         return

@@ -1,9 +1,8 @@
 """Which values of a table stand in published rows: all that a script holds of a hierarchy that no rule makes.
 
-A value that only rows have that are not published is no business of who reads the script. Where it is looked up there
-it has no label, and its rows are left out. So they are missing from the classes that were left out with them: fewer
-rows fail as well under some models, and may satisfy others. For these the release is made again without them, and must
-be the same.
+A value that no published row has must not be shown to readers of the script. The script has no label for it, and leaves
+its rows out. So they are missing from the classes that were left out with them: fewer rows fail as well under some
+models, and may satisfy others. For these the release is made again without them, and must be the same.
 """
 
 from __future__ import annotations
@@ -37,11 +36,7 @@ _FAIL_WITH_FEWER = (KAnonymity, DistinctLDiversity)
 
 @contextmanager
 def published_values(prepared: Prepared, publication: Publication, columns: Sequence[int]) -> Iterator[PublishedValues]:
-    """Give the values of some quasi-identifiers that published rows have, as long as they are needed.
-
-    Raises:
-        UsageError: the release would be another one without the other values.
-    """
+    """Yield the values of some quasi-identifiers that published rows have; their tuples are dropped at the end."""
     _require_all_published(publication, columns)
     published = PublishedValues(prepared, publication)
     try:
@@ -53,11 +48,7 @@ def published_values(prepared: Prepared, publication: Publication, columns: Sequ
 
 
 def _require_all_published(publication: Publication, columns: Sequence[int]) -> None:
-    """Raise where the script finds people that are left out by values that no other row may have.
-
-    Raises:
-        UsageError: pseudonyms tie their rows, and values would be written out.
-    """
+    """Raise where pseudonyms tie rows that are left out, and the script would need their values to find them."""
     pseudonyms = publication.pseudonyms
     is_cut = publication.recoding.is_partition
     if pseudonyms is not None and pseudonyms.rows_left_out and (columns or is_cut):
@@ -81,21 +72,13 @@ class PublishedValues:
     """
 
     def __init__(self, prepared: Prepared, publication: Publication) -> None:
-        """Begin with no columns."""
         self.conditions: dict[str, exp.Expr] = {}
         self.partial: frozenset[str] = frozenset()
         self._prepared, self._publication = prepared, publication
         self._tables: list[exp.Table] = []
 
     def find(self, columns: Sequence[int]) -> None:
-        """Publish the tuples of the frequency set once more, and look at their values.
-
-        Args:
-            columns: numbers of the quasi-identifiers.
-
-        Raises:
-            UsageError: the release would be another one without the other values.
-        """
+        """Publish the tuples of the frequency set once more, and look at the values of some quasi-identifiers."""
         publication, frequency = self._publication, self._prepared.frequency
         names = [publication.hierarchies[number].column.name for number in columns]
         if frequency.engine is not self._prepared.source.engine:
@@ -112,7 +95,6 @@ class PublishedValues:
             self._require_same(columns, rows)
 
     def close(self) -> None:
-        """Drop the tuples."""
         for table in self._tables:
             self._prepared.source.engine.run(sql.drop(table), "drop the tuples that are published")
 
@@ -159,11 +141,7 @@ class PublishedValues:
         return bool(found)
 
     def _require_same(self, columns: Sequence[int], rows: list[tuple[Node, int]]) -> None:
-        """Raise unless the same is published without the tuples that have a value that no published row has.
-
-        Raises:
-            UsageError: something else would be.
-        """
+        """Raise unless the same is published without the tuples that have a value that no published row has."""
         frequency, engine = self._prepared.frequency, self._prepared.source.engine
         names = [*map(key_name, range(frequency.keys)), *frequency.counted]
         known = exp.select(*(sql.column(name, TUPLES) for name in names)).from_(sql.aliased(frequency.relation, TUPLES))

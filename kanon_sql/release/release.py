@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from kanon_sql import Report  # the one import from above: a public method returns it
     from kanon_sql.measures.costs import Objective
     from kanon_sql.measures.summary import ClassCounts
-    from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.destination import Kind
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publication import Publication
@@ -52,7 +51,7 @@ class Release:
     of a ``with`` block.
 
     Attributes:
-        policy: what was asked for.
+        policy: what the release must satisfy, and how it was searched.
         prepared: the table as it was searched.
         result: what the search found.
         publication: what is published.
@@ -156,7 +155,12 @@ class Release:
     @property
     def models_before(self) -> tuple[ModelResult, ...]:
         """What the search measured of each model in the worst class."""
-        return searched_models(self.publication.models, self.counts.worst)
+        return tuple(
+            ModelResult(
+                model.name, model.required, measured, holds=True, letter=model.letter, sensitive=model.sensitive
+            )
+            for model, measured in zip(self.publication.models, self.counts.worst, strict=True)
+        )
 
     # Publishing
 
@@ -427,7 +431,53 @@ class Release:
         Args:
             published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
         """
-        return release_summary(self, published)
+        checked = published.verification if published else None
+        models = checked.models if checked else self.models_before
+        smallest = checked.smallest_class if checked else self.counts.smallest
+        entity = self.prepared.roles.entity
+        return {
+            "algorithm": self.policy.algorithm,
+            "measure": self.policy.measure,
+            "source": self.prepared.source.name,
+            "destination": published.destination if published else None,
+            "dry_run": bool(published and (published.dry_run or (published.in_place and not published.in_place.done))),
+            "in_place": published.in_place.summary() if published and published.in_place else None,
+            "ledger": asdict(published.ledger) if published and published.ledger else None,
+            "levels": self.levels,
+            "labels": self.labels,
+            "steps": self.steps,
+            "cutting": self.cutting,
+            "path_share": None if self.path_share is None else round(self.path_share, 4),
+            "heights": {hierarchy.column.name: hierarchy.height for hierarchy in self.publication.hierarchies},
+            "hierarchies": {
+                hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}
+                for hierarchy in self.publication.hierarchies
+            },
+            "rows_in": self.rows_in,
+            "rows_out": checked.rows if checked else self.rows_out,
+            "rows_suppressed": self.rows_suppressed,
+            "classes": checked.classes if checked else self.classes,
+            "k": k_of(models, smallest),
+            "smallest_class": smallest,
+            "smallest_class_people": _people(self, models),
+            "entity": None if entity is None else entity.name,
+            "counted": "rows" if entity is None else "people",
+            "count": self.policy.count,
+            "repeated_columns": [repeated.summary() for repeated in self.prepared.repeated],
+            "models": [
+                result.stated(model.entity) for result, model in zip(models, self.publication.models, strict=True)
+            ],
+            "pseudonyms": _pseudonyms(self, published),
+            "measures": self.measures,
+            "optimal": self.optimal,
+            "bound": self.bound,
+            "gap": self.gap,
+            "stopped": self.result.stopped,
+            "nodes_tested": self.result.nodes_tested,
+            "lattice_size": self.prepared.lattice.size,
+            "seed": self.publication.seed,
+            "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
+        }
 
     def close(self) -> None:
         """Let go of the source and drop the temporary tables, unless a ``PreparedTable`` holds them."""
@@ -493,65 +543,6 @@ def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Pub
     return dataclasses.replace(made, destination=destination, ledger=outcome, dry_run=True)
 
 
-# What came out, as plain values: what ``kanon anonymize --format json`` prints.
-
-
-def release_summary(release: Release, published: Published | None) -> dict[str, Any]:
-    """Return what came out of a release.
-
-    Args:
-        release: the release.
-        published: what was verified in an output; without it, ``k`` and ``models`` are those of the search.
-    """
-    checked = published.verification if published else None
-    models = checked.models if checked else release.models_before
-    smallest = checked.smallest_class if checked else release.counts.smallest
-    entity = release.prepared.roles.entity
-    return {
-        "algorithm": release.policy.algorithm,
-        "measure": release.policy.measure,
-        "source": release.prepared.source.name,
-        "destination": published.destination if published else None,
-        "dry_run": bool(published and (published.dry_run or (published.in_place and not published.in_place.done))),
-        "in_place": published.in_place.summary() if published and published.in_place else None,
-        "ledger": asdict(published.ledger) if published and published.ledger else None,
-        "levels": release.levels,
-        "labels": release.labels,
-        "steps": release.steps,
-        "cutting": release.cutting,
-        "path_share": None if release.path_share is None else round(release.path_share, 4),
-        "heights": {hierarchy.column.name: hierarchy.height for hierarchy in release.publication.hierarchies},
-        "hierarchies": {
-            hierarchy.column.name: {"origin": hierarchy.origin, "chosen": hierarchy.chosen}
-            for hierarchy in release.publication.hierarchies
-        },
-        "rows_in": release.rows_in,
-        "rows_out": checked.rows if checked else release.rows_out,
-        "rows_suppressed": release.rows_suppressed,
-        "classes": checked.classes if checked else release.classes,
-        "k": k_of(models, smallest),
-        "smallest_class": smallest,
-        "smallest_class_people": _people(release, models),
-        "entity": None if entity is None else entity.name,
-        "counted": "rows" if entity is None else "people",
-        "count": release.policy.count,
-        "repeated_columns": [repeated.summary() for repeated in release.prepared.repeated],
-        "models": [
-            result.stated(model.entity) for result, model in zip(models, release.publication.models, strict=True)
-        ],
-        "pseudonyms": _pseudonyms(release, published),
-        "measures": release.measures,
-        "optimal": release.optimal,
-        "bound": release.bound,
-        "gap": release.gap,
-        "stopped": release.result.stopped,
-        "nodes_tested": release.result.nodes_tested,
-        "lattice_size": release.prepared.lattice.size,
-        "seed": release.publication.seed,
-        "seconds": {step: round(seconds, 4) for step, seconds in release.seconds.items()},
-    }
-
-
 def _people(release: Release, models: Sequence[ModelResult]) -> int | float | None:
     """Return the people in the class of fewest people; None where no person is named, or no k is asked for."""
     counted = [
@@ -574,11 +565,3 @@ def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any]
         "left_out": {"pseudonyms": pseudonyms.people_left_out, "rows": pseudonyms.rows_left_out},
         "verified": [tied.stated() for tied in verified],
     }
-
-
-def searched_models(models: Sequence[PrivacyModel], worst: Sequence[int | float | None]) -> tuple[ModelResult, ...]:
-    """Return what a search measured of each model in the worst published class."""
-    return tuple(
-        ModelResult(model.name, model.required, measured, holds=True, letter=model.letter, sensitive=model.sensitive)
-        for model, measured in zip(models, worst, strict=True)
-    )

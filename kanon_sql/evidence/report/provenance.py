@@ -6,7 +6,6 @@ import hashlib
 import platform
 import shlex
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -56,7 +55,7 @@ class ReportedRelease:
 def versions() -> dict[str, str]:
     """Return the versions of what a report was made with."""
     return {
-        "kanon-sql": import_module("kanon_sql").__version__,
+        "kanon-sql": version("kanon-sql"),
         "DuckDB": version("duckdb"),
         "sqlglot": version("sqlglot"),
         "Python": platform.python_version(),
