@@ -298,7 +298,7 @@ def prepare(  # noqa: PLR0913 - the public call: every setting has a name of its
         entity: the column that names the person; then every k counts people.
         count: "people", for which a table with several rows of one person needs an entity; or "rows".
         k: the smallest class, where nothing else is said.
-        models: what is asked where nothing else is said; the sensitive columns that they are about are counted too.
+        models: required where nothing else is said; the sensitive columns that they are about are counted too.
         population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: for columns, a rule or a file; or a directory with hierarchy files.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.

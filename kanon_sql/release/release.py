@@ -519,7 +519,7 @@ class Release:
             return nullcontext()
         return Ledger(self.policy, self.prepared, self.publication, self.rows_suppressed, ignore=ignore)
 
-    def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
+    def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind
         source = self.prepared.source
         with self._in_time():
             require_frame(source.engine, self.publication, kind)
@@ -544,7 +544,7 @@ def _only_tried(made: Published, destination: str, ledger: Ledger | None) -> Pub
 
 
 def _people(release: Release, models: Sequence[ModelResult]) -> int | float | None:
-    """Return the people in the class of fewest people; None where no person is named, or no k is asked for."""
+    """Return the people in the class of fewest people; None where no person is named, or no k is required."""
     counted = [
         result.measured
         for result, model in zip(models, release.publication.models, strict=True)

@@ -57,7 +57,7 @@ class Cleaned:
         tables: how many tables there are.
         dropped: names of the tables that were left out.
         hierarchies: names of columns whose hierarchies are in it: these list values.
-        backup: the copy of the file as it was; None if none was asked for.
+        backup: the copy of the file as it was; None without one.
         seconds: that it took.
     """
 

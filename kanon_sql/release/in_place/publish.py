@@ -7,7 +7,7 @@ is made beside it, with the release and everything else that is in the database,
 2. Merge the log of the database into its file, so that the file is all there is.
 3. Make the new database in a directory of our own: definitions, other tables, the release, indexes (``rewrite``).
 4. Verify the release in it; ask the ledger; try every view that reads the table.
-5. Copy the old file, if a backup was asked for.
+5. Copy the old file, if a backup is wanted.
 6. The new file, all of it on the disk, takes the name of the old one.
 
 Whoever stops this before 6, or pulls the plug, finds the old file; after it, the new one. The lock on the old file is

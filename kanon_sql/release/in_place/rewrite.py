@@ -409,7 +409,7 @@ def make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
             engine.run(statement, "triggers")
     except SourceError:
         raise UsageError(
-            "A trigger of another table cannot be made anew: it uses a column that is gone, or takes labels for "
+            "A trigger of another table cannot be made again: it uses a column that is gone, or takes labels for "
             "numbers. Change or drop it first. Nothing was changed."
         ) from None
 

@@ -113,7 +113,7 @@ class Ledger:
         )
 
     def make_writable(self) -> None:
-        """Open the database for writing, when other processes let go of it, unless rows have changed."""
+        """Open the database for writing, once other processes let go of it; refuse if its rows changed."""
         source = self.prepared.source
         if source.writable:
             return
@@ -312,7 +312,7 @@ class Ledger:
             self._engine.run(sql.drop(relation), "drop the copy of the release")
 
     def _first_that_can_be_checked(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
-        """Return the outcome of the first of several entries that say the same that can be read or made again today."""
+        """Return the first of several entries of one release that can be read or made again, and its outcome."""
         why = CannotBeCheckedError()
         for entry in entries:
             try:

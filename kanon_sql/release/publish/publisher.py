@@ -139,7 +139,7 @@ class InPlace:
         views: views over the table that read labels now.
         siblings: other tables with columns of the names and kinds of types of raw columns, and these columns.
         copies: other tables with the values of raw columns under other names or types, and these columns.
-        backup: the copy of the file as it was; None if none was asked for.
+        backup: the copy of the file as it was; None without one.
     """
 
     done: bool
