@@ -93,10 +93,13 @@ def _made(parent: Path) -> tuple[Path, int | None]:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent)).absolute()
         if fcntl is None:
             return path, None
-        lock = os.open(path, os.O_RDONLY)
+        # Before it is locked, another process may find it and take it away.
+        try:
+            lock = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
         with suppress(OSError):  # a file system without locks
             fcntl.flock(lock, fcntl.LOCK_EX)
-        # Another process may have found it before it was locked, and have taken it away.
         with suppress(FileNotFoundError):
             if os.path.samestat(path.stat(), os.fstat(lock)):
                 return path, lock
