@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kanon_sql.dp.account import Budget
-    from kanon_sql.dp.answer import Answer, Figure
     from kanon_sql.dp.asking import ask, ask_sql, read_budget, set_budget
-    from kanon_sql.dp.questions.base import Question
+    from kanon_sql.dp.questions.base import Answer, Figure, Question
     from kanon_sql.dp.questions.counts import Count, Histogram, MostFrequent
     from kanon_sql.dp.questions.numbers import Mean, Quantile, Sum
     from kanon_sql.dp.released import DPRelease
     from kanon_sql.dp.releaser import release
 
 _HOME = {
-    "Answer": "answer",
-    "Figure": "answer",
+    "Answer": "questions.base",
+    "Figure": "questions.base",
     "ask": "asking",
     "ask_sql": "asking",
     "read_budget": "asking",

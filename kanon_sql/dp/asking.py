@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.dp.account import Budget, Number
-    from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.questions.base import Question
+    from kanon_sql.dp.questions.base import Answer, Question
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.policy.policy import Count
 

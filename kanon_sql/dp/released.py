@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kanon_sql.dp.fixed_rules import lists_values, unlisted_statement
-from kanon_sql.dp.sampling import TITLE
+from kanon_sql.dp.sampling import TITLE, lists_values, unlisted_statement
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.policy.destination import Destination

@@ -25,11 +25,19 @@ from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.lattice import Lattice
 from kanon_sql.classes.of_node import classes_query
 from kanon_sql.classes.recoding import FullDomain, by_name
-from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
-from kanon_sql.dp.node_choice import SCALE, candidates, scores
 from kanon_sql.dp.released import DPRelease, PublishedSample, sample_script
 from kanon_sql.dp.safepub import RequestedRelease
-from kanon_sql.dp.sampling import copy_rows_statement, draw_sample, sample_statement
+from kanon_sql.dp.sampling import (
+    SCALE,
+    candidates,
+    copied_value,
+    copy_rows_statement,
+    draw_sample,
+    fixed_rules,
+    make_fixed,
+    sample_statement,
+    scores,
+)
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.keys import draw_key

@@ -1,16 +1,20 @@
 """Hierarchies built from the data: a query that gives every distinct value the labels of all its levels.
 
-Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on
-from the level before, a shorter prefix is a prefix of a longer one. What has no label of its own (NULL, NaN,
-infinity) goes to the root. No floating point decides about the bounds of an interval.
+1. ``column_facts``: what a rule must know of the column (extremes, lengths). 2. ``bind_rule``: bounds that the rule
+leaves to the data. 3. ``built_query``: the query.
 
-A tree of intervals from a file becomes a query over the values of a column in the same way.
+Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on from the
+level before, a shorter prefix is a prefix of a longer one. What has no label of its own (NULL, NaN, infinity) goes to
+the root. No floating point decides about the bounds of an interval.
+
+A tree of intervals from a file becomes a query over the values of a column in the same way (``interval_query``).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -33,15 +37,98 @@ from kanon_sql.hierarchy.expressions import (
     value_text,
     with_levels,
 )
+from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule
 from kanon_sql.hierarchy.spec import BuiltRule, DateRule, DateUnit, IntervalRule, MaskRule, RoundRule
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.formats.intervals import Interval, IntervalTree
-    from kanon_sql.hierarchy.rules import ColumnExtremes
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.formats.rows import Interval, IntervalTree
+
+
+def column_facts(
+    engine: Engine, source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]
+) -> dict[str, ColumnExtremes]:
+    """Return by name what the rules of columns need to know, asked in one statement; in none if they need nothing.
+
+    Args:
+        engine: holds the table.
+        source: the table.
+        columns: each with its rule; None where one is to be chosen.
+    """
+    needed = [(column.name, fact) for column, rule in columns for fact in _needed_facts(column, rule)]
+    answers: tuple[Any, ...] = ()
+    if (query := facts_query(source, columns)) is not None:
+        answers = engine.row(query, "extremes of the columns that get a hierarchy built")
+    known: dict[str, dict[str, Any]] = {column.name: {} for column, _ in columns}
+    for (name, fact), answer in zip(needed, answers, strict=True):
+        if answer is not None:
+            known[name][fact] = Decimal(str(answer)) if fact in {"minimum", "maximum"} else answer
+    return {name: ColumnExtremes(**facts) for name, facts in known.items()}
+
+
+def facts_query(source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]) -> exp.Select | None:
+    """Return the query behind ``column_facts``; None if nothing must be known."""
+    needed = [expression for column, rule in columns for expression in _needed_facts(column, rule).values()]
+    return exp.select(*needed).from_(sql.aliased(source, "source")) if needed else None
+
+
+def _needed_facts(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:
+    """Return the aggregates that a rule needs, by the fact that each tells: to write values as text takes long."""
+    value = sql.column(column.name, "source")
+    if isinstance(rule, MaskRule) or (isinstance(rule, PrefixesRule) and not rule.lengths):
+        return {"longest": exp.Max(this=_length(value))}
+    if rule is None and column.family == "text":
+        return {
+            "shortest": exp.Min(this=_length(value)),
+            "longest": exp.Max(this=_length(value)),
+            "most_bytes": exp.Max(this=exp.func("STRLEN", sql.cast(value.copy(), "VARCHAR"))),
+        }
+    if (rule is None or isinstance(rule, IntervalRule | StepRule)) and column.family in NUMBERS:
+        number = exact_number(value, column)
+        return {"minimum": exp.Min(this=number), "maximum": exp.Max(this=number.copy())}
+    return {}
+
+
+def _length(value: exp.Expr) -> exp.Expr:
+    return exp.Length(this=sql.cast(value.copy(), "VARCHAR"))
+
+
+@dataclass(frozen=True)
+class BoundRule:
+    """A rule that knows its bounds.
+
+    Attributes:
+        rule: with its bounds.
+        origin: what the hierarchy is called.
+        notes: what a person should know about the bounds.
+    """
+
+    rule: BuiltRule
+    origin: str
+    notes: tuple[str, ...] = ()
+
+
+def bind_rule(engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes) -> BoundRule:
+    """Return a rule with the bounds that the data ask for, where it does not say them itself."""
+    match rule:
+        case QuantileRule():
+            note = (
+                "its bounds were chosen by the data. They are rounded as far as the gaps between values allow, but one "
+                "may still be a value of somebody, and other data give other bounds"
+            )
+            return BoundRule(rule.settled(engine, source, column), f"{rule} (bounds chosen by the data)", (note,))
+        case PrefixesRule() if not rule.lengths:
+            found = rule.settled(engine, source, column, facts.longest)
+            said = "its prefixes were chosen by the data: give their lengths to have the same for other data"
+            return BoundRule(found, f"{found} (lengths chosen by the data)", (said,))
+        case _:
+            return BoundRule(rule, str(rule))
+
 
 DATES = frozenset({"date", "timestamp"})
 """Families of types whose values are dates."""
@@ -249,9 +336,6 @@ def _mask(side: str, text: exp.Expr, length: int, kept: int) -> exp.Expr:
     return exp.Coalesce(this=filled, expressions=[sql.literal(ROOT)])
 
 
-# Cuts
-
-
 # Dates
 
 
@@ -295,7 +379,7 @@ def _two_digits(text: exp.Expr) -> exp.Expr:
 
 
 def interval_query(tree: IntervalTree, column: Column, source: exp.Table, origin: str) -> exp.Query:
-    """Return the query of values and labels; values outside of the root interval get no row.
+    """Return the query of values and labels of a tree of intervals; values outside of the root interval get no row.
 
     At each level a value has the label of the innermost interval that is not below this level, so that an interval
     without others under it keeps its label. What is no number (NULL, NaN, infinity) goes to the root.

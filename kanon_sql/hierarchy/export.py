@@ -22,7 +22,7 @@ from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import count_tree, require_tree
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.ready import READY

@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.check import count_missing
 from kanon_sql.hierarchy.expressions import VALUE, compared, level_name
-from kanon_sql.hierarchy.facts import column_facts
 from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
-from kanon_sql.hierarchy.formats.intervals import IntervalTree
-from kanon_sql.hierarchy.lookup import build_hierarchy
+from kanon_sql.hierarchy.formats.rows import IntervalTree
+from kanon_sql.hierarchy.given import build_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade
 from kanon_sql.hierarchy.rules.numbers import StepRule
 from kanon_sql.hierarchy.rules.texts import CutRule

@@ -1,4 +1,4 @@
-"""What a person may say to get a hierarchy: a file, or a rule that builds one from the data.
+"""How a hierarchy is specified: a file, or a rule that builds one from the data.
 
 age.csv                              a file, in any of the formats of docs/hierarchies.md
 ready:us_state                       a hierarchy that comes with kanon-sql
@@ -16,6 +16,21 @@ steps   steps:from=100               numbers in steps of 1, 2 and 5, then of pow
 quantiles:16,8,4                     numbers in so many groups of about equal counts: the data say the bounds
 prefixes   prefixes:3,1              texts by their first characters: as many as listed, or as the data ask for
 flat                                 the value itself, or *
+
+The same as a table of kanon.toml, which ``rule_text`` writes as such a text:
+
+age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin
+zip = { mask = "right", counts = [1, 2, 4] }
+postcode = { cut = [2, 3], letters = true }
+birth = { date = ["month", "year"] }
+income = { round = [2, 3] }
+cost = { steps = true, from = 100 }
+height = { quantiles = [16, 8, 4] }
+code = { prefixes = [3, 1] }                    # or true: as the data require
+sex = { flat = true }
+country = { ready = "country" }
+job = { file = "jobs.csv" }
+area = { file = "areas.csv", prefix = 3 }       # or [3, 2]; hide = true: the prefix itself is no level
 """
 
 from __future__ import annotations
@@ -25,10 +40,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.prefix_file import PrefixRule, parse_prefix
 from kanon_sql.hierarchy.ready import READY, ready_made
 from kanon_sql.hierarchy.rules import RuleError as _RuleError
 from kanon_sql.hierarchy.rules import comma_separated as _listed
@@ -37,11 +51,12 @@ from kanon_sql.hierarchy.rules import require as _require
 from kanon_sql.hierarchy.rules import rises as _rises
 from kanon_sql.hierarchy.rules import seen_from_here
 from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule, parse_quantiles, parse_steps
-from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, parse_cut, parse_prefixes
+from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, PrefixRule, parse_cut, parse_prefix, parse_prefixes
 from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 RULES = (
     "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  steps  quantiles:16,8,4  prefixes  flat  ready:NAME  "
@@ -291,3 +306,124 @@ _PARSERS: dict[str, Callable[[list[str]], Rule]] = {
     "quantiles": parse_quantiles,
     "prefixes": parse_prefixes,
 }
+
+
+# A rule as a table of kanon.toml
+
+_Table = dict[str, Any]
+
+
+def rule_text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
+    """Return the text of the rule that a setting of kanon.toml stands for: a text as it is, or a table.
+
+    ``where`` is what messages call the setting.
+    """
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} must be a text, or a table such as {{ intervals = [5, 10] }}.")
+    kinds = [kind for kind in _TABLES if kind in value]
+    if len(kinds) != 1:
+        said = " and ".join(kinds) or "nothing of it"
+        raise UsageError(f"{where} must say one of {', '.join(_TABLES)}; it says {said}.")
+    (kind,) = kinds
+    settings, write = _TABLES[kind]
+    if unknown := [name for name in value if name not in {kind, *settings}]:
+        known = f" Besides {kind} there may be {', '.join(settings)}." if settings else ""
+        raise UsageError(f"{where} has no setting {', '.join(unknown)}.{known}")
+    text = write(value, where)
+    if kind != "file":  # a file need not exist yet
+        try:
+            parse_rule(text)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
+    return text
+
+
+def _write_intervals(table: _Table, where: str) -> str:
+    settings = [f":{name}={_number(table[name], f'{where}.{name}')}" for name in _BOUNDS if name in table]
+    return f"intervals:{_numbers(table, 'intervals', where)}{''.join(settings)}"
+
+
+def _write_mask(table: _Table, where: str) -> str:
+    if table["mask"] not in {"right", "left"}:
+        raise UsageError(f'{where}.mask must be "right" or "left".')
+    counts = f":{_numbers(table, 'counts', where)}" if "counts" in table else ""
+    return f"mask:{table['mask']}{counts}"
+
+
+def _write_date(table: _Table, where: str) -> str:
+    units = table["date"] if isinstance(table["date"], list) else [table["date"]]
+    return f"date:{','.join(_text(unit, f'{where}.date') for unit in units)}"
+
+
+def _write_steps(table: _Table, where: str) -> str:
+    _is_true(table, "steps", where)
+    return f"steps:from={_number(table['from'], f'{where}.from')}" if "from" in table else "steps"
+
+
+def _write_prefixes(table: _Table, where: str) -> str:
+    return "prefixes" if table["prefixes"] is True else f"prefixes:{_numbers(table, 'prefixes', where)}"
+
+
+def _write_flat(table: _Table, where: str) -> str:
+    _is_true(table, "flat", where)
+    return "flat"
+
+
+def _write_file(table: _Table, where: str) -> str:
+    path = _text(table["file"], f"{where}.file")
+    path = path if "/" in path or "\\" in path else f"./{path}"  # a file may be called like a rule
+    hide = _is_true(table, "hide", where)
+    if "prefix" in table:
+        return f"prefix:{_numbers(table, 'prefix', where)}{':hide' if hide else ''}:{path}"
+    if hide:
+        raise UsageError(f"{where}.hide is for prefixes: add prefix, or leave it out.")
+    return path
+
+
+_BOUNDS = ("bottom", "top", "origin")
+_TABLES: dict[str, tuple[tuple[str, ...], Callable[[_Table, str], str]]] = {
+    "intervals": (_BOUNDS, _write_intervals),
+    "mask": (("counts",), _write_mask),
+    "cut": (
+        ("letters",),
+        lambda table, where: (
+            f"cut:{_numbers(table, 'cut', where)}{',letters' if _is_true(table, 'letters', where) else ''}"
+        ),
+    ),
+    "date": ((), _write_date),
+    "round": ((), lambda table, where: f"round:{_numbers(table, 'round', where)}"),
+    "steps": (("from",), _write_steps),
+    "quantiles": ((), lambda table, where: f"quantiles:{_numbers(table, 'quantiles', where)}"),
+    "prefixes": ((), _write_prefixes),
+    "flat": ((), _write_flat),
+    "ready": ((), lambda table, where: f"ready:{_text(table['ready'], f'{where}.ready')}"),
+    "file": (("prefix", "hide"), _write_file),
+}
+"""For each kind of hierarchy, the settings that it may have, and how it is written as the text of a rule."""
+
+
+def _numbers(table: _Table, name: str, where: str) -> str:
+    value = table[name]
+    listed = value if isinstance(value, list) else [value]
+    return ",".join(_number(number, f"{where}.{name}") for number in listed)
+
+
+def _number(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{where} must be a number, or where there are levels a list of numbers.")
+    return str(value)  # the shortest text that means this number: 0.1 is 0.1
+
+
+def _text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{where} must be a text.")
+    return value
+
+
+def _is_true(table: _Table, name: str, where: str) -> bool:
+    """Tell whether a setting is there; it can only be true."""
+    if name in table and table[name] is not True:
+        raise UsageError(f"{where}.{name} must be true; leave it out otherwise.")
+    return name in table

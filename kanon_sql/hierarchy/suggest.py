@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,11 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.hierarchy.build import DATES
+from kanon_sql.hierarchy.build import DATES, column_facts, facts_query
 from kanon_sql.hierarchy.expressions import NUMBERS, compared, compared_value, matches_whole
-from kanon_sql.hierarchy.facts import chosen_rule, column_facts, facts_query
 from kanon_sql.hierarchy.formats import read_levels
 from kanon_sql.hierarchy.ready import READY, ReadyMade, catalogue
-from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
+from kanon_sql.hierarchy.spec import BuiltRule, DateRule, FlatRule, IntervalRule, MaskRule, RoundRule, parse_rule
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.sql import build as sql
 
@@ -432,6 +432,48 @@ def _by_type(column: Column, facts: ColumnExtremes, ready: Sequence[Suggestion])
     distinct = ready[0].distinct if ready else None
     reason = f"what is chosen for {column.type} if nothing is said"
     return [Suggestion(str(rule), "made from the values", True, 0, 0, distinct, False, reason, 0.0)]  # noqa: FBT003 - the fields in their order
+
+
+_INTERVALS_AT_FIRST_LEVEL = 16
+_LEVELS_CHOSEN = 4
+_CODE_LENGTHS = range(2, 13)
+
+
+def chosen_rule(column: Column, facts: ColumnExtremes) -> BuiltRule:
+    """Return a rule for a column.
+
+    Numbers get intervals of 1, 2, 4 and 8 times a round width, about 16 of them at the first level. Dates get
+    months, quarters, years and decades (timestamps days before that). Text whose values are all of the same
+    length, 2 to 12 characters of ASCII, is a code like a ZIP and is masked from the right. All else is flat: a name
+    of two Chinese characters is no code, and its first character no group.
+    """
+    match column.family:
+        case "integer" | "decimal" | "float":
+            return _chosen_intervals(column, facts)
+        case "date":
+            return DateRule(("month", "quarter", "year", "decade"))
+        case "timestamp":
+            return DateRule(("day", "month", "quarter", "year", "decade"))
+        case "text" if facts.shortest == facts.longest == facts.most_bytes and facts.longest in _CODE_LENGTHS:
+            return MaskRule()
+        case _:
+            return FlatRule()
+
+
+def _chosen_intervals(column: Column, facts: ColumnExtremes) -> BuiltRule:
+    if facts.minimum is None or facts.maximum is None:
+        return FlatRule()
+    spread = facts.maximum - facts.minimum
+    smallest = Decimal(2) if column.family == "integer" else Decimal("1e-9")
+    width = max(smallest, _round_up(spread / _INTERVALS_AT_FIRST_LEVEL)) if spread else smallest
+    widths = [width * 2**doubling for doubling in range(_LEVELS_CHOSEN) if width * 2**doubling < spread]
+    return IntervalRule(tuple(widths)) if widths else FlatRule()
+
+
+def _round_up(number: Decimal) -> Decimal:
+    """Return the smallest of 1, 2 or 5 times a power of ten that is not below the number."""
+    power = Decimal(1).scaleb(number.adjusted())
+    return next(step * power for step in (Decimal(1), Decimal(2), Decimal(5), Decimal(10)) if step * power >= number)
 
 
 def _letters(name: str) -> str:

@@ -28,10 +28,20 @@ from kanon_sql.classes.lattice import Lattice
 from kanon_sql.cli.commands import dp_release
 from kanon_sql.dp import releaser
 from kanon_sql.dp.account import Limits
-from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
-from kanon_sql.dp.node_choice import MOST_NODES, SCALE, candidates, scores, weight
 from kanon_sql.dp.safepub import k_for, parameters_of
-from kanon_sql.dp.sampling import copy_rows_statement, draw_sample, sample_statement
+from kanon_sql.dp.sampling import (
+    MOST_NODES,
+    SCALE,
+    candidates,
+    copied_value,
+    copy_rows_statement,
+    draw_sample,
+    fixed_rules,
+    make_fixed,
+    sample_statement,
+    scores,
+    weight,
+)
 from kanon_sql.engine.keys import padded
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import HierarchyError, KanonError, NoSolutionError, UsageError

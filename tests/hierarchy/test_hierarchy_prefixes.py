@@ -9,7 +9,7 @@ import pytest
 
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.lookup import load_prefixed
+from kanon_sql.hierarchy.given import load_prefixed
 from kanon_sql.hierarchy.report import rows_query
 from kanon_sql.hierarchy.spec import PrefixRule, parse_rule
 

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.dp.answer import CONFIDENCE, Figure, rounded_text
 from kanon_sql.dp.condition import SOURCE
 from kanon_sql.dp.contributions import counts_of_keys, row_count
 from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale, choose, law_of, with_noise
-from kanon_sql.dp.questions.base import Question, unit_of, whole
+from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.formats import read_levels
@@ -31,10 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.dp.account import Number
-    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.contributions import QueriedRows
     from kanon_sql.dp.mechanisms import Law
-    from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.questions.base import Answer, Row
     from kanon_sql.engine.base import Column
 
 

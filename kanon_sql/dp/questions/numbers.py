@@ -18,21 +18,19 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlglot import exp
 
 from kanon_sql.dp.account import Number, exact_decimal, without_zeros
-from kanon_sql.dp.answer import CONFIDENCE, Figure, rounded_text
 from kanon_sql.dp.condition import MOST_EXPONENT
 from kanon_sql.dp.contributions import Bounds, bounds_in_steps, counts_of_keys, in_steps, sides_of_mean, total_steps
 from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose, law_of, with_noise
-from kanon_sql.dp.questions.base import Question, unit_of, whole
+from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.contributions import QueriedRows
     from kanon_sql.dp.mechanisms import Law
-    from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.questions.base import Answer, Row
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, SourceError
 from kanon_sql.hierarchy.formats.amnesia import is_amnesia_text, read_amnesia_text
-from kanon_sql.hierarchy.formats.intervals import IntervalTree
 from kanon_sql.hierarchy.formats.json_files import (
     is_amnesia,
     is_category_tree,
@@ -21,7 +20,7 @@ from kanon_sql.hierarchy.formats.json_files import (
     read_category_tree,
     read_rows,
 )
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows
+from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, IntervalTree
 from kanon_sql.hierarchy.formats.separated import read_separated
 
 if TYPE_CHECKING:

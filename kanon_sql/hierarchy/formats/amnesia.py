@@ -21,8 +21,18 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from kanon_sql.hierarchy.formats.intervals import DEEPEST, Interval, IntervalNode, IntervalTree, tree_of
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Pair, line_place, rows_of_pairs
+from kanon_sql.hierarchy.formats.rows import (
+    DEEPEST,
+    BrokenError,
+    HierarchyRows,
+    Interval,
+    IntervalNode,
+    IntervalTree,
+    Pair,
+    line_place,
+    rows_of_pairs,
+    tree_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

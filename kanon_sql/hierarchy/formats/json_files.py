@@ -23,7 +23,7 @@ from kanon_sql.hierarchy.formats.amnesia import Relation, read_distinct, read_ra
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, line_place, rows_of
 
 if TYPE_CHECKING:
-    from kanon_sql.hierarchy.formats.intervals import IntervalTree
+    from kanon_sql.hierarchy.formats.rows import IntervalTree
 
 
 class Array(list[Any]):

@@ -17,7 +17,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.sources.open_source import open_beside
 from kanon_sql.errors import KanonError
 from kanon_sql.hierarchy.given import make_hierarchy
-from kanon_sql.hierarchy.prefix_file import PrefixRule
+from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy

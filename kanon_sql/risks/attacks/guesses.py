@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.models.counted import N
-from kanon_sql.risks.attacks.candidates import CLASS, FOUND, SIZE
-from kanon_sql.risks.attacks.people import POSITION, TUPLE, position
+from kanon_sql.risks.attacks.candidates import CLASS, FOUND, POSITION, SIZE, TUPLE, position
 from kanon_sql.risks.attacks.released import told_name, truth
 from kanon_sql.sql import build as sql
 
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.released import Released
 
 TOLD = "value"

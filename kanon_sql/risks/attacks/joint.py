@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
 
 _ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at least, and few are ever needed
 

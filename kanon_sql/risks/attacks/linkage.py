@@ -15,7 +15,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.class_people import ClassPeople
+    from kanon_sql.risks.attacks.released import ClassPeople
 
 _UP_TO = (1, 2, 4, 9, 19, 49, 99, 999)
 """The upper ends of what sizes are counted together."""

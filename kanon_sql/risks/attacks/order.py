@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.risks.attacks.candidates import CLASS, SIZE, label_name
-from kanon_sql.risks.attacks.people import POSITION, TUPLE, copied_name, position
+from kanon_sql.risks.attacks.candidates import CLASS, POSITION, SIZE, TUPLE, copied_name, label_name, position
 from kanon_sql.risks.attacks.released import never_null, told_name, truth
 from kanon_sql.sql import build as sql
 
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.released import Released
 
 ERROR_PROBABILITY = 1e-6
