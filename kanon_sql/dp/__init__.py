@@ -63,7 +63,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
-    """Import a public name from where it lives."""
     if name not in _HOME:
         raise AttributeError(f"module 'kanon_sql.dp' has no attribute {name!r}")
     return getattr(import_module(f"kanon_sql.dp.{_HOME[name]}"), name)

@@ -155,15 +155,7 @@ def budget_sql(
     budget: str | os.PathLike[str] | None = None,
     dialect: str = "duckdb",
 ) -> str:
-    """Return the SQL that ``set_budget`` would run, or without limits, ``read_budget``; nothing is changed.
-
-    Args:
-        source: as for ``ask``.
-        table: the table in a database.
-        budget: as for ``ask``.
-        limits: what would be set.
-        dialect: of the SQL.
-    """
+    """Return the SQL that ``set_budget`` would run, or without limits, ``read_budget``; nothing is changed."""
     opened = open_source(source, table)
     with opened.engine, closing(open_budgets(opened, _path(budget))) as budgets:
         named = None if limits is None else _resolved(opened, limits)
@@ -171,16 +163,10 @@ def budget_sql(
 
 
 def limits_of(epsilon: Number, delta: Number | None, entity: str | None) -> Limits:
-    """Return what a person says of a budget.
-
-    Raises:
-        UsageError: it cannot be.
-    """
     return Limits(epsilon_of(epsilon), None if delta is None else delta_of(delta), entity)
 
 
 def set_in(opened: Source, limits: Limits, kept_in: Path | None, *, count: Count = "people") -> Budget:
-    """Set the budget of an open table (see ``set_budget``)."""
     limits = _resolved(opened, limits)
     if count == "rows" and limits.entity is not None:
         raise UsageError("An entity names people, and rows are to be counted: leave one of the two out.")
@@ -192,11 +178,7 @@ def set_in(opened: Source, limits: Limits, kept_in: Path | None, *, count: Count
 
 
 def _require_one_row_each(opened: Source) -> None:
-    """Raise where a budget of rows would protect each row of a person, and not the person.
-
-    Raises:
-        UsageError: several rows are of one person.
-    """
+    """Raise where a budget of rows would protect each row of a person, and not the person."""
     repeated = repeated_columns(opened.holder.rows, opened.relation, opened.columns, (), ())
     if people := next((one for one in repeated if one.names_people), None):
         raise UsageError(
@@ -206,7 +188,6 @@ def _require_one_row_each(opened: Source) -> None:
 
 
 def _resolved(opened: Source, limits: Limits) -> Limits:
-    """Return limits with the name of a column as the table has it."""
     if limits.entity is None:
         return limits
     (column,) = resolve_columns([limits.entity], opened.columns, opened.name)
@@ -214,11 +195,6 @@ def _resolved(opened: Source, limits: Limits) -> Limits:
 
 
 def read_in(opened: Source, kept_in: Path | None) -> Budget:
-    """Return the budget of an open table (see ``read_budget``).
-
-    Raises:
-        BudgetError: none was set.
-    """
     with closing(open_budgets(opened, kept_in)) as budgets:
         found = budgets.read()
     if found is None:
@@ -239,7 +215,6 @@ def open_budgeted(
 
 
 def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer:
-    """Return the answer to a question about an open table."""
     opendp()
     with closing(open_budgets(opened, kept_in)) as budgets:
         budget = budgets.read()
@@ -259,7 +234,7 @@ def _path(budget: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _entity_of(opened: Source, kept_in: Path | None) -> str | None:
-    """Return whom the budget of a table protects, if there is one that says it."""
+    """Return the column of the people that the budget of a table protects, if there is one that names it."""
     if kept_in is None and not keeps_budget(opened):
         return None
     with closing(open_budgets(opened, kept_in)) as budgets:

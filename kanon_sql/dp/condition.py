@@ -39,15 +39,7 @@ MOST_EXPONENT = 290
 
 
 def alike(sides: Sequence[exp.Expr], columns: Sequence[Column]) -> list[exp.Expr]:
-    """Return the sides of a comparison, all of one family of types, so that comparing them cannot fail.
-
-    Args:
-        sides: columns and constants.
-        columns: those of the table.
-
-    Raises:
-        UsageError: they cannot be compared safely.
-    """
+    """Return the sides of a comparison (columns and constants), of one family of types: comparing them cannot fail."""
     named = {column.name: column for column in columns}
     found = [named[side.name] for side in sides if isinstance(side, exp.Column)]
     types, families = {column.type for column in found}, {column.family for column in found}
@@ -84,11 +76,7 @@ def _times(sides: Sequence[exp.Expr], types: set[str], named: dict[str, Column])
 
 
 def _constant(constant: exp.Expr) -> int | Decimal | None:
-    """Return a number that a person wrote; None for a text.
-
-    Raises:
-        UsageError: no engine has it.
-    """
+    """Return a number that a person wrote; None for a text."""
     literal = constant.this if isinstance(constant, exp.Neg) else constant
     if not isinstance(literal, exp.Literal) or literal.is_string:
         return None
@@ -119,11 +107,6 @@ _WORDS = (
 def condition(text: str, columns: Sequence[Column], table: str) -> exp.Expr:
     """Return a condition on rows, with names and values as nodes of the tree.
 
-    Args:
-        text: as a person writes it, in DuckDB's SQL.
-        columns: those of the table.
-        table: what messages call it.
-
     Raises:
         UsageError: it is no condition, looks at more than one row, could fail at a value, or names no column.
     """
@@ -137,7 +120,7 @@ def condition(text: str, columns: Sequence[Column], table: str) -> exp.Expr:
 
 
 def _checked(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
-    """Return a condition made anew from the parts that are known."""
+    """Return a condition built again from the parts that are known."""
     if node.args.pop("negate", None):  # sqlglot's form of NOT LIKE
         return exp.Not(this=exp.Paren(this=_checked(node, columns, table)))
     _require_known(node)
@@ -251,7 +234,6 @@ def _literal(node: exp.Expr) -> tuple[exp.Expr, set[str]]:
 
 
 def _moment(text: str, kind: str) -> str:
-    """Return a date or a time that was written as a text."""
     try:
         return str(date.fromisoformat(text)) if kind == "DATE" else datetime.fromisoformat(text).isoformat(" ")
     except ValueError:
@@ -259,7 +241,7 @@ def _moment(text: str, kind: str) -> str:
 
 
 def _require_known(node: exp.Expr) -> None:
-    """Raise where a node says more than what is made anew of it, so that nothing of a condition is lost."""
+    """Raise where a node has more than what is built of it again, so that nothing of a condition is lost."""
     if any(value and name not in _KNOWN for name, value in node.args.items()):
         raise _unknown()
 

@@ -49,21 +49,11 @@ class QueriedRows:
     group: tuple[str, str] | None
 
     def column(self, name: str) -> Column:
-        """Return a column by its name.
-
-        Raises:
-            UsageError: there is none.
-        """
         (found,) = resolve_columns([name], self.columns, self.name)
         return found
 
     def rows(self, *expressions: exp.Expr, there: Column | None = None) -> exp.Select:
-        """Return the query of expressions over the rows, whose table is called ``source``.
-
-        Args:
-            expressions: each with its name.
-            there: a column without which a row does not count.
-        """
+        """Return the query of named expressions over the rows of ``source``; a row without ``there`` does not count."""
         conditions = list(self.conditions)
         if there is not None:
             conditions.append(sql.negated(exp.Is(this=sql.column(there.name, SOURCE), expression=exp.null())))
@@ -91,7 +81,6 @@ class Bounds:
 
     @property
     def width(self) -> int:
-        """The steps from one bound to the other."""
         return self.high - self.low
 
     @property
@@ -100,7 +89,6 @@ class Bounds:
         return max(abs(self.low), abs(self.high))
 
     def value(self, steps: float | Decimal) -> Decimal:
-        """Return what a number of steps is worth."""
         return Decimal(steps) * self.step
 
 
@@ -109,14 +97,7 @@ def bounds_in_steps(
 ) -> Bounds:
     """Return bounds in steps: of whole numbers the step is 1, of others the larger bound has a thousand million.
 
-    Args:
-        bounds: the least and the greatest value that count; values beyond are cut to them.
-        column: whose values they are.
-        step: another step.
-        means: whether means of the values are rounded to steps too: 1 is too coarse for those of whole numbers.
-
-    Raises:
-        UsageError: the column has no numbers, the bounds are no interval, or there are too many steps in them.
+    ``means`` says that means of the values are rounded to steps too: 1 is too coarse for those of whole numbers.
     """
     low, high = bounds
     if column.family not in {"integer", "decimal", "float"}:
@@ -190,13 +171,9 @@ def counts_of_keys(
 ) -> exp.Query:
     """Return the query of the number of rows by key, of which a person has ``most_rows`` at most in all keys together.
 
-    Which rows of a person count is chosen by a digest of the person and the key: it depends on nothing else.
-
-    Args:
-        queried: the rows.
-        key: of a row, as a text.
-        wanted: the keys that are told apart; rows with others are counted together, under NULL. None for all keys.
-        there: a column without which a row does not count.
+    Which rows of a person count is chosen by a digest of the person and the key: it depends on nothing else. Rows with
+    keys that are not ``wanted`` are counted together, under NULL; None is all keys. A row without ``there`` does not
+    count.
     """
     rows = queried.rows(
         sql.named(key, "key"), *([] if queried.person is None else [_named_person(queried)]), there=there

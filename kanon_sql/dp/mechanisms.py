@@ -63,7 +63,6 @@ class DiscreteLaplace:
         return math.exp(-1 / self.scale)
 
     def probability(self, value: int) -> float:
-        """Return how probable a value is."""
         return -math.expm1(-1 / self.scale) / (1 + self._ratio) * math.exp(-abs(value) / self.scale)
 
     def within(self, share: float) -> int:
@@ -93,14 +92,12 @@ class DiscreteGaussian:
         return [math.exp(-((x / self.scale) ** 2) / 2) for x in range(last + 1)]
 
     def probability(self, value: int) -> float:
-        """Return how probable a value is."""
         if self.scale > _SUMMED:
             return NormalDist(0, self.scale).pdf(value)
         first, *others = self._weights()
         return math.exp(-((value / self.scale) ** 2) / 2) / (first + 2 * math.fsum(others))
 
     def within(self, share: float) -> int:
-        """Return the least t with P(|x| > t) <= 1 - share."""
         if self.scale > _SUMMED:
             return math.ceil(NormalDist(0, self.scale).inv_cdf((1 + share) / 2))
         weights = self._weights()
@@ -114,7 +111,6 @@ class DiscreteGaussian:
 
     @property
     def expected_error(self) -> float:
-        """The mean of the absolute value."""
         if self.scale > _SUMMED:
             return self.scale * math.sqrt(2 / math.pi)
         weights = self._weights()
@@ -129,11 +125,7 @@ _LARGEST_THRESHOLD = 2**50
 
 
 def opendp() -> ModuleType:
-    """Return OpenDP, with what is in use here switched on.
-
-    Raises:
-        SourceError: it is not installed.
-    """
+    """Return OpenDP, with what is in use here switched on."""
     try:
         from opendp import prelude
     except ImportError:
@@ -147,15 +139,8 @@ def opendp() -> ModuleType:
 def law_of(noise: Noise, change: int, epsilon: Decimal, delta: Decimal) -> Law:
     """Return the narrowest law of noise that keeps (epsilon, delta).
 
-    Args:
-        noise: of which kind.
-        change: by how much the numbers of an answer can change together when one person comes or goes: the sum of the
-            changes, which the root of the sum of their squares, that Gaussian noise is made for, does not exceed.
-        epsilon: what may be spent.
-        delta: with which probability that may fail.
-
-    Raises:
-        UsageError: no scale can be found for them.
+    ``change`` is by how much the numbers of an answer can change together when one person comes or goes: the sum of the
+    changes, which the root of the sum of their squares, that Gaussian noise is made for, does not exceed.
     """
     _require_size(change)
     if noise == "laplace":
@@ -177,7 +162,6 @@ def law_of(noise: Noise, change: int, epsilon: Decimal, delta: Decimal) -> Law:
 
 
 def with_noise(numbers: Sequence[int], law: Law) -> list[int]:
-    """Return numbers, each with noise of its own."""
     measurement = _laplace(law.scale) if isinstance(law, DiscreteLaplace) else _gaussian(law.scale)
     return list(measurement([max(-_LARGEST, min(_LARGEST, number)) for number in numbers])) if numbers else []
 
@@ -187,17 +171,10 @@ def above_threshold(
 ) -> tuple[dict[str, int], DiscreteLaplace, int]:
     """Return the counts of those keys whose noisy count is above a threshold, the law, and the least count above it.
 
-    Keys that few people have are left out, so that no key tells by its presence that a person is there, but for a
+    Keys that few people have are left out, so that no key shows by its presence that a person is there, but for a
     probability of at most delta (Rogers 2023, "A Unifying Privacy Analysis Framework for Unknown Domain Algorithms").
 
-    Args:
-        counts: by key.
-        contribution: how many keys a person can be in, by how much all counts can change together, and one of them.
-        epsilon: what may be spent.
-        delta: with which probability that may fail.
-
-    Raises:
-        UsageError: delta is too small for any threshold.
+    ``contribution`` is how many keys a person can be in, by how much all counts can change together, and one of them.
     """
     dp = opendp()
     space = (
@@ -273,11 +250,7 @@ def choice_bound(candidates: int, scale: float, share: float) -> float:
 
 
 def _require_size(change: int, largest: int = _LARGEST) -> None:
-    """Raise where one person changes an answer by more than there is room for.
-
-    Raises:
-        UsageError: it is so.
-    """
+    """Raise where one person changes an answer by more than there is room for."""
     if change > largest:
         raise UsageError("One person would change the answer by more than 2^62: give less max_rows, or other bounds.")
 

@@ -200,11 +200,6 @@ class DPRelease:
 
 
 def require_destination(destination: Destination) -> None:
-    """Raise unless a release can go where a destination says.
-
-    Raises:
-        UsageError: it cannot, with the reason.
-    """
     if destination.in_place or destination.kind != "table":
         raise UsageError(
             "A differentially private release is a table or a file: a view would show rows that come later, and would "
@@ -238,11 +233,7 @@ def sample_script(drawn: PublishedSample, destination: Destination) -> str:
 
 
 def _quietly(publish: Callable[[], Result]) -> Result:
-    """Return what a function returns; what it says of rows that are not as expected is kept back.
-
-    Raises:
-        VerificationError: the release is not what it should be.
-    """
+    """Return what a function returns; what it says of rows that are not as expected is kept back."""
     try:
         return publish()
     except VerificationError:

@@ -141,17 +141,14 @@ class ReleaseShape:
 
     @property
     def lattice(self) -> Lattice:
-        """The levels that there are."""
         return Lattice(tuple(tree.height for tree in self.trees))
 
     def forget_copy(self) -> None:
-        """Drop what was made for no row."""
         for made in (self.empty, *(tree.relation for tree in self.trees)):
             self.source.engine.run(sql.drop(made), "drop what was made for no row")
 
 
 def make_dp_release(source: Source, requested: RequestedRelease, budget: Path | None, progress: Listener) -> DPRelease:
-    """Return the release of an open source that is asked for."""
     progress(Progress("Preparing hierarchies"))
     shape = _shape_of(source, requested)
     _require_no_transaction(source)
@@ -176,11 +173,7 @@ def make_dp_release(source: Source, requested: RequestedRelease, budget: Path | 
 
 
 def dp_release_script(source: Source, requested: RequestedRelease, destination: Destination) -> str:
-    """Return the script of a release at levels that were given; no row is read, and nothing is spent.
-
-    Raises:
-        UsageError: the levels are to be chosen, which takes the data.
-    """
+    """Return the script of a release at levels that were given; no row is read, and nothing is spent."""
     if requested.levels is None:
         raise UsageError("Which levels are chosen is known when it was paid for: give them (--levels) to see the SQL.")
     shape = _shape_of(source, requested)
@@ -190,12 +183,7 @@ def dp_release_script(source: Source, requested: RequestedRelease, destination: 
 
 
 def _shape_of(source: Source, requested: RequestedRelease) -> ReleaseShape:
-    """Return what is known of a release without a row: hierarchies are made for none, so that their heights are known.
-
-    Raises:
-        UsageError: a column or a level does not exist, or a hierarchy depends on the data.
-        HierarchyError: a file is no hierarchy, or a rule is for columns of another type.
-    """
+    """Return what is known of a release without a row: hierarchies are made for none, which shows their heights."""
     source.refuse_in_warehouse(
         "of which this version makes no differentially private releases: export the columns that are to be published "
         "to a Parquet file, and release that."
@@ -220,11 +208,6 @@ def _shape_of(source: Source, requested: RequestedRelease) -> ReleaseShape:
 
 
 def _given_node(source: Source, trees: Sequence[Hierarchy], levels: Mapping[str, int] | None) -> Node | None:
-    """Return levels by the order of the columns.
-
-    Raises:
-        UsageError: a column has no level, or one that its hierarchy does not have.
-    """
     if levels is None:
         return None
     named = {resolve_columns([name], source.columns, source.name)[0].name: level for name, level in levels.items()}
@@ -254,11 +237,6 @@ def _chosen_node(shape: ReleaseShape, requested: RequestedRelease, nodes: Sequen
 
 
 def _sampled_release(shape: ReleaseShape, requested: RequestedRelease, node: Node) -> DPRelease:
-    """Return the release of a sample at given levels.
-
-    Raises:
-        NoSolutionError: no class of the sample has k rows.
-    """
     source, parameters = shape.source, requested.parameters
     sample = source.engine.temporary_name("kanon_sample")
     statement = sample_statement(sample, source.relation, shape.values, parameters.threshold)
@@ -320,17 +298,12 @@ def _drawn(
 
 
 def _copied(source: Source, copy: exp.Table, columns: Sequence[Column]) -> list[Column]:
-    """Return columns as a copy has them."""
     found = {column.name: column for column in source.engine.columns(copy)}
     return [found[column.name] for column in columns]
 
 
 def _require_no_transaction(source: Source) -> None:
-    """Raise where what is charged could be taken back.
-
-    Raises:
-        UsageError: the connection has a transaction open.
-    """
+    """Raise where what is charged could be taken back."""
     if source.engine.in_transaction():
         raise UsageError("The connection has a transaction open: commit it or roll it back, then release.")
 
@@ -347,11 +320,7 @@ def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decim
 
 
 def _require_mechanisms() -> None:
-    """Raise where levels cannot be chosen for want of OpenDP: before that is paid for.
-
-    Raises:
-        SourceError: it is not installed.
-    """
+    """Raise where levels cannot be chosen because OpenDP is missing: before that is paid for."""
     from kanon_sql.dp.mechanisms import opendp
 
     opendp()

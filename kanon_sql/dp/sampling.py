@@ -96,12 +96,7 @@ _INSTEAD = {
 
 
 def fixed_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, Rule]:
-    """Return by column the rules that a policy gives, all of which know nothing of the data.
-
-    Raises:
-        UsageError: a column has no rule, or one that the data would have a say in.
-        HierarchyError: a rule is for columns of another type.
-    """
+    """Return by column the rules that a policy gives, all of which know nothing of the data."""
     rules = given_rules(source, columns, policy)
     for column in columns:
         rule = rules.get(column.name)
@@ -135,18 +130,7 @@ def copied_value(column: Column, rule: Rule) -> exp.Expr:
 def make_fixed(
     engine: Engine, copy: exp.Table, columns: Sequence[Column], rules: Mapping[str, Rule]
 ) -> tuple[Hierarchy, ...]:
-    """Return the hierarchies of a copy of some rows; values of the copy that they do not list become NULL.
-
-    Args:
-        engine: holds the copy.
-        copy: what ``copied_value`` made.
-        columns: its columns.
-        rules: of each of them.
-
-    Raises:
-        HierarchyError: a file is no hierarchy, or a rule is for columns of another type.
-        SourceError: a file cannot be opened.
-    """
+    """Return the hierarchies of a copy (see ``copied_value``); values of it that they do not list become NULL."""
     hierarchies = tuple(_made(engine, copy, column, rules[column.name]) for column in columns)
     for hierarchy in hierarchies:
         if lists_values(rules[hierarchy.column.name]):
@@ -155,12 +139,10 @@ def make_fixed(
 
 
 def lists_values(rule: Rule) -> bool:
-    """Tell whether a rule has labels for some values only."""
     return isinstance(rule, FileRule | PrefixRule)
 
 
 def unlisted_statement(copy: exp.Table, hierarchy: Hierarchy) -> exp.Update:
-    """Return the statement that makes NULL of values of a copy that a hierarchy does not list."""
     name = hierarchy.column.name
     value = sql.same(sql.column(VALUE, "listed"), sql.column(name, copy.name))
     listed = exp.Exists(this=exp.select("1").from_(sql.aliased(hierarchy.relation, "listed")).where(value))
@@ -203,11 +185,7 @@ def _digits(column: Column) -> int:
 
 
 def _require_room(column: Column, rule: Rule) -> None:
-    """Raise where steps of a rule could overflow for some values of a type: that would be an error about a value.
-
-    Raises:
-        HierarchyError: they could.
-    """
+    """Raise where steps of a rule could overflow for some values of a type: that would be an error about a value."""
     if not isinstance(rule, IntervalRule | RoundRule | StepRule) or column.family != "decimal":
         return
     if _decimal_digits(column)[1] > _MOST_DIGITS:
@@ -236,9 +214,6 @@ def candidates(lattice: Lattice) -> list[Node]:
 
     Which ones depends on heights alone. Levels are left out of the column that has most of them, the lowest ones last
     but never the root, until the nodes are few enough.
-
-    Raises:
-        UsageError: they are too many even with two levels for each column.
     """
     kept = [height + 1 for height in lattice.heights]
     while math.prod(kept) > MOST_NODES:
@@ -260,14 +235,6 @@ def weight(node: Node, lattice: Lattice) -> int:
 
 
 def scores(frequency: FrequencySet, lattice: Lattice, nodes: Sequence[Node], least: int) -> list[int]:
-    """Return the score of each node.
-
-    Args:
-        frequency: the frequency set of the table.
-        lattice: of its levels.
-        nodes: what is scored.
-        least: T, the rows that a class needs.
-    """
     found = []
     for node in nodes:
         kept = weight(node, lattice)
@@ -303,13 +270,6 @@ _HEX_DIGITS = SAMPLED_BITS // 4
 
 
 def copy_rows_statement(copy: exp.Table, source: exp.Table, values: Mapping[str, exp.Expr]) -> exp.Create:
-    """Return the statement that copies columns of all rows.
-
-    Args:
-        copy: the temporary table that is made.
-        source: the table, which values know as ``source``.
-        values: by the name that a column gets, what it holds.
-    """
     query = exp.select(*_named(values)).from_(sql.aliased(source, "source"))
     return sql.create_table(copy.copy(), query, temporary=True)
 
@@ -319,11 +279,8 @@ def sample_statement(
 ) -> exp.Create:
     """Return the statement that copies columns of the sampled rows, with placeholders for the key.
 
-    Args:
-        sample: the temporary table that is made.
-        source: the table, which values know as ``source``.
-        values: by the name that a column gets, what it holds.
-        threshold: what the number of 64 bits that a row gets must be below.
+    A row is sampled if the number of 64 bits that it gets is below ``threshold``. ``values`` has by the name of a column
+    what it holds, of the table ``source``.
     """
     number = unused_name("kanon_row", values)
     numbered = exp.select(*_named(values), sql.named(exp.Window(this=exp.RowNumber()), number))
@@ -333,11 +290,7 @@ def sample_statement(
 
 
 def draw_sample(engine: Engine, statement: exp.Create, key: Key) -> None:
-    """Run the statement that samples: the one place where its key is used.
-
-    Raises:
-        UsageError: the owner of the connection has profiling on; the plan in a profile shows what is bound.
-    """
+    """Run the statement that samples: the one place where its key is used."""
     if engine.row(sql.statement("catalog/profiling"), "are statements profiled?") != (None,):
         raise UsageError(
             "The connection profiles its statements, and a profile would show which rows were sampled: turn it off "
@@ -360,7 +313,6 @@ def _is_sampled(number: exp.Expr, threshold: int) -> exp.Expr:
 
 
 def _hash_of(key: str, message: exp.Expr) -> exp.Expr:
-    """Return the SHA-256, in hexadecimal digits, of a padded key and a message."""
     both = exp.DPipe(this=exp.Placeholder(this=key), expression=message, safe=True)
     return exp.SHA2(this=both, length=sql.literal(256))
 

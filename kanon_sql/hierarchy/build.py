@@ -53,13 +53,7 @@ if TYPE_CHECKING:
 def column_facts(
     engine: Engine, source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]
 ) -> dict[str, ColumnExtremes]:
-    """Return by name what the rules of columns need to know, asked in one statement; in none if they need nothing.
-
-    Args:
-        engine: holds the table.
-        source: the table.
-        columns: each with its rule; None where one is to be chosen.
-    """
+    """Return by name what the rules of columns need to know (of None: what choosing one needs), by at most one statement."""
     needed = [(column.name, fact) for column, rule in columns for fact in _needed_facts(column, rule)]
     answers: tuple[Any, ...] = ()
     if (query := facts_query(source, columns)) is not None:
@@ -100,13 +94,7 @@ def _length(value: exp.Expr) -> exp.Expr:
 
 @dataclass(frozen=True)
 class BoundRule:
-    """A rule that knows its bounds.
-
-    Attributes:
-        rule: with its bounds.
-        origin: what the hierarchy is called.
-        notes: what a person should know about the bounds.
-    """
+    """A rule with its bounds: ``origin`` is what the hierarchy is called, ``notes`` what a person should know of the bounds."""
 
     rule: BuiltRule
     origin: str
@@ -114,7 +102,7 @@ class BoundRule:
 
 
 def bind_rule(engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes) -> BoundRule:
-    """Return a rule with the bounds that the data ask for, where it does not say them itself."""
+    """Return a rule with bounds: those that it leaves to the data are computed."""
     match rule:
         case QuantileRule():
             note = (
@@ -135,11 +123,7 @@ DATES = frozenset({"date", "timestamp"})
 
 
 def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: ColumnExtremes) -> exp.Query:
-    """Return the query that makes the lookup relation of a rule from the distinct values of a column.
-
-    Raises:
-        HierarchyError: the rule is for columns of another type.
-    """
+    """Return the query that makes the lookup relation of a rule from the distinct values of a column."""
     require_fit(rule, column)
     values = distinct_values_query(column, source)
     match rule:
@@ -165,11 +149,7 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Colum
 
 
 def require_fit(rule: BuiltRule, column: Column) -> None:
-    """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail.
-
-    Raises:
-        HierarchyError: it is, with what to do.
-    """
+    """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail."""
     match rule:
         case IntervalRule() | RoundRule() | StepRule() | QuantileRule():
             wanted, families = "numbers", NUMBERS
@@ -309,7 +289,6 @@ def _scale(number: Decimal) -> int:
 
 
 def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
-    """Return the values and, level by level, the number before rounded on: so the levels nest."""
     number: exp.Expr = exact_number(value_as_written(column), column, max(0, -rule.digits[0]))
     labels: list[exp.Expr] = []
     for digits in rule.digits:
@@ -383,15 +362,6 @@ def interval_query(tree: IntervalTree, column: Column, source: exp.Table, origin
 
     At each level a value has the label of the innermost interval that is not below this level, so that an interval
     without others under it keeps its label. What is no number (NULL, NaN, infinity) goes to the root.
-
-    Args:
-        tree: the intervals.
-        column: the column.
-        source: the table.
-        origin: what messages call the hierarchy.
-
-    Raises:
-        HierarchyError: the column does not hold numbers.
     """
     if column.family not in NUMBERS:
         raise HierarchyError(

@@ -77,7 +77,6 @@ def tree_query(lookup: exp.Table, height: int) -> exp.Query:
 
 
 def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> TreeCounts:
-    """Return the counts of a lookup relation."""
     rows = engine.rows(tree_query(lookup, height), f"is the hierarchy of {column} a tree?")
     counts = {(what, level): int(n or 0) for what, level, n in rows}
     return TreeCounts(
@@ -91,7 +90,7 @@ def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> T
 
 
 def tree_problems(counts: TreeCounts, height: int) -> list[str]:
-    """Return what keeps the relation from being a tree, each with its count and what to do about it."""
+    """Return what keeps the relation from being a tree, each problem with its count and what to do about it."""
     problems = []
     if counts.repeated:
         problems.append(
@@ -118,11 +117,6 @@ def tree_problems(counts: TreeCounts, height: int) -> list[str]:
 
 
 def require_tree(counts: TreeCounts, height: int, column: str, origin: str) -> None:
-    """Raise unless the relation is a tree.
-
-    Raises:
-        HierarchyError: with all problems that were found.
-    """
     if problems := tree_problems(counts, height):
         raise HierarchyError(f"The hierarchy of column {column!r} ({origin}) is not a tree: {'; '.join(problems)}.")
 
@@ -184,13 +178,7 @@ def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Q
 
 @dataclass(frozen=True)
 class Missing:
-    """What a hierarchy lacks of its column.
-
-    Attributes:
-        values: distinct values of the column without a row.
-        rows: rows of the table with such a value.
-        message: what to tell the person; None if nothing is missing.
-    """
+    """What a hierarchy lacks of its column: distinct values without a row, rows of the table that have them, and what to do."""
 
     values: int
     rows: int
@@ -198,7 +186,7 @@ class Missing:
 
 
 def missing_message(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> str | None:
-    """Return what to tell a person whose data have values that the hierarchy lacks; None if it has them all."""
+    """Return what to do about values that the hierarchy lacks; None if it has them all."""
     return count_missing(engine, source, hierarchy).message
 
 
@@ -213,14 +201,6 @@ def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Mi
 
 
 def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int], advice: str = _ADD_LINES) -> str:
-    """Return what to tell a person whose data have values that the hierarchy lacks.
-
-    Args:
-        column: the column.
-        origin: what the hierarchy was made from.
-        counts: rows and values missing, and how many of the values would be found without spaces, and as numbers.
-        advice: what to do if they are not near misses.
-    """
     rows, values, spaces, numbers = counts
     text = (
         f"The hierarchy of column {column.name!r} ({origin}) has no row for {_plural(values, 'value', 'values')} of "

@@ -46,7 +46,7 @@ _PREFIX = "hierarchy_"
 
 
 def stored_hierarchies(engine: Engine) -> dict[str, StoredHierarchy]:
-    """Return the hierarchies in the schema ``kanon``, by the folded name of their column."""
+    """Return the hierarchies in schema ``kanon``, by the folded name of their column."""
     found = {}
     for name, origin, columns in engine.rows(sql.statement("hierarchy/stored"), "hierarchies in the database"):
         column = str(name).removeprefix(_PREFIX)
@@ -65,7 +65,7 @@ def _height(columns: list[str]) -> int:
 
 
 def store_statements(hierarchy: Hierarchy, *, replace: bool) -> list[exp.Expr]:
-    """Return the statements that keep a hierarchy in the database, codes and all, with its origin as a comment."""
+    """Return the statements that keep a hierarchy with its codes in the database; its origin becomes a comment."""
     query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
     return _kept_statements(hierarchy, query, replace=replace)
 
@@ -89,7 +89,7 @@ def _kept_statements(hierarchy: Hierarchy, query: exp.Query, *, replace: bool) -
 
 
 class HierarchySettings(Protocol):
-    """What is said of hierarchies: by a policy, or by ``GivenHierarchies``."""
+    """The part of a policy that is about hierarchies."""
 
     @property
     def hierarchies(self) -> Mapping[str, str]:
@@ -106,13 +106,7 @@ class HierarchySettings(Protocol):
 
 @dataclass(frozen=True)
 class GivenHierarchies:
-    """Hierarchies that are given without a policy.
-
-    Attributes:
-        hierarchies: for columns that have one given, its rule or file.
-        hierarchy_directory: a directory with hierarchy files.
-        directory: where relative paths start from.
-    """
+    """Hierarchies that are given without a policy."""
 
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
@@ -128,13 +122,7 @@ def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: Hi
 
 
 def make_hierarchies(source: Source, columns: Sequence[Column], policy: HierarchySettings) -> tuple[Hierarchy, ...]:
-    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one.
-
-    Raises:
-        UsageError: a hierarchy is given for a column that does not exist, twice for one, or is written wrong.
-        HierarchyError: a hierarchy cannot be read, does not fit the type of its column, or is no tree.
-        SourceError: a file or directory cannot be read.
-    """
+    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one."""
     engine = source.engine
     given = given_rules(source, columns, policy)
     stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
@@ -171,18 +159,12 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
 
 
 def make_hierarchy(source: Source, column: Column, policy: HierarchySettings) -> Hierarchy:
-    """Return the hierarchy of one column, as ``make_hierarchies`` does."""
     (hierarchy,) = make_hierarchies(source, [column], policy)
     return hierarchy
 
 
 def given_rules(source: Source, columns: Sequence[Column], policy: HierarchySettings) -> dict[str, Rule]:
-    """Return the rules that a policy gives these columns: by name, else by a file in its directory.
-
-    Raises:
-        UsageError: a rule is given for a column that the source does not have, twice for one, or is written wrong.
-        HierarchyError: the directory is not there, or two of its files are for one column.
-    """
+    """Return the rules that a policy gives these columns: by name, else by a file in its directory."""
     rules: dict[str, Rule] = {}
     if policy.hierarchy_directory is not None:
         rules.update(_files_in(policy.hierarchy_directory, columns))
@@ -200,11 +182,7 @@ def given_rules(source: Source, columns: Sequence[Column], policy: HierarchySett
 
 
 def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]:
-    """Return the files of a directory that are for these columns: ``<column>.csv`` or ``*_hierarchy_<column>.csv``.
-
-    Raises:
-        HierarchyError: there is no such directory, or two files for one column.
-    """
+    """Return the files of a directory that are for these columns: ``<column>.csv`` or ``*_hierarchy_<column>.csv``."""
     if not directory.is_dir():
         raise HierarchyError(f"There is no directory {directory} with hierarchies.")
     rules = {}
@@ -223,19 +201,12 @@ def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]
 
 
 def levels_columns(height: int) -> list[exp.Expr]:
-    """Return the columns of a lookup relation without its codes."""
     return [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
 
 
 def build_hierarchy(
     engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes, *, chosen: bool = False
 ) -> Hierarchy:
-    """Return a hierarchy built from the values of a column.
-
-    Raises:
-        HierarchyError: the rule is for columns of another type, or has no labels for some values, or the levels do not
-            nest.
-    """
     require_fit(rule, column)
     try:
         settled = bind_rule(engine, source, column, rule, facts)
@@ -254,12 +225,7 @@ def build_hierarchy(
 
 
 def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FileRule) -> Hierarchy:
-    """Return a hierarchy read from a file; of a tree of intervals, the values are those of the source.
-
-    Raises:
-        SourceError: the file cannot be opened.
-        HierarchyError: it is no hierarchy, its values are not of the column's type, or it is no tree.
-    """
+    """Return a hierarchy read from a file; of a tree of intervals, the values are those of the source."""
     rows = read_hierarchy(rule.path, column.name)
     if isinstance(rows, IntervalTree):
         query = interval_query(rows, column, source, str(rule))
@@ -292,10 +258,6 @@ def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Prefi
     """Return a hierarchy of the values of a column, each with the levels that a file gives to its first characters.
 
     Values whose first characters are not in the file get no row, as those that are not in another file.
-
-    Raises:
-        SourceError: the file cannot be opened.
-        HierarchyError: it is no hierarchy of such prefixes, or the column does not hold text.
     """
     rows = read_levels(rule.path, column.name)
     require_prefixes(rule, rows, column)
@@ -310,11 +272,7 @@ def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Prefi
 
 
 def use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:
-    """Return a hierarchy that was loaded into the database before.
-
-    Raises:
-        HierarchyError: it has no levels, or is no tree any more.
-    """
+    """Return a hierarchy that was loaded into the database before, checked again."""
     stored.require_levels()
     levels = [sql.column(level_name(level)) for level in range(1, stored.height + 1)]
     value = exp.TryCast(this=sql.column(VALUE), to=exp.DataType.build(column.lookup_type, dialect=engine.dialect))

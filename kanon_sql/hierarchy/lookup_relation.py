@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredHierarchy:
-    """A hierarchy that was loaded into the schema ``kanon`` of a database.
-
-    Attributes:
-        column: name of the column it is for.
-        relation: the table.
-        height: its number of levels; 0 for a table that is no hierarchy.
-        origin: the file or rule it was made from.
-    """
+    """A hierarchy in schema ``kanon`` of a database; its height is 0 if the table is no hierarchy."""
 
     column: str
     relation: exp.Table
@@ -48,11 +41,6 @@ class StoredHierarchy:
     origin: str
 
     def require_levels(self) -> None:
-        """Raise unless it has values and levels.
-
-        Raises:
-            HierarchyError: it has not.
-        """
         if self.height == 0:
             table = f"{self.relation.db}.{self.relation.name}"
             raise HierarchyError(
@@ -111,7 +99,6 @@ class Field:
 
     @property
     def mask(self) -> int:
-        """The field's bits within its word."""
         return ((1 << self.bits) - 1) << self.shift
 
 
@@ -123,7 +110,6 @@ class CodeWord:
 
     @property
     def bits(self) -> int:
-        """How many bits of the word are in use."""
         return sum(field.bits for field in self.fields)
 
     def mask(self, level: int) -> int:
@@ -139,8 +125,7 @@ def code_name(word: int) -> str:
 def code_words(children: tuple[int, ...]) -> tuple[CodeWord, ...]:
     """Return the layout of a column's codes.
 
-    Args:
-        children: for each level from 0 to below the root, the largest number of its labels under one parent.
+    ``children`` is for each level from 0 to below the root the largest number of its labels under one parent.
     """
     words: list[CodeWord] = []
     fields: list[Field] = []
@@ -158,7 +143,6 @@ def code_words(children: tuple[int, ...]) -> tuple[CodeWord, ...]:
 
 
 def coded_query(levels: exp.Table, height: int, words: tuple[CodeWord, ...]) -> exp.Query:
-    """Return the query that adds the codes to a relation of values and levels."""
     needed = [field.level for word in words for field in word.fields]
     everything = [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
     qualified = [sql.column(column.name, "levels") for column in everything]
@@ -230,7 +214,7 @@ def lookup_statement(
     Args:
         engine: holds the rows.
         hierarchy: what is looked up.
-        dialect: of the script; a rule that it cannot say gives rows.
+        dialect: of the script; a rule that the dialect cannot express gives rows.
         levels: those that are needed; None for all.
         source: the relation that a rule reads, where that is not the one that it was made for.
         only: which of the rows are written out; None for all.
@@ -247,7 +231,7 @@ def lookup_statement(
 def rule_query(
     hierarchy: Hierarchy, dialect: str, levels: Sequence[int] | None, source: exp.Table | None
 ) -> exp.Query | None:
-    """Return the query that makes some levels of a hierarchy from the source, if a dialect can say it; else None."""
+    """Return the query that makes some levels of a hierarchy from the source; None if the dialect cannot express it."""
     query = hierarchy.definition
     levels = range(1, hierarchy.height + 1) if levels is None else levels
     if not levels and source is not None:  # the values alone, whatever says their labels

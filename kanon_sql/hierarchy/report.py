@@ -58,7 +58,6 @@ class Shape:
     notes: tuple[str, ...] = ()
 
     def summary(self) -> dict[str, Any]:
-        """Return the shape as plain values."""
         return {
             "name": self.name,
             "levels": self.height,
@@ -96,12 +95,6 @@ class Fit:
 
 
 def shape_of_file(path: Path, name: str) -> Shape:
-    """Return the shape of a hierarchy file.
-
-    Raises:
-        SourceError: it cannot be opened.
-        HierarchyError: it cannot be read as a hierarchy.
-    """
     return shape_of_rows(read_hierarchy(path, name), FileRule(path), name)
 
 
@@ -117,36 +110,22 @@ def shape_of_rows(rows: HierarchyRows | IntervalTree, rule: FileRule, name: str)
 
 
 def shape_query(relation: exp.Table, height: int) -> exp.Select:
-    """Return the query that counts the values of a lookup relation and the labels of each of its levels."""
     labels = [sql.count_distinct(sql.column(level_name(level))) for level in range(1, height + 1)]
     return exp.select(exp.Count(this=sql.column(VALUE)), *labels).from_(relation.copy())
 
 
 def shape_of_relation(engine: Engine, relation: exp.Table, height: int, name: str, origin: str) -> Shape:
-    """Return the shape of a lookup relation."""
     leaves, *labels = engine.row(shape_query(relation, height), f"shape of the hierarchy of {name}")
     return Shape(name, height, leaves, tuple(labels), origin)
 
 
 def shape_of_hierarchy(engine: Engine, made: Hierarchy) -> Shape:
-    """Return the shape of a hierarchy that was made for a column."""
     shape = shape_of_relation(engine, made.relation, made.height, made.column.name, made.origin)
     return replace(shape, format=made.format, notes=made.notes)
 
 
 def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Callable[[], Hierarchy]) -> Fit:
-    """Return whether a hierarchy fits a column: it is a tree, and has a row for every value.
-
-    Args:
-        engine: holds the table.
-        source: the table.
-        column: the column.
-        origin: what messages call the hierarchy.
-        make: reads or builds it.
-
-    Raises:
-        SourceError: there is no such file, or the database stopped.
-    """
+    """Return whether a hierarchy, which ``make`` reads or builds, fits a column: it is a tree with a row for every value."""
     try:
         hierarchy = make()
     except HierarchyError as error:
@@ -179,7 +158,6 @@ def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -
 
 
 def rows_query(relation: exp.Table, height: int, limit: int | None) -> exp.Select:
-    """Return the query of the values and labels of a lookup relation."""
     columns: Sequence[exp.Expr] = [
         sql.column(VALUE),
         *(sql.column(level_name(level)) for level in range(1, height + 1)),
@@ -192,7 +170,6 @@ Row = tuple[str | None, ...]
 
 
 def ready_shape(ready: ReadyMade) -> Shape:
-    """Return the shape of a ready-made hierarchy."""
     name = f"{READY}{ready.name}"
     if ready.path is None:
         rule = _rule_of(ready)
@@ -235,7 +212,7 @@ def _height(rule: BuiltRule) -> int | None:
 
 
 def _of_examples(ready: ReadyMade) -> list[Row]:
-    """Return what a rule does to the examples of the catalogue; nothing of any person's table is read."""
+    """Return what a rule does to the examples of the catalogue; no table of a user is read."""
     kind = {int: "INTEGER", str: "VARCHAR"}.get(type(ready.examples[0]), "DATE")
     with DuckDBEngine.in_memory() as engine:
         table = engine.temporary_name("kanon_examples")

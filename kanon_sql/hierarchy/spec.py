@@ -73,8 +73,6 @@ DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
 
 @dataclass(frozen=True)
 class FileRule:
-    """A file with a hierarchy."""
-
     path: Path
 
     def __str__(self) -> str:
@@ -83,11 +81,9 @@ class FileRule:
         return self.with_path(seen_from_here(self.path))
 
     def absolute(self) -> str:
-        """Return the rule as text that means the same from any directory."""
         return self.with_path(str(self.path.absolute()))
 
     def with_path(self, path: str) -> str:
-        """Return the rule as text, with its file written as given."""
         return path
 
 
@@ -179,8 +175,6 @@ class RoundRule:
 
 @dataclass(frozen=True)
 class FlatRule:
-    """The value itself, or the root."""
-
     def __str__(self) -> str:
         return "flat"
 
@@ -202,15 +196,6 @@ Rule = FromFile | BuiltRule
 
 
 def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
-    """Return the rule that a text stands for.
-
-    Args:
-        text: as in the table above.
-        relative_to: the directory that a file's path starts from; by default the working directory.
-
-    Raises:
-        UsageError: a rule is written wrong, or what looks like a rule is neither one nor a file.
-    """
     kind, *parts = text.split(":")
     try:
         if kind in _PARSERS:

@@ -160,7 +160,6 @@ def _needs_one_length(entry: ReadyMade) -> bool:
 
 
 def _fits_type(entry: ReadyMade, column: Column) -> bool:
-    """Tell whether a column of this type can have a hierarchy."""
     if entry.rule is not None:
         match parse_rule(entry.rule):
             case IntervalRule() | RoundRule():
@@ -175,13 +174,11 @@ def _fits_type(entry: ReadyMade, column: Column) -> bool:
 
 
 def ready_values(entry: ReadyMade) -> tuple[str, ...]:
-    """Return the values of the file of an entry, prefixes as they are compared."""
     assert entry.path is not None  # noqa: S101 - callers ask for files only
     return _read_values(entry.path, bool(entry.prefix))
 
 
 def first_labels(entry: ReadyMade) -> tuple[str, ...]:
-    """Return the label above each value of the file of an entry."""
     assert entry.path is not None  # noqa: S101 - callers ask for files only
     return tuple(label for _, label in _read_pairs(entry.path))
 
@@ -271,13 +268,12 @@ def columns_to_suggest(source: Source, names: Sequence[str] | None) -> list[Colu
 
 
 def is_identifying(name: str) -> bool:
-    """Tell whether the name of a column says that it identifies a person: such a column has no hierarchy."""
+    """Tell whether the name of a column identifies a person: such a column gets no hierarchy."""
     kinds = kinds_of_name(name)
     return bool(kinds) and role_of_kind(kinds[0]) == "identifying"
 
 
 def suggestions(source: Source, column: Column) -> tuple[Suggestion, ...]:
-    """Return the hierarchies that would fit a column, best first; the last is the one that its type gives."""
     return suggestions_for(source, [column])[column.name]
 
 
@@ -297,7 +293,6 @@ def best_fitting(found: Sequence[Suggestion]) -> Suggestion:
 
 
 def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
-    """Return by name the rules of columns that nobody gave one, whose values are here already."""
     if not columns:
         return {}
     facts = column_facts(source.engine, source.relation, [(column, None) for column in columns])
@@ -341,7 +336,6 @@ def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp
 
 
 def _candidates(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
-    """Return, for each column whose values are looked at, the ready-made hierarchies that may have them."""
     fitting = {column: [entry for entry in entries_for(column) if _may_fit(entry, column)] for column in columns}
     return {column: entries for column, entries in fitting.items() if entries}
 
@@ -356,7 +350,6 @@ def _may_fit(entry: ReadyMade, column: Column) -> bool:
 def _ready_made(
     column: Column, entries: Sequence[ReadyMade], present: Present, covered: dict[str, Present]
 ) -> list[Suggestion]:
-    """Return the ready-made hierarchies that fit, best first."""
     found = []
     for entry in entries:
         by_rule = entry.rule is not None and not entry.weak
@@ -410,7 +403,6 @@ def _suggestion(entry: ReadyMade, column: Column, present: Present, had: Present
 
 
 def _reason(entry: ReadyMade, present: Present, missing: Present, *, named: bool) -> str:
-    """Return why a hierarchy is suggested, in counts."""
     if not present.values:
         return "the name of the column; it has no values"
     if entry.rule is not None and entry.values is None:
@@ -425,7 +417,7 @@ def _reason(entry: ReadyMade, present: Present, missing: Present, *, named: bool
 
 
 def _by_type(column: Column, facts: ColumnExtremes, ready: Sequence[Suggestion]) -> list[Suggestion]:
-    """Return the rule that is chosen for a column if nobody says anything, unless it is a suggestion already."""
+    """Return the rule that is chosen for a column by default, unless it is a suggestion already."""
     rule = chosen_rule(column, facts)
     if any(parse_rule(suggestion.rule) == rule for suggestion in ready):
         return []

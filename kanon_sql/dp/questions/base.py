@@ -166,12 +166,7 @@ def json_number(value: Number | None) -> int | float | None:
 
 
 def rounded_text(value: Number | float | None, error: Number | float | None = None) -> str:
-    """Return a number for people: whole ones as they are, others to two digits of their error, or three of their own.
-
-    Args:
-        value: the number; nothing for None.
-        error: how far it is off.
-    """
+    """Return a number for people: whole ones as they are, others to two digits of their error, or three digits."""
     if value is None:
         return ""
     if isinstance(value, int) or (isinstance(value, Decimal) and value == value.to_integral_value()):
@@ -243,11 +238,7 @@ class Question(ABC):
 
     @abstractmethod
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the exact numbers.
-
-        Raises:
-            UsageError: a column does not exist or is not of the type that is needed, or bounds are wrong.
-        """
+        """Return the query of the exact numbers."""
 
     @abstractmethod
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
@@ -259,12 +250,7 @@ class Question(ABC):
 
     @abstractmethod
     def prepare(self, queried: QueriedRows) -> None:
-        """Raise what can be said against the question before anything is spent; tries the mechanism on nothing.
-
-        Raises:
-            UsageError: the mechanism cannot keep epsilon and delta.
-            SourceError: OpenDP is not installed.
-        """
+        """Raise what is wrong with the question before anything is spent; tries the mechanism on nothing."""
 
     def build_answer(
         self,
@@ -297,13 +283,6 @@ class Question(ABC):
 
     @staticmethod
     def counted_rows(queried: QueriedRows, rows: str, once: str) -> str:
-        """Return which rows count, of questions that count rows.
-
-        Args:
-            queried: the rows.
-            rows: what they are, such as "rows with a value".
-            once: how a person counts who counts once.
-        """
         if queried.person is None:
             return rows
         person = queried.person.name
@@ -329,7 +308,7 @@ class Question(ABC):
         return Charge(about, epsilon, delta, group, None if queried.person is None else queried.person.name)
 
     def protecting(self, entity: str | None) -> Self:
-        """Return the question for the people whom a budget is about, where it names no others itself."""
+        """Return the question for the people of a budget, where it names no others itself."""
         return self if entity is None or self.entity is not None else replace(self, entity=entity)
 
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
@@ -348,7 +327,6 @@ def unit_of(queried: QueriedRows) -> Unit:
 
 
 def whole(value: Any) -> int:  # noqa: ANN401 - whatever an engine makes of a whole number
-    """Return a number of an engine as a whole number; nothing is 0."""
     return 0 if value is None else int(value)
 
 
@@ -356,11 +334,7 @@ _GROUPS = {"text", "integer", "boolean"}
 
 
 def queried_rows(source: Source, question: Question) -> QueriedRows:
-    """Return the rows that a question is about.
-
-    Raises:
-        UsageError: a column does not exist, or the condition is none.
-    """
+    """Return the rows that a question is about."""
     columns, name = source.columns, source.name
     conditions: list[exp.Expr] = []
     if question.where is not None:
@@ -387,9 +361,6 @@ def _require_no_collation(source: Source, name: str) -> None:
     """Raise where texts that are written differently count as equal: the first of them names the key of all.
 
     One person who goes takes that name away, and all rows of the key have another one.
-
-    Raises:
-        UsageError: the column has a collation.
     """
     columns = [column for column in resolve_columns([name], source.columns, source.name) if column.family == "text"]
     if collated(source.engine, source.relation, columns):

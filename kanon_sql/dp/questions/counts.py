@@ -42,19 +42,15 @@ class Count(Question):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return "count"
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the number."""
         return row_count(queried)
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what is counted."""
         return self.counted_rows(queried, "rows", "once")
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Find the noise."""
         self._law(queried)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
@@ -82,19 +78,13 @@ _MOST_BINS = 10_000
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys, and how the rows of each are found.
-
-    Attributes:
-        labels: of the keys, in their order, each once.
-        label_of: by what the query of the table has as key, the label.
-    """
+    """Keys: the labels in their order, each once, and the label for what the query of the table has as key."""
 
     labels: tuple[str, ...]
     label_of: Mapping[str, str]
 
     @property
     def wanted(self) -> list[str]:
-        """What the query tells apart."""
         return [*self.label_of]
 
     def counts(self, found: Mapping[str | None, int]) -> tuple[list[int], int]:
@@ -111,11 +101,6 @@ class Keys:
 
 
 def own_text(column: Column) -> exp.Expr:
-    """Return the values of a column as keys.
-
-    Raises:
-        UsageError: different texts may stand for one value of it.
-    """
     if column.family not in _AS_TEXT:
         raise UsageError(
             f"The values of column {column.name} ({column.kind}) are no keys: texts, whole numbers, dates and truth "
@@ -125,23 +110,13 @@ def own_text(column: Column) -> exp.Expr:
 
 
 def given_keys(keys: Sequence[str]) -> Keys:
-    """Return keys that a person gave: values as texts.
-
-    Raises:
-        UsageError: one is given twice, or none is.
-    """
     if not keys or len(set(keys)) < len(keys):
         raise UsageError("Give each key once, and one at least: --keys F,M")
     return Keys(tuple(keys), {key: key for key in keys})
 
 
 def level_keys(rule: str, level: int, column: Column, directory: Path | None = None) -> Keys:
-    """Return the labels of a level of a hierarchy file as keys.
-
-    Raises:
-        UsageError: it is no file, and so says no labels by itself; or it has no such level.
-        HierarchyError: it cannot be read.
-    """
+    """Return the labels of a level of a hierarchy file as keys: the labels of other rules depend on the table."""
     parsed = parse_rule(rule, directory)
     if not isinstance(parsed, FileRule):
         raise UsageError(
@@ -158,11 +133,7 @@ def level_keys(rule: str, level: int, column: Column, directory: Path | None = N
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of numbers, each from one edge to below the next.
-
-    Attributes:
-        edges: in their order.
-    """
+    """Bins of numbers, each from one edge to below the next."""
 
     edges: tuple[Decimal, ...]
 
@@ -173,11 +144,7 @@ class Bins:
         return Keys(tuple(labels), {str(place): label for place, label in enumerate(labels)})
 
     def key(self, column: Column) -> exp.Expr:
-        """Return the number of the bin that a value is in, as a text; NULL outside of all.
-
-        Raises:
-            UsageError: the column has no numbers.
-        """
+        """Return the number of the bin that a value is in, as a text; NULL outside of all."""
         if column.family not in {"integer", "decimal", "float"}:
             raise UsageError(f"Column {column.name} has no numbers to put in bins: give its values with --keys.")
         value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
@@ -192,11 +159,6 @@ class Bins:
 
 
 def bins_of(edges: Sequence[Decimal | float | str]) -> Bins:
-    """Return bins with these edges.
-
-    Raises:
-        UsageError: there are not two edges, or they do not rise.
-    """
     found = tuple(exact_in_range(edge, "An edge of a bin") for edge in edges)
     if len(found) < 2 or any(low >= high for low, high in pairwise(found)) or len(found) > _MOST_BINS:  # noqa: PLR2004 - a bin has two edges
         raise UsageError("Bins are given by edges that rise, such as --bins 0,18,65,120.")
@@ -238,7 +200,6 @@ class KeyedQuestion(Question):
 
     @property
     def has_keys(self) -> bool:
-        """Whether somebody gave the keys."""
         return not (self.keys is None and self.bins is None and self.hierarchy is None)
 
     @property
@@ -247,12 +208,6 @@ class KeyedQuestion(Question):
         return self.column if self.bins is None else None
 
     def known(self, queried: QueriedRows) -> Keys | None:
-        """Return the keys; None if nobody gave them.
-
-        Raises:
-            UsageError: they are none.
-            HierarchyError: the hierarchy cannot be read.
-        """
         if self.keys is not None:
             return given_keys(self.keys)
         if self.bins is not None:
@@ -262,24 +217,20 @@ class KeyedQuestion(Question):
         return None
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the rows by key."""
         column, known = queried.column(self.column), self.known(queried)
         key = own_text(column) if self.bins is None else bins_of(self.bins).key(column)
         return counts_of_keys(queried, key, None if known is None else known.wanted)
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what is counted."""
         return self.counted_rows(queried, "rows", "once, under one of its keys")
 
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
-        """Return what the promise rests on."""
         if not self.has_keys:
             return super().assumes(queried)
         return (*super().assumes(queried), "The keys were known without looking at the table.")
 
 
 def by_key(rows: Sequence[Row]) -> dict[str | None, int]:
-    """Return the rows of each key, as the query found them."""
     return {None if key is None else str(key): whole(n) for key, n in rows}
 
 
@@ -288,7 +239,7 @@ _NULL, _VALUE = "n", "v"  # what the keys of a map begin with, which has no NULL
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(KeyedQuestion):
-    """The number of rows by key; where nobody gave the keys, of those that many people have, under delta."""
+    """The number of rows by key; where no keys are given, of those that many people have, under delta."""
 
     needs_delta: ClassVar[bool] = True
 
@@ -306,11 +257,9 @@ class Histogram(KeyedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"histogram of {self.column}"
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Find the noise."""
         if self.has_keys:
             self._law(queried)
         else:
@@ -371,11 +320,9 @@ class MostFrequent(KeyedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"most frequent {self.column}"
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Try the mechanism on nothing."""
         choose([0], queried.most_rows, self.price[0], monotone=True)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:

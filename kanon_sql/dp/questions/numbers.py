@@ -55,26 +55,18 @@ class BoundedQuestion(Question):
 
     @property
     def given(self) -> tuple[Decimal, Decimal]:
-        """The bounds as exact numbers."""
         low, high = self.bounds
         return Decimal(low), Decimal(high)
 
     def in_bounds(self, queried: QueriedRows) -> Bounds:
-        """Return the bounds in steps.
-
-        Raises:
-            UsageError: the column does not exist or has no numbers.
-        """
         return bounds_in_steps(self.given, queried.column(self.column), means=queried.person is not None)
 
     @property
     def cut_to_bounds(self) -> str:
-        """What becomes of values beyond the bounds."""
         low, high = self.given
         return f"values below {low} count as {low}, values above {high} as {high}"
 
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
-        """Return what the promise rests on."""
         low, high = self.given
         return (
             *super().assumes(queried),
@@ -83,11 +75,6 @@ class BoundedQuestion(Question):
 
 
 def exact_in_range(value: Number, what: str) -> Decimal:
-    """Return a number that a person gave, as an exact one.
-
-    Raises:
-        UsageError: it is none.
-    """
     found = exact_decimal(value, what)
     if found and abs(found.adjusted()) > MOST_EXPONENT:
         raise UsageError(f"{what} is a number from 1e-{MOST_EXPONENT} to 1e{MOST_EXPONENT} in size, not {value}.")
@@ -100,15 +87,12 @@ class Sum(BoundedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"sum of {self.column}"
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the sum."""
         return total_steps(queried, queried.column(self.column), self.in_bounds(queried))
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what is added up."""
         if queried.person is None:
             return f"the values of all rows; {self.cut_to_bounds}"
         person, most = queried.person.name, queried.most_rows
@@ -119,7 +103,6 @@ class Sum(BoundedQuestion):
         )
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Find the noise."""
         self._law(queried, self.in_bounds(queried))
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
@@ -154,15 +137,12 @@ class Mean(BoundedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"mean of {self.column}"
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the two sums."""
         return sides_of_mean(queried, queried.column(self.column), self.in_bounds(queried))
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what the mean is of."""
         if queried.person is None:
             return f"rows with a value; {self.cut_to_bounds}"
         person, most = queried.person.name, queried.most_rows
@@ -173,7 +153,6 @@ class Mean(BoundedQuestion):
         )
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Find the noise."""
         self._law(queried, self.in_bounds(queried))
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
@@ -245,7 +224,6 @@ class Quantile(BoundedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"quantile {without_zeros(Decimal(self.share))} of {self.column}"
 
     @property
@@ -253,7 +231,6 @@ class Quantile(BoundedQuestion):
         return int(Decimal(self.share) * _PARTS)
 
     def in_bounds(self, queried: QueriedRows) -> Bounds:
-        """Return the bounds in steps."""
         step = None if self.step is None else exact_in_range(self.step, "A step")
         bounds = bounds_in_steps(self.given, queried.column(self.column), step)
         if step is not None and bounds.width > _MOST_ASKED:
@@ -261,7 +238,6 @@ class Quantile(BoundedQuestion):
         return bounds
 
     def _gap(self, bounds: Bounds) -> int:
-        """Return the steps from one candidate to the next."""
         return 1 if self.step is not None else math.ceil(bounds.width / _MOST)
 
     def query(self, queried: QueriedRows) -> exp.Query:
@@ -277,12 +253,10 @@ class Quantile(BoundedQuestion):
         return counts_of_keys(queried, place, there=column)
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what is counted."""
         rows = self.counted_rows(queried, "rows with a value", "once, with one of its values")
         return f"{rows}; {self.cut_to_bounds}"
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Try the mechanism on nothing."""
         choose([0], self._sensitivity(queried), self.price[0])
 
     def _sensitivity(self, queried: QueriedRows) -> int:

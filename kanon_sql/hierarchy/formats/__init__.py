@@ -31,15 +31,9 @@ _CONFIG_LINE = re.compile(r"\s*qid\s+(hei|cat)\s+\S+\s+[^;]+")
 
 
 def read_hierarchy(path: Path, column: str) -> HierarchyRows | IntervalTree:
-    """Return the hierarchy in a file.
+    """Return the hierarchy in a file; an error names the line.
 
-    Args:
-        path: the file.
-        column: the column it is for; a first line that begins with this name is a header.
-
-    Raises:
-        SourceError: it cannot be opened.
-        HierarchyError: it cannot be read as a hierarchy; the message names the line.
+    A first line that begins with the name of the column is a header.
     """
     text = _text_of(path)
     try:
@@ -50,12 +44,7 @@ def read_hierarchy(path: Path, column: str) -> HierarchyRows | IntervalTree:
 
 
 def read_levels(path: Path, column: str) -> HierarchyRows:
-    """Return the rows of a hierarchy file, where a tree of intervals will not do.
-
-    Raises:
-        SourceError: it cannot be opened.
-        HierarchyError: it cannot be read as a hierarchy, or is a tree of intervals.
-    """
+    """Return the rows of a hierarchy file, where a tree of intervals will not do."""
     read = read_hierarchy(path, column)
     if isinstance(read, IntervalTree):
         raise HierarchyError(f"{path} is a tree of intervals; rows of labels are needed here: value;level 1;...;root.")
@@ -83,11 +72,7 @@ def _text_of(path: Path) -> str:
 
 
 def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
-    """Return what a text holds, by the first format that knows it.
-
-    Raises:
-        BrokenError: it is a configuration of the UTD Anonymization Toolbox, which was read up to version 0.1.
-    """
+    """Return what a text holds, by the first format that knows it. (The formats of UTD were read up to version 0.1.)"""
     if _XML.match(text) or any(map(_CONFIG_LINE.fullmatch, text.splitlines())):
         raise BrokenError(
             None,

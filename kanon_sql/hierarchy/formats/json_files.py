@@ -78,11 +78,7 @@ class _Decoder(json.JSONDecoder):
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the value of a JSON text: None, bool, str (numbers too), ``Array`` or ``Object``.
-
-    Raises:
-        BrokenError: it is no JSON.
-    """
+    """Return the value of a JSON text: None, bool, str (numbers too), ``Array`` or ``Object``."""
     try:
         return _Decoder(text).decode(text)
     except json.JSONDecodeError as error:
@@ -95,7 +91,6 @@ _IN_THE_DATABASE = {"view": "a view", "function": "a function"}
 
 
 def is_rows(document: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Tell whether a document has rows of levels."""
     if isinstance(document, Object):
         hana = document.get("hierarchy", document)
         return bool({"terms"} & document.keys()) or (
@@ -105,11 +100,6 @@ def is_rows(document: Any) -> bool:  # noqa: ANN401 - any JSON value
 
 
 def read_rows(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
-    """Return the rows of a document.
-
-    Raises:
-        BrokenError: it has none, or they are no tree.
-    """
     if isinstance(document, Array):
         return _either_way(_lines(document), "rows in JSON (ARXaaS)")
     if "terms" in document:
@@ -171,17 +161,11 @@ _RANGE = re.compile(r"\s*(-?[\d.]+(?:[eE]-?\d+)?)\s*[,-]\s*(-?[\d.]+(?:[eE]-?\d+
 
 
 def is_category_tree(document: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Tell whether a document is a tree of categories, or a list of such trees."""
     roots = document if isinstance(document, Array) else [document]
     return bool(roots) and all(isinstance(root, Object) and {"cat", "subcats"} & root.keys() for root in roots)
 
 
 def read_category_tree(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
-    """Return the rows of a tree of categories.
-
-    Raises:
-        BrokenError: a category has no name, or its subcategories are no list.
-    """
     roots = document if isinstance(document, Array) else [document]
     lines: list[Line] = []
     waiting: list[tuple[Any, list[str], str]] = [(root, [], line_place(1)) for root in reversed(roots)]
@@ -205,16 +189,10 @@ def read_category_tree(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JS
 
 
 def is_amnesia(document: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Tell whether Amnesia exported a document."""
     return isinstance(document, Object) and "hierType" in document
 
 
 def read_amnesia_json(document: Object) -> HierarchyRows | IntervalTree:
-    """Return the hierarchy of an export of Amnesia.
-
-    Raises:
-        BrokenError: a level is no object of lists, or the tree is broken.
-    """
     relations = list(_relations(document))
     if not relations:
         raise BrokenError(line_place(document.line), "there is no level1, so that no value has a parent")

@@ -42,8 +42,8 @@ class HierarchyRows:
         values: the leaves; None is the row that the file gives to NULL.
         levels: for each level from 1 to the root, the label of each row.
         header: whether the first line was taken as a header.
-        format: the format that was recognised.
-        notes: what was done to the rows that a person should know.
+        format: the format that was recognized.
+        notes: changes to the rows that a person should know.
     """
 
     values: list[str | None]
@@ -63,21 +63,13 @@ class Line:
 
 
 def line_place(number: int) -> str:
-    """Return how a line is called in messages."""
     return f"line {number:,}"
 
 
 def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root: bool = False) -> HierarchyRows:
     """Return rows of equal length: a gap keeps the label below it, a short row gets its last label again.
 
-    Args:
-        lines: the rows, one at least, with one label at least.
-        name: what the format is called.
-        header: whether a header was left out of them.
-        add_root: whether the format leaves the root out, so that ``*`` goes on top of them all.
-
-    Raises:
-        BrokenError: a value has two rows, a label two parents, or some rows do not end in the root of the others.
+    ``add_root`` puts ``*`` on top of them all, for formats that leave the root out; ``name`` is what the format is called.
     """
     height = max(len(line.labels) for line in lines)
     # Equal rows say the same: the first of them counts.
@@ -162,19 +154,13 @@ def _rows(number: int) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """A child and its parent, and where they stand."""
-
     place: str
     child: str | None
     parent: str
 
 
 def rows_of_pairs(pairs: Iterable[Pair], name: str, *, header: bool = False) -> HierarchyRows:
-    """Return the rows of a tree of child,parent pairs: a row for every child that is nobody's parent.
-
-    Raises:
-        BrokenError: a child has no parent or two, or is its own ancestor.
-    """
+    """Return the rows of a tree of child,parent pairs: a row for every child that is no parent."""
     parents: dict[str | None, str] = {}
     places: dict[str | None, str] = {}
     for pair in pairs:
@@ -208,7 +194,6 @@ def _require_no_circle(parents: dict[str | None, str], places: dict[str | None, 
 
 
 def _ancestors(parents: dict[str | None, str], value: str | None) -> list[str]:
-    """Return the labels above a leaf, up to its root."""
     chain: list[str] = []
     parent = parents.get(value)
     while parent is not None:
@@ -234,11 +219,9 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no number lies in it."""
         return self.low > self.high or (self.low == self.high and self.high_open)
 
     def within(self, other: Interval) -> bool:
-        """Tell whether all of its numbers lie in another one."""
         high = self.high < other.high or (self.high == other.high and (self.high_open or not other.high_open))
         return self.low >= other.low and high
 
@@ -258,14 +241,6 @@ class IntervalNode:
 
 @dataclass(frozen=True)
 class IntervalTree:
-    """A tree of intervals.
-
-    Attributes:
-        root: the interval that holds all others.
-        format: the format that was recognised.
-        notes: what was done that a person should know.
-    """
-
     root: IntervalNode
     format: str
     notes: tuple[str, ...] = ()
@@ -296,16 +271,7 @@ class IntervalTree:
 
 
 def tree_of(root: IntervalNode, name: str, notes: tuple[str, ...] = ()) -> IntervalTree:
-    """Return a tree of intervals.
-
-    Args:
-        root: the outermost interval.
-        name: what the format is called.
-        notes: what was done that a person should know.
-
-    Raises:
-        BrokenError: an interval is empty, is not within its parent, or overlaps another one.
-    """
+    """Return a tree of intervals, its children in order, checked: none is empty, outside of its parent, or overlaps another."""
     tree = IntervalTree(_ordered(root, 0), name, notes)
     if not tree.root.children:
         raise BrokenError(root.place, "the root has no intervals under it, so that there is nothing to generalize to")

@@ -31,13 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cut:
-    """Numbers up to a bound, from where the cut before it ends.
-
-    Attributes:
-        bound: where they end.
-        with_bound: whether the bound is among them.
-        label: what they are called.
-    """
+    """Numbers up to a bound (included or not), from where the cut before it ends, and their label."""
 
     bound: Decimal
     with_bound: bool
@@ -45,13 +39,6 @@ class Cut:
 
 
 def label_of_cuts(column: Column, cuts: Sequence[Cut], beyond: str) -> exp.Expr:
-    """Return the label of a value: that of the first cut that it is below.
-
-    Args:
-        column: the column of numbers.
-        cuts: from low to high.
-        beyond: the label of numbers above all cuts.
-    """
     case = exp.Case().when(no_number(column), sql.literal(ROOT))
     for cut in cuts:
         case = case.when(is_below(column, cut.bound, with_bound=cut.with_bound), sql.literal(cut.label))
@@ -68,11 +55,9 @@ def between(low: Decimal, high: Decimal, *, dashed: bool) -> str:
 
 @dataclass(frozen=True)
 class BoundsRule:
-    """Numbers cut at the same bounds whatever their values: a rule of quantiles once the data have said its bounds.
+    """Numbers cut at the same bounds whatever their values: a rule of quantiles with the bounds that the data have.
 
-    Attributes:
-        origin: the rule that it was made from.
-        levels: for each level the bounds, from low to high; those of a level are among those of the level below.
+    ``levels`` has the bounds of each level, from low to high; those of a level are among those of the level below.
     """
 
     origin: str
@@ -143,11 +128,6 @@ class StepRule:
 
 
 def parse_steps(parts: list[str]) -> StepRule:
-    """Return the rule that was written after ``steps``.
-
-    Raises:
-        RuleError: it is written wrong.
-    """
     require(len(parts) <= 1, "after steps there may be from=, as in steps:from=100")
     if not parts:
         return StepRule()
@@ -182,11 +162,7 @@ _EXACT = Context(prec=80)
 
 @dataclass(frozen=True)
 class QuantileRule:
-    """Groups of about equal counts.
-
-    Attributes:
-        groups: how many there are at each level; each a divisor of the one before, so that the levels nest.
-    """
+    """Groups of about equal counts: how many at each level, each a divisor of the one before, so that the levels nest."""
 
     groups: tuple[int, ...]
 
@@ -219,11 +195,6 @@ class QuantileRule:
 
 
 def parse_quantiles(parts: list[str]) -> QuantileRule:
-    """Return the rule that was written after ``quantiles``.
-
-    Raises:
-        RuleError: it is written wrong.
-    """
     require(len(parts) == 1, "quantiles need numbers of groups, as in quantiles:16,8,4")
     return QuantileRule(tuple(int(number) for number in comma_separated(parts[0])))
 
@@ -303,7 +274,6 @@ def roundest(low: Decimal, high: Decimal, wanted: Decimal) -> Decimal:
 
 
 def _multiple(step: int, least: int, most: int, middle: int) -> int | None:
-    """Return the multiple of a step above ``least`` and up to ``most`` that is nearest to ``middle``."""
     first, last = least // step + 1, most // step
     if first > last:
         return None

@@ -77,11 +77,6 @@ class CutRule:
 
 
 def parse_cut(parts: list[str]) -> CutRule:
-    """Return the rule that stands after ``cut:``.
-
-    Raises:
-        RuleError: it is written wrong.
-    """
     words = comma_separated(parts[0]) if len(parts) == 1 else []
     letters = words[-1:] == ["letters"]
     counts = words[:-1] if letters else words
@@ -134,7 +129,6 @@ class PrefixesRule:
         return replace(self, lengths=tuple(lengths))
 
     def labels(self) -> list[exp.Expr]:
-        """Return the label of a value at each level but the root."""
         value = sql.column(VALUE)
         return [
             root_if_null(value.copy()).else_(
@@ -145,17 +139,11 @@ class PrefixesRule:
 
 
 def parse_prefixes(parts: list[str]) -> PrefixesRule:
-    """Return the rule that was written after ``prefixes``.
-
-    Raises:
-        RuleError: it is written wrong.
-    """
     require(len(parts) <= 1, "after the lengths nothing may follow, as in prefixes:3,1")
     return PrefixesRule(tuple(int(length) for length in comma_separated(parts[0])) if parts else ())
 
 
 def prefix_query(lengths: range, column: Column, source: exp.Table) -> exp.Query:
-    """Return the query that counts the texts of a column, and their different prefixes of each length."""
     value = sql.column(VALUE)
     prefixes = [sql.count_distinct(exp.Left(this=value.copy(), expression=sql.literal(length))) for length in lengths]
     query = exp.select(sql.count_distinct(value), *prefixes).from_("present")
@@ -191,20 +179,13 @@ class PrefixRule:
         return f"{READY}{self.name}" if self.name is not None else self.with_path(seen_from_here(self.path))
 
     def absolute(self) -> str:
-        """Return the rule as text that means the same from any directory."""
         return str(self) if self.name is not None else self.with_path(str(self.path.absolute()))
 
     def with_path(self, path: str) -> str:
-        """Return the rule as text, with its file written as given."""
         return f"prefix:{','.join(map(str, self.lengths))}{':hide' if self.hide else ''}:{path}"
 
 
 def parse_prefix(parts: list[str], directory: Path) -> PrefixRule:
-    """Return the rule that stands after ``prefix:``, with the path of its file from a directory.
-
-    Raises:
-        RuleError: it is written wrong.
-    """
     lengths, *rest = parts or [""]
     hide = rest[:1] == ["hide"] and len(rest) > 1
     file = ":".join(rest[1:] if hide else rest)  # a path may have a colon
@@ -217,11 +198,7 @@ _PREFIX = "prefix"
 
 
 def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> None:
-    """Raise unless the rows of a file are prefixes that values of the column can have.
-
-    Raises:
-        HierarchyError: a prefix has another length, or the column is no text and may have lost leading zeros.
-    """
+    """Raise unless the rows of a file are prefixes that values of the column can have."""
     length = rule.lengths[-1]
     other = sum(value is not None and len(compared(value)) != length for value in rows.values)
     if other:
@@ -238,14 +215,13 @@ def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> N
 
 
 def prefix_columns(rows: HierarchyRows) -> dict[str, list[str | int | None]]:
-    """Return the prefixes of a file as they are compared, and their labels, by the names that the query calls them."""
+    """Return the prefixes of a file as they are compared, and their labels, by the names that the query has for them."""
     lines = [(compared(value), *labels) for value, *labels in _rows_of_file(rows) if value is not None]
     names = [_PREFIX, *(level_name(level) for level in range(1, len(rows.levels) + 1))]
     return {name: [line[place] for line in lines] for place, name in enumerate(names)}
 
 
 def prefix_values(rows: HierarchyRows) -> exp.Values:
-    """Return the prefixes of a file and their labels as a part of a script that stands alone."""
     columns = prefix_columns(rows)
     return sql.values("prefixes", list(columns), zip(*columns.values(), strict=True))
 
@@ -255,12 +231,7 @@ def prefixed_query(
 ) -> exp.Query:
     """Return the query that makes the lookup relation: the values, their prefixes, and the levels of the file.
 
-    Args:
-        rule: says how many characters are looked up.
-        rows: of the file.
-        column: the column.
-        source: its table.
-        prefixes: the prefixes and their labels, under the alias ``prefixes``.
+    ``prefixes`` has the prefixes and their labels, under the alias ``prefixes``.
     """
     levels = [level_name(level) for level in range(1, len(rows.levels) + 1)]
     of_null = next(

@@ -33,14 +33,6 @@ Role = Literal["identifying", "quasi-identifying", "sensitive", "insensitive"]
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column can be about.
-
-    Attributes:
-        name: how programs call it.
-        role: the role that such a column usually has.
-        text: how people call it.
-    """
-
     name: str
     role: Role
     text: str
@@ -138,20 +130,10 @@ KINDS: dict[str, Kind] = {
 
 
 def role_of_kind(kind: str) -> Role:
-    """Return the role that a column of a kind usually has.
-
-    Raises:
-        KeyError: there is no such kind.
-    """
     return KINDS[kind].role
 
 
 def text_of_kind(kind: str) -> str:
-    """Return how people call a kind.
-
-    Raises:
-        KeyError: there is no such kind.
-    """
     return KINDS[kind].text
 
 
@@ -182,7 +164,6 @@ def spellings(phrase: str) -> set[tuple[str, ...]]:
 
 
 def is_chinese(word: str) -> bool:
-    """Tell whether a word is written in Chinese characters."""
     return "\u3400" <= word[0] <= "\u9fff"
 
 
@@ -263,18 +244,6 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Words:
-    """All words of all languages.
-
-    Attributes:
-        entries: for the letters of a phrase, written without spaces, what it suggests.
-        people: words for persons: they say whose a column is, not what it is.
-        carriers: words such as "name" and "code", which take their meaning from the word beside them.
-        numbers: those of them that number things.
-        keys: those of the numbers that stand for a row of a table.
-        empty: words without a meaning here.
-        compounds: the words that compounds are made of.
-    """
-
     entries: dict[str, tuple[Phrase, ...]]
     people: frozenset[str]
     carriers: frozenset[str]
@@ -289,7 +258,6 @@ _PLACES = {"=": "whole", "@": "person", "^": "start"}
 
 @cache
 def all_words() -> Words:
-    """Return the words of all languages."""
     files = [_read(language) for language in LANGUAGES]
     empty = _folded(word for file in files for word in file["about"]["empty"])
     entries: dict[str, dict[Phrase, None]] = {}
@@ -356,15 +324,13 @@ _WHOLE, _HEAD, _STILL_SENSITIVE, _ELSEWHERE = 3, 2, 1, 0
 def kinds_of_name(name: str) -> tuple[str, ...]:
     """Return the kinds of column that a name suggests, best first; none where it says nothing.
 
-    Args:
-        name: of a column, in English, German, French, Spanish or Chinese, and partly in other languages.
+    Names may be English, German, French, Spanish or Chinese, and partly of other languages.
     """
     words = all_words()
     return _kinds_of(_words_of_name(name, words), words)
 
 
 def _kinds_of(name_words: tuple[str, ...], words: Words) -> tuple[str, ...]:
-    """Return the kinds of column that the words of a name suggest, best first."""
     if not name_words:
         return ()
     if all(word in words.people or word in words.empty for word in name_words) and any(

@@ -52,13 +52,9 @@ _ROWID = "rowid"
 
 @dataclass(frozen=True)
 class OriginalRows:
-    """The rows of the original, as an attacker knows them.
+    """The rows of the original, as an attacker knows them: ``kanon_original`` (``copy``), ``kanon_people``, ``kanon_tuples``.
 
-    Attributes:
-        copy: the columns of the original that are needed, in its order.
-        columns: these columns; the first is ``column_1`` of the copy.
-        relation: each row with its position and its tuple.
-        tuples: the different tuples.
+    The first of ``columns`` is ``column_1`` of the copy.
     """
 
     copy: exp.Table
@@ -67,12 +63,10 @@ class OriginalRows:
     tuples: exp.Table
 
     def value(self, column: Column, table: str | None = None) -> exp.Column:
-        """Return the reference to a column of the original in the copy."""
         return sql.column(copied_name(self.columns.index(column)), table)
 
 
 def copied_name(number: int) -> str:
-    """Return the name of a column in the copy of a table."""
     return f"column_{number + 1}"
 
 
@@ -90,14 +84,6 @@ def copy_of(engine: Engine, relation: exp.Table, columns: Sequence[exp.Expr], wa
 
 
 def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> OriginalRows:
-    """Return the rows of the original.
-
-    Args:
-        engine: holds the original.
-        source: the original.
-        columns: those that are needed, quasi-identifiers among them.
-        places: the values of each quasi-identifier.
-    """
     values = [sql.column(column.name) for column in columns]
     copy = copy_of(engine, source, values, "kanon_original", "the original, in its order")
     # 1. Each value as its place.
@@ -166,18 +152,6 @@ class Candidates:
 def find_candidates(
     engine: Engine, people: OriginalRows, places: Sequence[Places], release: exp.Table, columns: Sequence[Column]
 ) -> Candidates:
-    """Return the classes of a release that each person of the original can be in.
-
-    Args:
-        engine: holds both.
-        people: the rows of the original.
-        places: the values of each quasi-identifier.
-        release: the release.
-        columns: its quasi-identifiers, in the order of the places.
-
-    Raises:
-        UsageError: labels of the release cannot be read.
-    """
     written = engine.temporary_name("kanon_published")
     query = _written_query(release, columns, places)
     engine.run(sql.create_table(written, query, temporary=True), "classes of the release")
@@ -211,7 +185,6 @@ def find_candidates(
 
 
 def label_name(number: int) -> str:
-    """Return the name of the column with the label of a quasi-identifier."""
     return f"label_{number + 1}"
 
 
@@ -350,7 +323,6 @@ def _narrowed(
 
 
 def _pairs_query(words: exp.Table, classes: exp.Table) -> exp.Select:
-    """Return the query that takes words of classes apart."""
     common = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=sql.column(_BIT, "classes")))
     same_word = exp.EQ(this=sql.column(_WORD, "words"), expression=sql.column(_WORD, "classes"))
     has_bit = exp.NEQ(this=common, expression=sql.literal(0))

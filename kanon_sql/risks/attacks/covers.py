@@ -52,16 +52,6 @@ class Covers:
 
 
 def make_covers(engine: Engine, classes: exp.Table, places: Places) -> Covers:
-    """Return what the labels of a column of a release cover.
-
-    Args:
-        engine: holds all relations.
-        classes: the classes of the release, labels as text (see ``measures.published``).
-        places: the values of the column in the original.
-
-    Raises:
-        UsageError: some labels can be read as nothing that the original has.
-    """
     name = places.hierarchy.column.name
     # 1. The labels, and what they can be in the hierarchy.
     labels = engine.temporary_name(f"kanon_labels_{name}")
@@ -159,7 +149,6 @@ def _add_sets_and_ranges(
 
 
 def _in_sets(read: exp.Table, places: Places) -> list[exp.Select]:
-    """Return the query of the values in sets."""
     in_set = exp.EQ(this=sql.column(places.place, "read"), expression=sql.column(PLACE, "places"))
     return [_present(read, places, in_set)]
 
@@ -196,18 +185,13 @@ def _present(read: exp.Table | exp.Subquery, places: Places, condition: exp.Expr
 
 
 def _most_query(covers: exp.Table) -> exp.Select:
-    """Return the query of the most labels that a value has."""
     distinct = exp.select(LABEL, PLACE).distinct().from_(covers.copy()).subquery("distinct_pairs")
     counted = exp.select(sql.named(sql.count_rows(), "labels")).from_(distinct).group_by(PLACE)
     return exp.select(exp.Max(this=sql.column("labels"))).from_(counted.subquery("counted"))
 
 
 def _require_all(engine: Engine, covers: exp.Table, there: int, name: str) -> None:
-    """Raise if some label covers nothing: an attack that cannot read the release says nothing about it.
-
-    Raises:
-        UsageError: there are such labels.
-    """
+    """Raise if some label covers nothing: an attack that cannot read the release says nothing about it."""
     (read,) = engine.row(
         exp.select(sql.count_distinct(sql.column(LABEL))).from_(covers.copy()), f"labels of {name} that can be read"
     )

@@ -69,16 +69,7 @@ class Guesses:
 def make_guesses(
     engine: Engine, people: OriginalRows, candidates: Candidates, released: Released, number: int, confidence: Fraction
 ) -> Guesses:
-    """Return what candidates say of a column.
-
-    Args:
-        engine: holds all relations.
-        people: the rows of the original.
-        candidates: the classes that they can be in.
-        released: the rows of the release.
-        number: of the column among those that the release shares with its original.
-        confidence: the share that counts as known.
-    """
+    """Return what candidates say of a shared column, by its number; ``confidence`` is the share that counts as known."""
     column = released.shared[number].original
     values = values_among_candidates(engine, candidates, released, number)
     guesses = engine.temporary_name("kanon_guesses")
@@ -219,7 +210,6 @@ class Homogeneity:
 
     @property
     def succeeded(self) -> bool:
-        """Whether a value is certain, or as sure as the confidence that was asked about."""
         return self.rows_confident > 0
 
     @property
@@ -229,12 +219,10 @@ class Homogeneity:
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         share = "" if self.confidence == 1 else f"; below a confidence of {self.confidence:g}: --alpha, or --t"
         return f"l-diversity of {self.column}: --l 2 or more{share}"
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         return {
             "column": self.column,
             "confidence": self.confidence,
@@ -248,7 +236,7 @@ class Homogeneity:
 
 
 def homogeneity(guesses: Guesses, rows: int, confidence: float) -> Homogeneity:
-    """Return what is known of a column without knowing more than quasi-identifiers."""
+    """Return what is known of a column from quasi-identifiers alone."""
     return Homogeneity(
         guesses.column,
         confidence,
@@ -297,13 +285,11 @@ class Background:
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         most = max(self.rows_certain)
         diverse = f"l-diversity of {self.column}: --l {most + 2} or more"
         return diverse if self.values >= most + 2 else f"{diverse}, which its {self.values:,} different values rule out"
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         return {
             "column": self.column,
             "values": self.values,

@@ -84,7 +84,6 @@ class Known:
 
     @property
     def too_few(self) -> str:
-        """How many values groups with fewer than ``least`` have, in words."""
         return f"fewer than {self.least} values" if self.least > 2 else "one value"  # noqa: PLR2004 - of two
 
 
@@ -121,14 +120,12 @@ class Joint:
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         return (
             "publishing one of the two only; or two releases that leave out no row, the second one made by "
             "generalizing the first one further"
         )
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         return {
             "other": self.other,
             "k": self.k,
@@ -155,15 +152,6 @@ class Joint:
 
 @dataclass(frozen=True)
 class SensitiveInBoth:
-    """A sensitive column that both releases have.
-
-    Attributes:
-        original: the column of the original.
-        first: that of the first release.
-        second: that of the second release.
-        least: how many different values a group must have.
-    """
-
     original: Column
     first: Column
     second: Column
@@ -186,23 +174,19 @@ class _Tables:
     def create(
         self, statement: str, title: str, values: Mapping[str, Any] | None = None, **tables: exp.Table
     ) -> exp.Table:
-        """Return a temporary table with the rows of a statement."""
         table = self._engine.temporary_name(f"kanon_{PurePosixPath(statement).name}")
         query = self.query(statement, values, **tables)
         self._engine.run(sql.create_table(table, query, temporary=True), title)
         return self.keep(table)
 
     def query(self, statement: str, values: Mapping[str, Any] | None = None, **tables: exp.Table) -> exp.Query:
-        """Return a statement about the tables."""
         return sql.query(statement, values=values or {}, tables=self._known | tables)
 
     def keep(self, table: exp.Table) -> exp.Table:
-        """Return a table that is dropped with the others."""
         self._made.append(table)
         return table
 
     def drop(self) -> None:
-        """Drop all tables that were made."""
         while self._made:
             self._engine.run(sql.drop(self._made.pop()), "drop what two releases have in common")
 
@@ -210,12 +194,7 @@ class _Tables:
 class Side:
     """One of two releases, and what depends on it alone: made when it is first joined, and kept for other joins.
 
-    Args:
-        engine: holds everything.
-        people: the rows of the original.
-        candidates: the classes that people can be in.
-        relation: rows of the release.
-        columns: its quasi-identifiers, in the order of the labels of the candidates.
+    ``columns`` are its quasi-identifiers in the order of the labels of the candidates.
     """
 
     def __init__(
@@ -242,7 +221,6 @@ class Side:
 
     @property
     def choices(self) -> exp.Table:
-        """The classes behind what is found."""
         _ = self.found
         return self._tables["choices"]
 
@@ -271,7 +249,6 @@ class Side:
         return self._values[key]
 
     def drop(self) -> None:
-        """Drop what was made; nothing of it is used any more."""
         self._tables.drop()
 
     def _count(self, table: exp.Table, condition: exp.Expr | None = None) -> int:
@@ -282,10 +259,8 @@ class Side:
 def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int]:
     """Return how many different values of each sensitive column models require of a class.
 
-    Only of l-diversity (distinct, entropy and recursive) that number is known; other models require a distribution.
-
-    Args:
-        models: the name of each, what it requires, and its sensitive column.
+    ``models`` has the name of each, what it requires, and its sensitive column. Only of l-diversity (distinct, entropy
+    and recursive) that number is known; other models require a distribution.
     """
     least: dict[str, int] = {}
     for name, required, column in models:
@@ -305,16 +280,10 @@ def join(
     k: int,
     person: Column | None = None,
 ) -> Joint:
-    """Return what a second release adds.
+    """Return what a second release, called ``other``, adds; a group of fewer than ``k`` is a success.
 
-    Args:
-        engine: holds everything.
-        people: the rows of the original; the sensitive columns and the person are among their columns.
-        sides: the two releases.
-        sensitive: the sensitive columns that both releases have.
-        other: name of the second release.
-        k: the smallest group that is allowed.
-        person: the column of the original that names people; without one, each row is about another person.
+    The sensitive columns and ``person`` are among the columns of ``people``; without ``person``, each row is about another
+    person.
     """
     joined = _Joined(engine, people, sides, k, person)
     try:
@@ -343,7 +312,6 @@ class _Joined:
         self._tables["groups"] = self._tables.create(statement, title, of_people)
 
     def classes(self) -> tuple[int, JointClasses]:
-        """Return how many rows are in one of the releases, and how small groups get."""
         if self._are_the_same():  # the second one adds nothing: the classes of the first one count
             title, classes = "sizes of the classes of both", self._sides[0].candidates.classes
             sizes = self._tables.create("attacks/joint_sizes_same", title, classes=classes)
@@ -359,7 +327,6 @@ class _Joined:
         return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
 
     def known(self, column: SensitiveInBoth) -> Known:
-        """Return what is known of a sensitive column."""
         name, own = column.original.name, truth(self._people.value(column.original, "original"), column.original)
         title = f"{name} among rows that are alike in both releases"
         values = self._tables.create("attacks/joint_values", title, {"value": own})
@@ -380,7 +347,6 @@ class _Joined:
         return Known(name, column.least, *found)
 
     def drop(self) -> None:
-        """Drop what was made."""
         self._tables.drop()
 
     def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:

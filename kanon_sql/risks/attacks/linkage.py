@@ -93,7 +93,6 @@ class Linkage:
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         entity = "--entity, where one person has many rows"
         if self.people is not None:
             entity = f"--entity {shlex.quote(self.people.entity)}, so that k counts people"
@@ -103,7 +102,6 @@ class Linkage:
         )
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         return {
             "k": self.k,
             "rows": self.rows,
@@ -122,13 +120,9 @@ class Linkage:
 def link(
     engine: Engine, candidates: Candidates, k: int, found_people: tuple[exp.Table, ClassPeople] | None = None
 ) -> Linkage:
-    """Return what looking people up gives.
+    """Return what looking people up gives; fewer than ``k`` candidates, and a person is found.
 
-    Args:
-        engine: holds everything.
-        candidates: the classes that people can be in.
-        k: fewer candidates than this, and a person is found.
-        found_people: the rows that each person has with each tuple, and the people of each class; None counts rows.
+    ``found_people`` has the rows of each person with each tuple, and the people of each class; None counts rows.
     """
     by = (SIZE, CLASSES, FEWEST)
     query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)

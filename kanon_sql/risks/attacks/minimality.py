@@ -42,9 +42,6 @@ class Minimality:
     """What is known of one sensitive column by one who knows the algorithm.
 
     Attributes:
-        column: its name.
-        algorithm: by which the release was chosen.
-        rows: rows of the original.
         assignments: of the published values to the people of each class.
         possible: those of them under which the release is the one that loses least.
         rows_certain: rows whose value is the same in all of these, of classes with several values.
@@ -73,7 +70,6 @@ class Minimality:
         return "kanon dp release, whose promise holds for one who knows the algorithm; no l, t or alpha stops it"
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         return {
             "column": self.column,
             "algorithm": self.algorithm,
@@ -158,7 +154,6 @@ def minimality(
 
 
 def _worlds(groups: Sequence[tuple[list[int], Counter[Value]]], rows: int) -> Iterator[list[Value]]:
-    """Return every assignment of the values of each class to its members."""
     for arranged in product(*(list(_arranged(counts)) for _, counts in groups)):
         world: list[Value] = [None] * rows
         for (members, _), own in zip(groups, arranged, strict=True):
@@ -172,7 +167,6 @@ def _label(person: Label, node: Node, trees: Sequence[Mapping[str | None, Sequen
 
 
 def _allowed(labels: Sequence[Label], world: Sequence[Value], conditions: Sequence[Any]) -> bool:
-    """Tell whether all classes satisfy the models."""
     classes: dict[Label, Counter[Value]] = {}
     for label, value in zip(labels, world, strict=True):
         classes.setdefault(label, Counter())[value] += 1
@@ -201,7 +195,7 @@ def _condition(model: PrivacyModel, whole: Counter[Value]) -> Callable[[Counter[
 
 
 def _arrangements(counts: Counter[Value]) -> int:
-    """Return in how many ways values can be given to people, that tell people apart and equal values not."""
+    """Return in how many ways values can be given to people: people are distinct, equal values are not."""
     ways, left = 1, counts.total()
     for n in counts.values():
         for place in range(n):
@@ -211,7 +205,6 @@ def _arrangements(counts: Counter[Value]) -> int:
 
 
 def _arranged(counts: Counter[Value]) -> Iterator[tuple[Value, ...]]:
-    """Return the different orders of values."""
     if not counts.total():
         yield ()
         return

@@ -70,16 +70,13 @@ class Order:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the release follows the order of the original."""
         return abs(self.z) > Z_LIMIT
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         return "random order, in which kanon anonymize publishes; ORDER BY random() when you copy a release"
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         tested = self.reason is None
         return {
             "reason": self.reason,
@@ -100,15 +97,6 @@ def order_of(
     released: Released,
     quasi_identifiers: Sequence[Column],
 ) -> Order:
-    """Return what the order of the rows of a release says.
-
-    Args:
-        engine: holds everything.
-        people: the rows of the original.
-        candidates: the classes that they can be in.
-        released: the rows of the release.
-        quasi_identifiers: of the original.
-    """
     (rows,) = engine.row(exp.select(sql.count_rows()).from_(released.relation.copy()), "rows of the release")
     if not rows:
         return Order("the release has no rows", 0)
@@ -221,13 +209,7 @@ def _sorted_by(engine: Engine, copy: exp.Table, labels: int, shown: Sequence[_Sh
     """Return the columns that a release is sorted by: all of it by the first one, rows alike in that by the next.
 
     Upwards or downwards, as text or, where all are numbers, as numbers; NULLs first or last. A column that is the same
-    in all rows is none.
-
-    Args:
-        engine: holds the copy.
-        copy: the release in its order; labels first, then the other columns, never NULL.
-        labels: how many labels there are.
-        shown: its columns.
+    in all rows is none. The copy has ``labels`` labels first, then the other columns, never NULL.
     """
     found: list[_Shown] = []
     left = list(shown)
@@ -253,9 +235,8 @@ def _is_constant(counted: Sequence[int]) -> bool:
 def _is_sorted(counted: Sequence[int]) -> bool:
     """Tell whether one of the ways to compare goes in one direction only.
 
-    Args:
-        counted: steps up and down, of texts with NULLs first, of texts with NULLs last, of numbers, and between NULLs
-            and others; then how many values are no numbers.
+    ``counted`` has steps up and down, of texts with NULLs first, of texts with NULLs last, of numbers, and between NULLs
+    and others; then how many values are no numbers.
     """
     *steps, no_numbers = counted
     *ways, nulls = zip(steps[::2], steps[1::2], strict=True)

@@ -74,7 +74,6 @@ class Released:
 
 
 def told_name(number: int) -> str:
-    """Return the name of a shared column."""
     return f"told_{number + 1}"
 
 
@@ -92,15 +91,6 @@ def truth(value: exp.Expr, column: Column) -> exp.Expr:
 def make_released(
     engine: Engine, release: exp.Table, columns: Sequence[Column], shared: Sequence[Shared], candidates: Candidates
 ) -> Released:
-    """Return the rows of a release.
-
-    Args:
-        engine: holds it.
-        release: the release.
-        columns: its quasi-identifiers, in the order of the labels.
-        shared: the columns that are compared with those of the original.
-        candidates: its classes.
-    """
     labels = [text_of(sql.column(column.name), column) for column in columns]
     told = [_told(both) for both in shared]
     copy = copy_of(engine, release, [*labels, *told], "kanon_release", "the release, in its order")
@@ -128,13 +118,7 @@ def class_values(
 ) -> exp.Table:
     """Return the values of a column in each class of a release, classes from 1, as ``(class, value, n)``.
 
-    Args:
-        engine: holds the release.
-        release: the release.
-        columns: its quasi-identifiers, in the order of the labels.
-        released: the column.
-        original: the column of the original.
-        candidates: the classes.
+    ``columns`` are the quasi-identifiers of the release in the order of the labels.
     """
     labels = [sql.named(text_of(sql.column(column.name), column), copied_name(n)) for n, column in enumerate(columns)]
     value = sql.named(_told(Shared(released, original)), "value")
@@ -197,12 +181,10 @@ class ClassPeople:
 
     @property
     def exact(self) -> bool:
-        """Whether the people of the smallest class are known exactly."""
         return self.smallest == self.smallest_at_most
 
 
 def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Table:
-    """Return the relation of the rows that each person has with each tuple of the original."""
     persons = engine.temporary_name("kanon_persons")
     query = sql.query(
         "attacks/people_of_tuples",
@@ -214,11 +196,7 @@ def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Tabl
 
 
 def people_by_original(engine: Engine, candidates: Candidates, persons: exp.Table, entity: Column) -> ClassPeople:
-    """Return the people of each class of a release, as far as the original tells.
-
-    Raises:
-        UsageError: a class has more rows than the original has under its labels.
-    """
+    """Return the people of each class of a release, as far as the original tells."""
     query = sql.query("attacks/people_members", tables={"pairs": candidates.pairs, "persons": persons})
     counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
     rows, named = engine.row(counts, "rows and people of the original")
@@ -246,14 +224,6 @@ def with_people(
 
     Which row of a class is whose is not known, and does not matter to what is counted by class. Where it is not settled
     who is in a class, its people have names of their own.
-
-    Args:
-        engine: holds everything.
-        release: the release.
-        columns: its quasi-identifiers, in the order of the labels.
-        kept: columns of the release that are kept.
-        candidates: its classes.
-        found: the people of its classes.
     """
     taken = [column.name for column in kept]
     number, own_class = unused_name("kanon_number", taken), unused_name("kanon_class", taken)
@@ -302,17 +272,7 @@ def name_people(
 ) -> tuple[exp.Table, ClassPeople]:
     """Return a copy of a release with the column that names people, and what is known of them.
 
-    Args:
-        engine: holds both tables.
-        original: the original.
-        places: the values of each of its quasi-identifiers.
-        entity: its column that names the person.
-        release: the release.
-        columns: its quasi-identifiers, in the order of the places.
-        kept: columns of the release that are kept.
-
-    Raises:
-        UsageError: labels cannot be read, or a class has more rows than the original has under its labels.
+    ``columns`` are the quasi-identifiers of the release in the order of the places; ``kept`` are those that the copy has.
     """
     known = [own.hierarchy.column for own in places]
     people = make_people(engine, original, [*known, entity], places)

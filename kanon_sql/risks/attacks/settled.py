@@ -47,13 +47,12 @@ def possible_classes(
 ) -> list[list[int]] | None:
     """Return for each set of rows the classes that its rows are in by some assignment.
 
+    None if no assignment exists, or none was found in so many steps.
+
     Args:
         sets: how many rows it has, and the classes that they fit.
         sizes: rows of each class.
         left_out: how many rows are in no class.
-
-    Returns:
-        None if no assignment exists, or none was found in so many steps.
     """
     assignment = _Assignment(sets, dict(sizes) | {_OUT: left_out})
     try:
@@ -84,7 +83,6 @@ class _Assignment:
         self._steps = 0
 
     def fill(self) -> bool:
-        """Give every row a place; return whether that is possible."""
         if sum(self.waiting) != sum(self.room.values()) or self.room[_OUT] < 0:
             return False
         for number in sorted(range(len(self.fits)), key=lambda number: len(self.fits[number])):
@@ -131,7 +129,6 @@ class _Assignment:
             yield not is_set, other
 
     def _before(self, node: Node) -> Iterator[Node]:
-        """Yield from where a row can be moved to a node."""
         is_set, number = node
         for other in [each for each, rows in self.rows[number].items() if rows] if is_set else self.fitting[number]:
             self._step()
@@ -222,13 +219,8 @@ class Settled:
 def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered: exp.Table) -> Settled:
     """Return the classes that tuples can be in.
 
-    Where the rows of the release cannot all be rows of this original, nothing is ruled out.
-
-    Args:
-        engine: holds all relations.
-        people_tuples: the different tuples of the original.
-        classes: the classes of the release.
-        covered: each tuple with each class whose labels cover it; dropped, unless nothing is ruled out.
+    Where the rows of the release cannot all be rows of this original, nothing is ruled out. ``covered`` has each tuple
+    with each class whose labels cover it; it is dropped, unless nothing is ruled out.
     """
     tables = {"tuples": people_tuples, "classes": classes}
     room = sql.query("attacks/settled_room", tables=tables | {"pairs": covered})
@@ -268,7 +260,7 @@ def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered
 def _possible(
     engine: Engine, people_tuples: exp.Table, classes: exp.Table, pairs: exp.Table, spare: int
 ) -> exp.Table | None:
-    """Return the pairs that some assignment of rows to classes has; None where that was not found out."""
+    """Return the pairs that some assignment of rows to classes has; None where that was not computed."""
     sets = engine.temporary_name("kanon_settled_sets")
     query = sql.query("attacks/settled_sets", tables={"pairs": pairs, "tuples": people_tuples})
     engine.run(sql.create_table(sets, query, temporary=True), "tuples that can be in the same classes")

@@ -77,21 +77,12 @@ class Verdict:
 
     @property
     def endangers(self) -> bool:
-        """Whether it succeeds, or is not known to fail."""
         return self.outcome in {"succeeds", "not excluded"}
 
 
 def verdicts_on(
     attacks: Sequence[Attack], *, with_original: bool = True, several_rows: tuple[str, str] | None = None
 ) -> tuple[Verdict, ...]:
-    """Return the verdict on each attack.
-
-    Args:
-        attacks: on one release.
-        with_original: whether figures are told from which values of the original could be computed. A report that is
-            handed out does not tell how the release goes with orders of the original, nor how many values a column has.
-        several_rows: what says that rows of one person repeat, and how to count people, where rows were counted.
-    """
     sensitive = {attack.column for attack in attacks if isinstance(attack, Homogeneity)}
     verdicts = [_verdict(attack, len(sensitive) == 1, with_original) for attack in attacks]
     if several_rows is not None:
@@ -177,7 +168,6 @@ def _linkage(found: Linkage) -> str:
 
 
 def _linked_people(found: Linkage, people: LinkedPeople) -> list[str]:
-    """Return what linkage finds in people."""
     below = counted(people.people_below_k, "person", "people")
     parts = [f"{below}, {share(people.rows_below_k, found.rows)}, are among fewer than {found.k} people"]
     if people.smallest is not None and people.smallest_at_most is not None:
@@ -268,12 +258,6 @@ def _joint(found: Joint) -> str:
 
 
 def remedy(attack: Attack, *, only_sensitive: bool) -> str:
-    """Return what would stop an attack.
-
-    Args:
-        attack: the attack.
-        only_sensitive: whether its column is the only one that is called sensitive.
-    """
     match attack:
         case Homogeneity() if attack.confidence == 1:
             return _diversity(attack.column, 2, only_sensitive=only_sensitive)

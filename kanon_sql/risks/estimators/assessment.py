@@ -68,18 +68,14 @@ class Threshold:
         return k
 
     def exceeded_by(self, members: int) -> bool:
-        """Tell whether one of so many members is found with a probability above the threshold."""
         return 1 / members > self.risk
 
 
 @dataclass(frozen=True)
 class ThresholdResult:
-    """Whether a table meets a threshold: whether its smallest class is large enough.
+    """Whether the smallest class of a table is large enough for a threshold: ``k`` is the smallest that is.
 
-    Attributes:
-        name, risk, source: as of the threshold.
-        k: the smallest class that meets it.
-        met: whether every class of the table does; None where rows were counted, and a class may have fewer people.
+    ``met`` is None where rows were counted, and a class may have fewer people.
     """
 
     name: str
@@ -119,11 +115,7 @@ DEFAULT_THRESHOLD = "cell-of-five"
 
 
 def threshold_of(given: str | float) -> Threshold:
-    """Return the threshold of a name, or of a number (also written as 1/5).
-
-    Raises:
-        UsageError: it is no preset, and no probability that a class can have.
-    """
+    """Return the threshold of a name, or of a number (also written as 1/5)."""
     named = {preset.name: preset for preset in PRESETS}
     text = str(given).strip()
     if text in named:
@@ -156,12 +148,12 @@ def met_thresholds(smallest: int | None) -> tuple[ThresholdResult, ...]:
 
 @dataclass(frozen=True)
 class RiskSettings:
-    """What is asked about the risk of a table.
+    """Settings of the risk of a table.
 
     Attributes:
         threshold: above which members are counted.
         subsets: columns of the largest subsets of quasi-identifiers that are looked at; None is up to three.
-        sampling_fraction: the share of a population that the table has; None asks for no estimates.
+        sampling_fraction: the share of a population that the table has; without it nothing is estimated.
     """
 
     threshold: Threshold = field(default_factory=lambda: threshold_of(DEFAULT_THRESHOLD))
@@ -252,17 +244,8 @@ def assess(
 ) -> Risk:
     """Return the risk of a table.
 
-    Args:
-        engine: that has the table.
-        table: the table.
-        columns: its quasi-identifiers.
-        asked: what is asked.
-        entity: the column that names the person, where people are counted.
-        population: all people that its rows could be about.
-        population_size: members of the population that it is a sample of; None goes by the sampling fraction.
-
-    Raises:
-        UsageError: the population does not contain the table, or subsets are larger than the table is wide.
+    ``population`` has all people that its rows could be about. ``population_size`` are the members of the population that
+    the table is a sample of; None goes by the sampling fraction.
     """
     largest = largest_subsets(asked.subsets, len(columns))
     tuples = collect(engine, table, columns, entity)
@@ -332,13 +315,6 @@ class Journalist:
 
 
 def prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRisk | None = None) -> Prosecutor:
-    """Return the prosecutor's risks in classes of these sizes.
-
-    Args:
-        sizes: of the classes.
-        threshold: above which members are counted.
-        people: distinct people, where they are counted.
-    """
     found = people or PeopleAtRisk(sizes.members, sizes.uniques, sizes.members_where(threshold.exceeded_by))
     return Prosecutor(
         highest=None if sizes.smallest is None else 1 / sizes.smallest,
@@ -353,13 +329,6 @@ def prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRis
 def journalist_risk(
     members_by_size: Mapping[int, int], threshold: Threshold, people: tuple[int, int] | None = None
 ) -> Journalist:
-    """Return the journalist's risks.
-
-    Args:
-        members_by_size: for each size of a class of the population, the members of the table in such classes.
-        threshold: above which members are counted.
-        people: distinct people of the table, and those of them above the threshold, where they are counted.
-    """
     members, smallest = sum(members_by_size.values()), min(members_by_size, default=None)
     above = sum(count for size, count in members_by_size.items() if threshold.exceeded_by(size))
     everybody, above = people or (members, above)

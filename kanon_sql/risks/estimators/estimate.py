@@ -29,27 +29,22 @@ class Sample:
 
     @property
     def members(self) -> int:
-        """Members of the sample."""
         return sum(size * classes for size, classes in self.classes_of.items())
 
     @property
     def classes(self) -> int:
-        """Classes of the sample."""
         return sum(self.classes_of.values())
 
     @property
     def uniques(self) -> int:
-        """Members of the sample that are alone in their class."""
         return self.classes_of.get(1, 0)
 
     @property
     def pairs(self) -> int:
-        """Classes of two."""
         return self.classes_of.get(2, 0)
 
     @property
     def fraction(self) -> float:
-        """The share of the population that is in the sample."""
         return self.members / self.population
 
 
@@ -77,7 +72,6 @@ def estimated(uniques: float, sample: Sample) -> Estimate:
 
 
 def no_estimate(reason: str) -> Estimate:
-    """Return that there is none, and why."""
     return Estimate(None, None, reason)
 
 

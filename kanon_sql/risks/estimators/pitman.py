@@ -55,7 +55,6 @@ class PitmanFit:
 
 
 def pitman(sample: Sample) -> Estimate:
-    """Return Pitman's estimate for a sample that has uniques."""
     fit = fit_pitman(sample.classes_of)
     if fit is None:
         return no_estimate("the model does not fit: classes are too even for it, or nearly all rows are unique")

@@ -60,8 +60,8 @@ class Tuples:
         Args:
             places: which of the quasi-identifiers make a class; by default all of them.
             with_values: whether the values that make the class are selected too.
-            with_person: whether a person of the class is selected too, where people are counted: of a class of one
-                the person who it is; NULL if its rows name no person.
+            with_person: whether a person of the class is selected too, where people are counted: of a class of one that
+                person; NULL if its rows name no person.
         """
         values = [sql.column(value_name(place)) for place in (range(len(self.columns)) if places is None else places)]
         selected = [value.copy() for value in values] if with_values else []
@@ -72,7 +72,6 @@ class Tuples:
         return query.select(sql.named(exp.Max(this=sql.column(PERSON)), ONLY)) if with_person else query
 
     def sizes_query(self) -> exp.Select:
-        """Return the query for how many classes there are of each size."""
         return (
             exp.select(sql.column(MEMBERS), sql.named(sql.count_rows(), "classes"))
             .from_(self.classes().subquery("class_sizes"))
@@ -81,50 +80,38 @@ class Tuples:
         )
 
     def sizes(self) -> SizeCounts:
-        """Return how many classes there are of each size."""
         return SizeCounts(
             {int(size): int(n) for size, n in self.engine.rows(self.sizes_query(), "sizes of the classes")}
         )
 
     def drop(self) -> None:
-        """Drop the temporary table."""
         self.engine.run(sql.drop(self.relation), "drop the combinations of quasi-identifiers")
 
 
 def value_name(place: int) -> str:
-    """Return what the values of a quasi-identifier are called in the temporary table."""
     return f"value_{place}"
 
 
 def people(person: exp.Expr) -> exp.Expr:
     """Return the people in a class as an aggregate.
 
-    Who is not named (NULL) is nobody that could be counted. A class of such rows alone is still somebody's, of whom it
-    is not known that there are two: one person.
+    Rows without a name (NULL) name no person that could be counted. A class of such rows alone has one person, of whom it is
+    not known that there are two.
     """
     return sql.greatest([sql.count_distinct(person), sql.literal(1)])
 
 
 def grouped_values(columns: Sequence[Column]) -> list[exp.Expr]:
-    """Return what classes are made of, for rows of a table that is called ``source`` in the query."""
     # Qualified, because a column of the table may be called like a column of ours.
     return [written(sql.column(column.name, _SOURCE), column) for column in columns]
 
 
 def from_source(selected: Sequence[exp.Expr], table: exp.Table) -> exp.Select:
-    """Return a query on a table that is called ``source`` in it."""
     return exp.select(*selected).from_(sql.aliased(table, _SOURCE))
 
 
 def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity: Column | None = None) -> Tuples:
-    """Read a table once; return its combinations of quasi-identifiers.
-
-    Args:
-        engine: that has the table.
-        table: the table.
-        columns: its quasi-identifiers, of which there is one at least.
-        entity: the column that names the person, where people are counted.
-    """
+    """Read a table once; return its combinations of quasi-identifiers."""
     relation = engine.temporary_name("kanon_tuples")
     engine.run(
         sql.create_table(relation, tuples_query(table, columns, entity), temporary=True),
@@ -134,7 +121,6 @@ def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity:
 
 
 def tuples_query(table: exp.Table, columns: Sequence[Column], entity: Column | None) -> exp.Select:
-    """Return the query for the combinations of quasi-identifiers of a table."""
     values = grouped_values(columns)
     selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
     grouped = [value.copy() for value in values]
@@ -183,7 +169,6 @@ class SizeCounts:
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
         return sum(self.classes_of.values())
 
     @property
@@ -193,16 +178,13 @@ class SizeCounts:
 
     @property
     def smallest(self) -> int | None:
-        """The size of the smallest class; None if there is none."""
         return min(self.classes_of, default=None)
 
     @property
     def uniques(self) -> int:
-        """Members that are alone in their class."""
         return self.classes_of.get(1, 0)
 
     def members_where(self, holds: Callable[[int], bool]) -> int:
-        """Return how many members are in classes of sizes for which something holds."""
         return sum(size * classes for size, classes in self.classes_of.items() if holds(size))
 
     def histogram(self) -> tuple[Bin, ...]:
@@ -221,13 +203,9 @@ _TABLE, _POPULATION = "in_table", "in_population"
 
 @dataclass(frozen=True)
 class Population:
-    """A table of all people that the rows of another table could be about.
+    """A table of all people that the rows of another table could be about, in the same engine.
 
-    Attributes:
-        relation: the table, in the engine of the other.
-        name: what messages call it.
-        columns: its quasi-identifiers, in the order of those of the other table.
-        entity: the column that names the person, where it has one and people are counted.
+    Its ``columns`` are in the order of those of the other table; ``entity`` names the person where people are counted.
     """
 
     relation: exp.Table
@@ -242,9 +220,6 @@ def members_by_population_class(
     """Return, for each size of a class of the population, how many members of the table are in such classes.
 
     And, where people are counted, the distinct people of the table, and those with a class of fewer than k there.
-
-    Raises:
-        UsageError: a class of the table is not in the population, or has fewer members there.
     """
     classes = tuples.engine.temporary_name("kanon_population")
     alike = [_alike(*pair) for pair in zip(tuples.columns, population.columns, strict=True)]
@@ -324,13 +299,7 @@ def _value(place: int, *, same_type: bool) -> exp.Expr:
 
 @dataclass(frozen=True)
 class PeopleAtRisk:
-    """Distinct people of a table.
-
-    Attributes:
-        everybody: all of them.
-        alone: those who are alone in some class.
-        above_threshold: those who are in some class that is too small.
-    """
+    """Distinct people: all, those who are alone in some class, and those in some class that is too small."""
 
     everybody: int
     alone: int
@@ -390,7 +359,6 @@ def nobody_named() -> exp.Expr:
 
 
 def all_named(tuples: Tuples) -> int:
-    """Return how many distinct people the table names."""
     query = exp.select(sql.named(sql.count_distinct(sql.column(PERSON)), "people")).from_(tuples.relation.copy())
     (people,) = tuples.engine.row(query, "people who are named")
     return int(people)
@@ -421,7 +389,7 @@ class SubsetRisk:
 
 @dataclass(frozen=True)
 class Subsets:
-    """What was asked about subsets of the quasi-identifiers, and what was not.
+    """The classes by subsets of the quasi-identifiers.
 
     Attributes:
         largest: columns of the largest subsets that were looked at; 0 if none was.
@@ -435,15 +403,7 @@ class Subsets:
 
 
 def largest_subsets(asked: int | None, width: int) -> int:
-    """Return how many columns the largest subsets have that are looked at.
-
-    Args:
-        asked: what was asked for; None is up to three, as long as there are no more than 500 subsets.
-        width: the number of quasi-identifiers.
-
-    Raises:
-        UsageError: more columns were asked for than there are.
-    """
+    """Return how many columns the largest subsets have; by default up to three, as long as there are at most 500 subsets."""
     if asked is None:
         sizes = range(1, min(_LARGEST, width) + 1)
         return max((size for size in sizes if _up_to(size, width) <= _AT_MOST), default=1)
@@ -456,7 +416,6 @@ def largest_subsets(asked: int | None, width: int) -> int:
 
 
 def subset_risks(tuples: Tuples, largest: int) -> Subsets:
-    """Return the classes by each subset of the quasi-identifiers of up to so many columns."""
     width = len(tuples.columns)
     places = [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
     named = all_named(tuples) if tuples.counts_people and places else 0
