@@ -1,7 +1,7 @@
 """The budget of a table: what may be spent on it, and what was; kept in schema ``kanon`` beside the table.
 
 A charge is written, and committed, before anything of the table decides an answer. So an answer that a crash swallowed
-has cost what it would have cost, and nothing gives it back. Whoever charges takes hold of the row of the budget first:
+has cost what it would have cost, and nothing gives it back. A charge locks the row of the budget first:
 of two who do so at once, one waits, or fails and begins again with what the other one wrote before its eyes.
 
 Where nothing can be kept beside the table (a data file, Spark), a DuckDB file that the person names keeps the budget.

@@ -192,7 +192,7 @@ class DPRelease:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
+    def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind
         drawn = self._drawn
         require_frame(drawn.source.engine, drawn.publication, kind)
         frame, _ = _quietly(lambda: to_frame(drawn.source, drawn.publication, drawn.expected, FETCHES[kind]))

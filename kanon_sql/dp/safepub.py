@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 LEAST_EPSILON, LARGEST_EPSILON = Decimal("0.000001"), Decimal(20)
 LARGEST_K = 10_000_000
-"""A class as large as this is none that anybody publishes."""
+"""A class as large as this is none that is published."""
 SAMPLED_BITS = 64
 """Bits of the number that decides about each row."""
 
 _EXACT = Context(prec=70, Emin=-999_999_999, Emax=999_999_999)
-_MARGIN = Fraction(1, 10**50)  # far above the error of numbers of 70 digits, far below what anybody can see
+_MARGIN = Fraction(1, 10**50)  # far above the error of numbers of 70 digits, far below what can be seen
 _ROUNDED_UP = Decimal("1.000000000000000000000000000001")  # far above the errors of what is added up
 _ROUNDED_DOWN = Decimal("0.99999999999999999999")
 _NEGLIGIBLE = Decimal("1e-35")  # of a sum: terms below it are replaced by a bound of all of them
@@ -138,7 +138,7 @@ def most_above(k: int, beta: Fraction, gamma: Fraction) -> Decimal:
         while True:
             most = max(most, tail(_ceiling(least_sampled / gamma) - 1, least_sampled, beta))
             least_sampled += 1
-            fewest = _decimal(least_sampled / gamma - 1)  # rows at which so many are asked for, or more
+            fewest = _decimal(least_sampled / gamma - 1)  # rows at which so many are needed, or more
             if (-falls * fewest).exp() * _ROUNDED_UP <= most:
                 return most
 

@@ -34,8 +34,8 @@
 
    The key is drawn for one sample, from the random numbers of the operating system. It is bound to the statement,
    stands in no text and no log, and is gone afterwards; no seed has a part in it. So the sample is as good as one of
-   true coins against everybody who cannot tell HMAC-SHA256 under a secret key from them: differential privacy is then a
-   computational one (Mironov, Pandey, Reingold & Vadhan 2009).
+   true coins against everyone who cannot distinguish HMAC-SHA256 under a secret key from them: differential privacy is
+   then a computational one (Mironov, Pandey, Reingold & Vadhan 2009).
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _digits(column: Column) -> int:
     if column.family == "decimal":
         width, places = _decimal_digits(column)
         return width - places
-    return _DIGITS.get(column.type, _MOST_DIGITS + 1)  # of other types more than anybody needs
+    return _DIGITS.get(column.type, _MOST_DIGITS + 1)  # of other types more than any table needs
 
 
 def _require_room(column: Column, rule: Rule) -> None:
@@ -279,8 +279,8 @@ def sample_statement(
 ) -> exp.Create:
     """Return the statement that copies columns of the sampled rows, with placeholders for the key.
 
-    A row is sampled if the number of 64 bits that it gets is below ``threshold``. ``values`` has by the name of a column
-    what it holds, of the table ``source``.
+    A row is sampled if the number of 64 bits that it gets is below ``threshold``. ``values`` has by the name of a
+    column what it holds, of the table ``source``.
     """
     number = unused_name("kanon_row", values)
     numbered = exp.select(*_named(values), sql.named(exp.Window(this=exp.RowNumber()), number))

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 def column_facts(
     engine: Engine, source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]
 ) -> dict[str, ColumnExtremes]:
-    """Return by name what the rules of columns need to know (of None: what choosing one needs), by at most one statement."""
+    """Return by name what the rules of columns need to know (None: what choosing a rule needs), in one statement."""
     needed = [(column.name, fact) for column, rule in columns for fact in _needed_facts(column, rule)]
     answers: tuple[Any, ...] = ()
     if (query := facts_query(source, columns)) is not None:
@@ -94,7 +94,7 @@ def _length(value: exp.Expr) -> exp.Expr:
 
 @dataclass(frozen=True)
 class BoundRule:
-    """A rule with its bounds: ``origin`` is what the hierarchy is called, ``notes`` what a person should know of the bounds."""
+    """A rule with its bounds, what the hierarchy is called, and notes on the bounds."""
 
     rule: BuiltRule
     origin: str

@@ -1,4 +1,4 @@
-"""Is a lookup relation a tree over the values of its column? Asked in SQL, answered with counts.
+"""Is a lookup relation a tree over the values of its column? Tested in SQL, by counts.
 
 What is counted: rows; values with several rows; labels with several parents, for each level; labels that read like
 the root and have another parent, for each level; labels at the top level (there must be one); and, for the codes, the
@@ -178,7 +178,7 @@ def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Q
 
 @dataclass(frozen=True)
 class Missing:
-    """What a hierarchy lacks of its column: distinct values without a row, rows of the table that have them, and what to do."""
+    """What a hierarchy lacks of its column: distinct values, rows of the table that have them, and what to do."""
 
     values: int
     rows: int

@@ -122,7 +122,7 @@ def exportable(
     rule: str | None,
     listener: Callable[[Logged], None] | None = None,
 ) -> Iterator[Exportable]:
-    """Open a source and make the hierarchy of a column (by default the stored one, else the one that would be chosen)."""
+    """Open a source and make the hierarchy of a column; by default the stored one, else a chosen one."""
     path = Path(source) if isinstance(source, str | Path) else None
     if table is None and rule is None and path is not None and is_database(path):
         with open_database(path, writable=False) as engine:

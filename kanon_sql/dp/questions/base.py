@@ -40,11 +40,11 @@ class Figure:
     """One number of an answer.
 
     Attributes:
-        value: with its noise; for a question about keys that asks for one of them, None.
+        value: with its noise; None for a question whose answer is a key.
         key: what it is of; None for all rows, and for those without a value.
         low: of the interval that has the exact number with a probability of 95 %; None where there is none.
         high: of the same interval.
-        other: whether it is of the rows of all keys that were not told apart.
+        other: whether it is of the rows of all keys that are not counted by themselves.
     """
 
     value: Number | None
@@ -104,12 +104,12 @@ class Answer:
 
     @property
     def single(self) -> Figure | None:
-        """The figure, where one was asked for: a number, or a key; None where there is one for each key."""
+        """The figure, where the answer is one: a number, or a key; None where there is one for each key."""
         return self.figures[0] if not self.keyed or (self.figures and self.figures[0].value is None) else None
 
     @property
     def value(self) -> Number | str | None:
-        """The answer, where it is a single one: a number, or the key that was asked for."""
+        """The answer, where it is a single one: a number, or a key."""
         if self.single is None:
             return None
         return self.single.key if self.single.value is None else self.single.value
@@ -228,7 +228,7 @@ class Question(ABC):
 
     @property
     def key(self) -> str | None:
-        """The column whose values are told apart as they are written, if there is one."""
+        """The column whose values are keys, as they are written, if there is one."""
         return None
 
     @property

@@ -176,7 +176,7 @@ class KeyedQuestion(Question):
 
     Attributes:
         column: the column.
-        keys: values that are told apart.
+        keys: values that are counted apart.
         bins: edges of bins of numbers, instead.
         hierarchy: a hierarchy file, or a ready: one, whose labels are the keys, instead.
         level: of the hierarchy; 0 is the values that it lists.

@@ -1,6 +1,6 @@
 """Questions about a column of numbers between given bounds: sum, mean, quantile.
 
-The mean asks for two sums together: how far the values are above the lower bound, and how far below the upper one. A
+The mean needs two sums together: how far the values are above the lower bound, and how far below the upper one. A
 row adds the width of the bounds to both together, so that the pair costs no more than either of them alone; the mean is
 ``low + width * above / (above + below)``. A sum and a count, each for half of epsilon, would have twice the variance.
 

@@ -72,7 +72,7 @@ def _text_of(path: Path) -> str:
 
 
 def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
-    """Return what a text holds, by the first format that knows it. (The formats of UTD were read up to version 0.1.)"""
+    """Return what a text holds, by the first format that knows it; those of UTD were read up to version 0.1."""
     if _XML.match(text) or any(map(_CONFIG_LINE.fullmatch, text.splitlines())):
         raise BrokenError(
             None,

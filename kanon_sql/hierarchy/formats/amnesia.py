@@ -11,7 +11,7 @@
     * has NotMarried Married
 
 Of ranges, ``0.0,20.0 has 0.0,10.0 10.0,20.0``. Labels are separated by spaces, so that a label with a space cannot be
-told from two labels.
+distinguished from two labels.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Object(dict[str, Any]):
 class _Decoder(json.JSONDecoder):
     """Reads arrays and objects that know their line.
 
-    The standard decoder's own functions read them; only its scanner in Python, not the one in C, asks for them.
+    The standard decoder's own functions read them; only its scanner in Python, not the one in C, calls them.
     """
 
     def __init__(self, text: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class BrokenError(Exception):
-    """A file is not what its format asks for; ``read`` says in which file.
+    """A file is not what its format requires; ``read`` says in which file.
 
     Attributes:
         place: where, as in ``line 3``; None if it is about the whole file.
@@ -69,7 +69,8 @@ def line_place(number: int) -> str:
 def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root: bool = False) -> HierarchyRows:
     """Return rows of equal length: a gap keeps the label below it, a short row gets its last label again.
 
-    ``add_root`` puts ``*`` on top of them all, for formats that leave the root out; ``name`` is what the format is called.
+    ``add_root`` puts ``*`` on top of them all, for formats that leave the root out; ``name`` is what the format is
+    called.
     """
     height = max(len(line.labels) for line in lines)
     # Equal rows say the same: the first of them counts.
@@ -271,7 +272,7 @@ class IntervalTree:
 
 
 def tree_of(root: IntervalNode, name: str, notes: tuple[str, ...] = ()) -> IntervalTree:
-    """Return a tree of intervals, its children in order, checked: none is empty, outside of its parent, or overlaps another."""
+    """Return a tree of intervals in their order; none is empty, outside of its parent, or overlaps another."""
     tree = IntervalTree(_ordered(root, 0), name, notes)
     if not tree.root.children:
         raise BrokenError(root.place, "the root has no intervals under it, so that there is nothing to generalize to")

@@ -16,7 +16,7 @@ _SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 
 
 def read_separated(text: str, column: str) -> HierarchyRows:
-    """Return the rows of a file of separated values; a first line that begins with the name of the column is a header."""
+    """Return the rows of a text; a first line that begins with the name of the column is a header."""
     raw = list(StringIO(text, newline=""))
     separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate)))
     lines = _split(raw, separator, whole=True)

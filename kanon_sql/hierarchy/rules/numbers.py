@@ -162,7 +162,7 @@ _EXACT = Context(prec=80)
 
 @dataclass(frozen=True)
 class QuantileRule:
-    """Groups of about equal counts: how many at each level, each a divisor of the one before, so that the levels nest."""
+    """Groups of about equal counts; their number at each level divides the one before, so that levels nest."""
 
     groups: tuple[int, ...]
 

@@ -85,7 +85,7 @@ def parse_cut(parts: list[str]) -> CutRule:
     return CutRule(tuple(map(int, counts)), letters)
 
 
-_LONGEST = 64  # characters that the data are asked about
+_LONGEST = 64  # characters whose prefixes are counted
 _FEWER = 4  # a level has at most this part of the labels of the one below it
 
 
@@ -215,7 +215,7 @@ def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> N
 
 
 def prefix_columns(rows: HierarchyRows) -> dict[str, list[str | int | None]]:
-    """Return the prefixes of a file as they are compared, and their labels, by the names that the query has for them."""
+    """Return the prefixes of a file as they are compared, and their labels, by the names of columns."""
     lines = [(compared(value), *labels) for value, *labels in _rows_of_file(rows) if value is not None]
     names = [_PREFIX, *(level_name(level) for level in range(1, len(rows.levels) + 1))]
     return {name: [line[place] for line in lines] for place, name in enumerate(names)}

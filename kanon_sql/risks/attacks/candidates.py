@@ -52,7 +52,7 @@ _ROWID = "rowid"
 
 @dataclass(frozen=True)
 class OriginalRows:
-    """The rows of the original, as an attacker knows them: ``kanon_original`` (``copy``), ``kanon_people``, ``kanon_tuples``.
+    """What the attacker knows: ``kanon_original`` (``copy``), ``kanon_people``, ``kanon_tuples``.
 
     The first of ``columns`` is ``column_1`` of the copy.
     """

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from kanon_sql.models.counted import N
 from kanon_sql.risks.attacks.candidates import CLASS, FOUND, POSITION, SIZE, TUPLE, position
-from kanon_sql.risks.attacks.released import told_name, truth
+from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.released import Released
 
-TOLD = "value"
+SHARED_VALUE = "value"
 _DIFFERENT, _MOST, _GUESS = "different", "most", "guess"
 _FEWEST, _COULD_BE = "fewest", "could_be"
 
@@ -69,23 +69,28 @@ class Guesses:
 def make_guesses(
     engine: Engine, people: OriginalRows, candidates: Candidates, released: Released, number: int, confidence: Fraction
 ) -> Guesses:
-    """Return what candidates say of a shared column, by its number; ``confidence`` is the share that counts as known."""
+    """Return what candidates say of a shared column; ``confidence`` is the share that counts as known."""
     column = released.shared[number].original
     values = values_among_candidates(engine, candidates, released, number)
     guesses = engine.temporary_name("kanon_guesses")
     title = f"the most frequent {column.name} among candidates"
     engine.run(sql.create_table(guesses, _guesses_query(values), temporary=True), title)
     own = people.value(column, "original")
-    true = exp.select(sql.column(FOUND, "found"), sql.named(truth(own, column), TOLD))
+    true = exp.select(sql.column(FOUND, "found"), sql.named(truth(own, column), SHARED_VALUE))
     true = true.from_(sql.aliased(people.copy, "original"))
     for alias, relation, condition in (
         ("people", people.relation, exp.EQ(this=sql.column(POSITION, "people"), expression=position("original"))),
         ("found", candidates.found, exp.EQ(this=sql.column(TUPLE, "found"), expression=sql.column(TUPLE, "people"))),
     ):
         true = true.join(sql.aliased(relation, alias), on=condition)
-    truths = exp.select(FOUND, TOLD, sql.named(sql.count_rows(), N)).from_(true.subquery("true")).group_by(FOUND, TOLD)
+    truths = (
+        exp.select(FOUND, SHARED_VALUE, sql.named(sql.count_rows(), N))
+        .from_(true.subquery("true"))
+        .group_by(FOUND, SHARED_VALUE)
+    )
     (found_values,) = engine.row(
-        exp.select(sql.count_distinct(sql.column(TOLD))).from_(true.subquery("true")), f"different {column.name}"
+        exp.select(sql.count_distinct(sql.column(SHARED_VALUE))).from_(true.subquery("true")),
+        f"different {column.name}",
     )
     counts = _counts_query(truths, guesses, confidence, _open(candidates, released, number, confidence))
     rows = engine.rows(counts, f"how often {column.name} is known")
@@ -111,14 +116,14 @@ def make_guesses(
 
 def values_among_candidates(engine: Engine, candidates: Candidates, released: Released, number: int) -> exp.Table:
     """Return the relation of the values of a shared column among the rows of what is found."""
-    name, column = told_name(number), released.shared[number].original.name
-    in_class = exp.select(CLASS, sql.named(sql.column(name), TOLD), sql.named(sql.count_rows(), N))
+    name, column = shared_name(number), released.shared[number].original.name
+    in_class = exp.select(CLASS, sql.named(sql.column(name), SHARED_VALUE), sql.named(sql.count_rows(), N))
     in_class = in_class.from_(released.relation.copy()).group_by(CLASS, sql.column(name))
     same = exp.EQ(this=sql.column(CLASS, "in_class"), expression=sql.column(CLASS, "sets"))
     rows = sql.named(sql.sum_of(sql.column(N, "in_class")), N)
-    query = exp.select(sql.column(FOUND, "sets"), sql.column(TOLD, "in_class"), rows)
+    query = exp.select(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"), rows)
     query = query.from_(sql.aliased(candidates.sets, "sets")).join(in_class.subquery("in_class"), on=same)
-    query = query.group_by(sql.column(FOUND, "sets"), sql.column(TOLD, "in_class"))
+    query = query.group_by(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"))
     relation = engine.temporary_name("kanon_values")
     engine.run(sql.create_table(relation, query, temporary=True), f"{column} among candidates")
     return relation
@@ -126,7 +131,7 @@ def values_among_candidates(engine: Engine, candidates: Candidates, released: Re
 
 def _guesses_query(values: exp.Table) -> exp.Select:
     """Return the query of the most frequent value of what is found; of equals, the first one as text."""
-    order = [exp.Ordered(this=sql.column(N), desc=True), exp.Ordered(this=sql.column(TOLD))]
+    order = [exp.Ordered(this=sql.column(N), desc=True), exp.Ordered(this=sql.column(SHARED_VALUE))]
     own = [sql.column(FOUND)]
     rank = exp.Window(this=exp.RowNumber(), partition_by=own, order=exp.Order(expressions=order))
     different = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[sql.column(FOUND)])
@@ -136,7 +141,7 @@ def _guesses_query(values: exp.Table) -> exp.Select:
         sql.named(different, _DIFFERENT),
         sql.named(sql.cast(size, "BIGINT"), SIZE),
         sql.named(sql.column(N), _MOST),
-        sql.named(sql.column(TOLD), _GUESS),
+        sql.named(sql.column(SHARED_VALUE), _GUESS),
         sql.named(rank, "rank"),
     ).from_(values.copy())
     first = exp.EQ(this=sql.column("rank"), expression=sql.literal(1))
@@ -148,7 +153,7 @@ def _open(candidates: Candidates, released: Released, number: int, confidence: F
     if candidates.exact:
         return None
     values: dict[str, Any] = {
-        "told": sql.column(told_name(number)),
+        "told": sql.column(shared_name(number)),
         "numerator": confidence.numerator,
         "denominator": confidence.denominator,
     }
@@ -164,7 +169,7 @@ def _counts_query(
     most = exp.Mul(this=sql.column(_MOST, "guesses"), expression=sql.literal(confidence.denominator))
     needed = exp.Mul(this=sql.column(SIZE, "guesses"), expression=sql.literal(confidence.numerator))
     confident = exp.GTE(this=most, expression=needed)
-    right = exp.EQ(this=sql.column(_GUESS, "guesses"), expression=sql.column(TOLD, "truths"))
+    right = exp.EQ(this=sql.column(_GUESS, "guesses"), expression=sql.column(SHARED_VALUE, "truths"))
     same = exp.EQ(this=sql.column(FOUND, "guesses"), expression=sql.column(FOUND, "truths"))
     each = exp.select(
         sql.column(_DIFFERENT, "guesses"), sql.named(confident, "confident"), sql.named(right, "is_right")
@@ -270,7 +275,7 @@ class Background:
 
     @property
     def succeeded(self) -> bool:
-        """Whether some row is certain after ruling out values that do not leave one for everybody."""
+        """Whether some row is certain after ruling out values that do not leave one for everyone."""
         return self._says_something(self.rows_certain)
 
     @property
@@ -280,7 +285,7 @@ class Background:
 
     @property
     def meaningless(self) -> bool:
-        """Whether each number of values that is ruled out leaves one for everybody, with or without a release."""
+        """Whether each number of values that is ruled out leaves one for everyone, with or without a release."""
         return self.values <= min(self.rows_certain) + 1
 
     @property

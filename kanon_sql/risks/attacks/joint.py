@@ -282,8 +282,8 @@ def join(
 ) -> Joint:
     """Return what a second release, called ``other``, adds; a group of fewer than ``k`` is a success.
 
-    The sensitive columns and ``person`` are among the columns of ``people``; without ``person``, each row is about another
-    person.
+    The sensitive columns and ``person`` are among the columns of ``people``; without ``person``, each row is about
+    another person.
     """
     joined = _Joined(engine, people, sides, k, person)
     try:

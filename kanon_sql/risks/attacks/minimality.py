@@ -1,9 +1,9 @@
 """Minimality: what is known of sensitive values by one who knows how the release was chosen (Wong et al. 2007)?
 
-Whoever knows that the release is the one that loses least under its models knows that every release that loses less
-violates them. So assignments of the published values to the people of each class under which a cheaper release would
-be allowed are impossible. Counted are the rows whose value is the same in all that are left, of those whose class has
-several values.
+An attacker who knows that the release is the one that loses least under its models knows that every release that loses
+less violates them. So assignments of the published values to the people of each class under which a cheaper release
+would be allowed are impossible. Counted are the rows whose value is the same in all that are left, of those whose class
+has several values.
 
 Only for full-domain releases by ``optimal`` without suppressed rows, of few rows: all assignments are gone through.
 """

@@ -12,7 +12,7 @@ whatever the scores are; summed over all groups and divided by its standard devi
 approximation where there are many items.
 
 A release that is sorted by columns that it shows is tested among rows that are alike in these: to be sorted by what
-everybody sees gives nothing away. The test raises a false alarm with a probability of 1 in a million.
+everyone sees gives nothing away. The test raises a false alarm with a probability of 1 in a million.
 
     kanon_items(item, class, told_1, ..., size, place)             rows of the release that are alike in every column
     kanon_scores(item, class, told_1, ..., size, place, label_1, ..., score)
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from kanon_sql.risks.attacks.candidates import CLASS, POSITION, SIZE, TUPLE, copied_name, label_name, position
-from kanon_sql.risks.attacks.released import never_null, told_name, truth
+from kanon_sql.risks.attacks.released import never_null, shared_name, truth
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ def order_of(
         return Order("the release has no rows", 0)
     labels = len(quasi_identifiers)
     shown = [_Shown(column, number, label_name(number)) for number, column in enumerate(quasi_identifiers)]
-    shown += [_Shown(both.original, labels + number, told_name(number)) for number, both in enumerate(released.shared)]
+    shown += [
+        _Shown(both.original, labels + number, shared_name(number)) for number, both in enumerate(released.shared)
+    ]
     sorted_by = _sorted_by(engine, released.copy, labels, shown)
     # 1. Items and their scores.
     items, scores = engine.temporary_name("kanon_items"), engine.temporary_name("kanon_scores")
@@ -125,7 +127,7 @@ def order_of(
 
 def _items_query(released: Released) -> exp.Select:
     """Return the query of the items, numbered by what they show."""
-    shown = [CLASS, *(told_name(number) for number in range(len(released.shared)))]
+    shown = [CLASS, *(shared_name(number) for number in range(len(released.shared)))]
     grouped = exp.select(
         *shown, sql.named(sql.count_rows(), SIZE), sql.named(exp.Avg(this=sql.column(POSITION)), _PLACE)
     )
@@ -137,13 +139,13 @@ def _items_query(released: Released) -> exp.Select:
 
 def _scores_query(people: OriginalRows, candidates: Candidates, released: Released, items: exp.Table) -> exp.Select:
     """Return the query of items with their labels, and the mean place of the rows of the original that could be it."""
-    told = [told_name(number) for number in range(len(released.shared))]
+    shared = [shared_name(number) for number in range(len(released.shared))]
     score = sql.named(exp.Avg(this=sql.column(POSITION, "people")), _SCORE)
     query = exp.select(sql.column(_ITEM, "items"), score).from_(sql.aliased(people.copy, "original"))
     of_class = [exp.EQ(this=sql.column(CLASS, "items"), expression=sql.column(CLASS, "pairs"))]
     of_class += [
         exp.EQ(this=sql.column(name, "items"), expression=truth(people.value(both.original, "original"), both.original))
-        for name, both in zip(told, released.shared, strict=True)
+        for name, both in zip(shared, released.shared, strict=True)
     ]
     for alias, relation, condition in (
         ("people", people.relation, exp.EQ(this=sql.column(POSITION, "people"), expression=position("original"))),
@@ -156,7 +158,7 @@ def _scores_query(people: OriginalRows, candidates: Candidates, released: Releas
     same_item = exp.EQ(this=sql.column(_ITEM, "items"), expression=sql.column(_ITEM, "scored"))
     same_class = exp.EQ(this=sql.column(CLASS, "classes"), expression=sql.column(CLASS, "items"))
     return (
-        exp.select(*(sql.column(name, "items") for name in (_ITEM, CLASS, *told, SIZE, _PLACE)))
+        exp.select(*(sql.column(name, "items") for name in (_ITEM, CLASS, *shared, SIZE, _PLACE)))
         .select(*(sql.column(name, "classes") for name in labels), sql.column(_SCORE, "scored"))
         .from_(sql.aliased(items, "items"))
         .join(scored.subquery("scored"), on=same_item)
@@ -235,8 +237,8 @@ def _is_constant(counted: Sequence[int]) -> bool:
 def _is_sorted(counted: Sequence[int]) -> bool:
     """Tell whether one of the ways to compare goes in one direction only.
 
-    ``counted`` has steps up and down, of texts with NULLs first, of texts with NULLs last, of numbers, and between NULLs
-    and others; then how many values are no numbers.
+    ``counted`` has steps up and down, of texts with NULLs first, of texts with NULLs last, of numbers, and between
+    NULLs and others; then how many values are no numbers.
     """
     *steps, no_numbers = counted
     *ways, nulls = zip(steps[::2], steps[1::2], strict=True)

@@ -73,7 +73,7 @@ class Released:
     shared: tuple[Shared, ...]
 
 
-def told_name(number: int) -> str:
+def shared_name(number: int) -> str:
     return f"told_{number + 1}"
 
 
@@ -92,14 +92,14 @@ def make_released(
     engine: Engine, release: exp.Table, columns: Sequence[Column], shared: Sequence[Shared], candidates: Candidates
 ) -> Released:
     labels = [text_of(sql.column(column.name), column) for column in columns]
-    told = [_told(both) for both in shared]
-    copy = copy_of(engine, release, [*labels, *told], "kanon_release", "the release, in its order")
+    values = [_as_original(both) for both in shared]
+    copy = copy_of(engine, release, [*labels, *values], "kanon_release", "the release, in its order")
     query = exp.select(
         sql.named(position("written"), POSITION),
         sql.column(CLASS, "classes"),
         *(
-            sql.named(sql.column(copied_name(len(labels) + number), "written"), told_name(number))
-            for number in range(len(told))
+            sql.named(sql.column(copied_name(len(labels) + number), "written"), shared_name(number))
+            for number in range(len(values))
         ),
     ).from_(sql.aliased(copy, "written"))
     query = _with_classes(query, candidates)
@@ -121,7 +121,7 @@ def class_values(
     ``columns`` are the quasi-identifiers of the release in the order of the labels.
     """
     labels = [sql.named(text_of(sql.column(column.name), column), copied_name(n)) for n, column in enumerate(columns)]
-    value = sql.named(_told(Shared(released, original)), "value")
+    value = sql.named(_as_original(Shared(released, original)), "value")
     written = exp.select(*labels, value, sql.named(sql.count_rows(), N)).from_(release.copy())
     written = written.group_by(*(each.this.copy() for each in (*labels, value)))
     number = exp.Add(this=sql.column(CLASS, "classes"), expression=sql.literal(1))
@@ -145,7 +145,7 @@ def _with_classes(query: exp.Select, candidates: Candidates) -> exp.Select:
     return query.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
 
 
-def _told(both: Shared) -> exp.Expr:
+def _as_original(both: Shared) -> exp.Expr:
     """Return a value of the release as the original would write it, where it can."""
     text = text_of(sql.column(both.released.name), both.released)
     if both.original.type != "VARCHAR" and both.original.family != "other":
@@ -272,7 +272,8 @@ def name_people(
 ) -> tuple[exp.Table, ClassPeople]:
     """Return a copy of a release with the column that names people, and what is known of them.
 
-    ``columns`` are the quasi-identifiers of the release in the order of the places; ``kept`` are those that the copy has.
+    ``columns`` are the quasi-identifiers of the release in the order of the places; ``kept`` are those that the copy
+    has.
     """
     known = [own.hierarchy.column for own in places]
     people = make_people(engine, original, [*known, entity], places)

@@ -52,7 +52,7 @@ class Threshold:
     Attributes:
         name: of a preset; otherwise the number as it was given.
         risk: the greatest risk.
-        source: who asks for it.
+        source: who requires it.
     """
 
     name: str
@@ -186,7 +186,7 @@ class Risk:
         prosecutor: risks of who is known to be in the table.
         marketer: the share of members that are found by guessing; None for a table without rows.
         journalist: risks of who is only known to be in a population; None where none was given.
-        thresholds: whether the table meets each of those that people are asked for.
+        thresholds: whether the table meets each of those that are required in practice.
         histogram: its classes by size.
         subsets: classes by some of its quasi-identifiers.
         uniqueness: how many are unique in the population; None where its size is not known.
@@ -236,7 +236,7 @@ def assess(
     engine: Engine,
     table: exp.Table,
     columns: Sequence[Column],
-    asked: RiskSettings,
+    settings: RiskSettings,
     *,
     entity: Column | None = None,
     population: Population | None = None,
@@ -244,29 +244,29 @@ def assess(
 ) -> Risk:
     """Return the risk of a table.
 
-    ``population`` has all people that its rows could be about. ``population_size`` are the members of the population that
-    the table is a sample of; None goes by the sampling fraction.
+    ``population`` has all people that its rows could be about. ``population_size`` are the members of the population
+    that the table is a sample of; None goes by the sampling fraction.
     """
-    largest = largest_subsets(asked.subsets, len(columns))
+    largest = largest_subsets(settings.subsets, len(columns))
     tuples = collect(engine, table, columns, entity)
     sizes = tuples.sizes()
-    k = asked.threshold.k
+    k = settings.threshold.k
     people = None if entity is None else count_people(tuples, k)
     found = None if population is None else members_by_population_class(tuples, population, k)
     subsets = subset_risks(tuples, largest)
     tuples.drop()
-    size = asked.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
-    prosecutor = prosecutor_risk(sizes, asked.threshold, people)
+    size = settings.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
+    prosecutor = prosecutor_risk(sizes, settings.threshold, people)
     return Risk(
         counted="rows" if entity is None else "people",
         members=sizes.members,
         people=None if people is None else people.everybody,
         classes=sizes.classes,
         smallest_class=sizes.smallest,
-        threshold=asked.threshold,
+        threshold=settings.threshold,
         prosecutor=prosecutor,
         marketer=prosecutor.average,
-        journalist=None if found is None else journalist_risk(found[0], asked.threshold, found[1]),
+        journalist=None if found is None else journalist_risk(found[0], settings.threshold, found[1]),
         thresholds=met_thresholds(sizes.smallest),
         histogram=sizes.histogram(),
         subsets=subsets,

@@ -95,8 +95,8 @@ def value_name(place: int) -> str:
 def people(person: exp.Expr) -> exp.Expr:
     """Return the people in a class as an aggregate.
 
-    Rows without a name (NULL) name no person that could be counted. A class of such rows alone has one person, of whom it is
-    not known that there are two.
+    Rows without a name (NULL) name no person that could be counted. A class of such rows alone has one person:
+    it is not known that there are two.
     """
     return sql.greatest([sql.count_distinct(person), sql.literal(1)])
 
@@ -402,17 +402,17 @@ class Subsets:
     found: tuple[SubsetRisk, ...]
 
 
-def largest_subsets(asked: int | None, width: int) -> int:
-    """Return how many columns the largest subsets have; by default up to three, as long as there are at most 500 subsets."""
-    if asked is None:
+def largest_subsets(size: int | None, width: int) -> int:
+    """Return how many columns the largest subsets have; by default up to 3, with at most 500 subsets in all."""
+    if size is None:
         sizes = range(1, min(_LARGEST, width) + 1)
         return max((size for size in sizes if _up_to(size, width) <= _AT_MOST), default=1)
-    if isinstance(asked, bool) or not 0 <= asked <= width:
+    if isinstance(size, bool) or not 0 <= size <= width:
         raise UsageError(
             f"Subsets have from 1 to as many columns as there are quasi-identifiers, here {width} (0 looks at none), "
-            f"not {asked}."
+            f"not {size}."
         )
-    return asked
+    return size
 
 
 def subset_risks(tuples: Tuples, largest: int) -> Subsets:
