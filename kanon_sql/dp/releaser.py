@@ -119,7 +119,7 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
 
 
 @dataclass(frozen=True)
-class ReleaseShape:
+class _ReleaseShape:
     """What is known of a release before a row of the table is read.
 
     Attributes:
@@ -182,7 +182,7 @@ def dp_release_script(source: Source, requested: RequestedRelease, destination: 
     )
 
 
-def _shape_of(source: Source, requested: RequestedRelease) -> ReleaseShape:
+def _shape_of(source: Source, requested: RequestedRelease) -> _ReleaseShape:
     """Return what is known of a release without a row: hierarchies are made for none, which shows their heights."""
     source.refuse_in_warehouse(
         "of which this version makes no differentially private releases: export the columns that are to be published "
@@ -204,7 +204,7 @@ def _shape_of(source: Source, requested: RequestedRelease) -> ReleaseShape:
     source.engine.run(create, "the columns that are published, without a row")
     trees = make_fixed(source.engine, empty, _copied(source, empty, columns), rules)
     node = _given_node(source, trees, requested.levels)
-    return ReleaseShape(source, tuple(columns), rules, values, empty, trees, node)
+    return _ReleaseShape(source, tuple(columns), rules, values, empty, trees, node)
 
 
 def _given_node(source: Source, trees: Sequence[Hierarchy], levels: Mapping[str, int] | None) -> Node | None:
@@ -222,7 +222,7 @@ def _given_node(source: Source, trees: Sequence[Hierarchy], levels: Mapping[str,
     return tuple(named[name] for name in known)
 
 
-def _chosen_node(shape: ReleaseShape, requested: RequestedRelease, nodes: Sequence[Node]) -> Node:
+def _chosen_node(shape: _ReleaseShape, requested: RequestedRelease, nodes: Sequence[Node]) -> Node:
     """Return levels that the exponential mechanism chooses on the whole table."""
     engine = shape.source.engine
     whole = engine.temporary_name("kanon_whole")
@@ -236,7 +236,7 @@ def _chosen_node(shape: ReleaseShape, requested: RequestedRelease, nodes: Sequen
     return nodes[chosen]
 
 
-def _sampled_release(shape: ReleaseShape, requested: RequestedRelease, node: Node) -> DPRelease:
+def _sampled_release(shape: _ReleaseShape, requested: RequestedRelease, node: Node) -> DPRelease:
     source, parameters = shape.source, requested.parameters
     sample = source.engine.temporary_name("kanon_sample")
     statement = sample_statement(sample, source.relation, shape.values, parameters.threshold)
@@ -274,7 +274,7 @@ def _published(frequency: FrequencySet, node: Node, k: int) -> tuple[int, int, i
 
 
 def _drawn(
-    shape: ReleaseShape,
+    shape: _ReleaseShape,
     requested: RequestedRelease,
     node: Node,
     sample: exp.Table,

@@ -155,10 +155,10 @@ def _made(engine: Engine, copy: exp.Table, column: Column, rule: Rule) -> Hierar
         return load_hierarchy(engine, copy, column, rule)
     if isinstance(rule, PrefixRule):
         return load_prefixed(engine, copy, column, rule)
-    return build_hierarchy(engine, copy, column, rule, facts_of_type(column))
+    return build_hierarchy(engine, copy, column, rule, _facts_of_type(column))
 
 
-def facts_of_type(column: Column) -> ColumnExtremes:
+def _facts_of_type(column: Column) -> ColumnExtremes:
     """Return the extremes of a column, as far as its type says them."""
     return ColumnExtremes(Decimal(0) if column.type.startswith("U") else -_MOST, _MOST)
 

@@ -190,21 +190,15 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Col
     places = exact_places(column, scale)
     digits = _digits(rule, facts, places)
     dashed = column.family == "integer" and scale == 0 and _lowest_bound(rule, facts) >= 0
+    data_type = f"DECIMAL({digits}, {scale})"
     value, number = sql.column(VALUE), sql.column("number")
-    levels = range(1, len(rule.widths) + 1)
     numbers = exp.select(value, sql.named(exact_number(value_as_written(column), column, scale, digits), "number"))
-    lower = [
-        sql.named(_lower_bound(rule, width, f"DECIMAL({digits}, {scale})"), f"lower_{level}")
-        for level, width in zip(levels, rule.widths, strict=True)
-    ]
-    upper = [
-        sql.named(_upper_bound(level, width, f"DECIMAL({digits}, {scale})"), f"upper_{level}")
-        for level, width in zip(levels, rule.widths, strict=True)
-    ]
-    labels: list[exp.Expr] = [
-        _interval_label(rule, level, scale, dashed=dashed, single=width == 1)
-        for level, width in zip(levels, rule.widths, strict=True)
-    ]
+    lower, upper, labels = [], [], []
+    for level, width in enumerate(rule.widths, start=1):
+        above = exp.Add(this=sql.column(f"lower_{level}"), expression=number_literal(width))
+        lower.append(sql.named(_lower_bound(rule, width, data_type), f"lower_{level}"))
+        upper.append(sql.named(sql.cast(above, data_type), f"upper_{level}"))
+        labels.append(_interval_label(rule, level, scale, dashed=dashed, single=width == 1))
     query = with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
     query = query.with_("numbers", as_=numbers.from_("present"))
     if column.family == "float":
@@ -243,11 +237,6 @@ def _lower_bound(rule: IntervalRule, width: Decimal, data_type: str) -> exp.Expr
     remainder = exp.Add(this=exp.Mod(this=past_origin, expression=step), expression=step.copy())
     past_bound = exp.Mod(this=exp.Paren(this=remainder), expression=step.copy())
     return sql.cast(exp.Sub(this=number.copy(), expression=past_bound), data_type)
-
-
-def _upper_bound(level: int, width: Decimal, data_type: str) -> exp.Expr:
-    upper = exp.Add(this=sql.column(f"lower_{level}"), expression=number_literal(width))
-    return sql.cast(upper, data_type)
 
 
 def _interval_label(rule: IntervalRule, level: int, scale: int, *, dashed: bool, single: bool) -> exp.Expr:
@@ -328,7 +317,13 @@ def _truncated(unit: DateUnit) -> exp.Expr:
         case "day":
             return _formatted("%Y-%m-%d")
         case "week":
-            return concatenated(_part_as_text("isoyear"), "-W", _two_digits(_part_as_text("week")))
+            week = exp.Pad(
+                this=_part_as_text("week"),
+                expression=sql.literal(2),
+                fill_pattern=sql.literal("0"),
+                is_left=True,
+            )
+            return concatenated(_part_as_text("isoyear"), "-W", week)
         case "month":
             return _formatted("%Y-%m")
         case "quarter":
@@ -351,10 +346,6 @@ def _part(unit: str) -> exp.Expr:
 
 def _part_as_text(unit: str) -> exp.Expr:
     return sql.cast(_part(unit), "VARCHAR")
-
-
-def _two_digits(text: exp.Expr) -> exp.Expr:
-    return exp.Pad(this=text, expression=sql.literal(2), fill_pattern=sql.literal("0"), is_left=True)
 
 
 def interval_query(tree: IntervalTree, column: Column, source: exp.Table, origin: str) -> exp.Query:

@@ -56,7 +56,7 @@ class TreeCounts:
     children: tuple[int, ...]
 
 
-def tree_query(lookup: exp.Table, height: int) -> exp.Query:
+def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
     """Return the query behind ``count_tree``: one row per count, ``(what, level, n)``."""
     values_twice = _grouped(lookup, VALUE, exp.GT(this=sql.count_rows(), expression=sql.literal(1)))
     parts = [
@@ -77,7 +77,7 @@ def tree_query(lookup: exp.Table, height: int) -> exp.Query:
 
 
 def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> TreeCounts:
-    rows = engine.rows(tree_query(lookup, height), f"is the hierarchy of {column} a tree?")
+    rows = engine.rows(_tree_query(lookup, height), f"is the hierarchy of {column} a tree?")
     counts = {(what, level): int(n or 0) for what, level, n in rows}
     return TreeCounts(
         rows=counts["rows", 0],
@@ -89,7 +89,7 @@ def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> T
     )
 
 
-def tree_problems(counts: TreeCounts, height: int) -> list[str]:
+def _tree_problems(counts: TreeCounts, height: int) -> list[str]:
     """Return what keeps the relation from being a tree, each problem with its count and what to do about it."""
     problems = []
     if counts.repeated:
@@ -117,7 +117,7 @@ def tree_problems(counts: TreeCounts, height: int) -> list[str]:
 
 
 def require_tree(counts: TreeCounts, height: int, column: str, origin: str) -> None:
-    if problems := tree_problems(counts, height):
+    if problems := _tree_problems(counts, height):
         raise HierarchyError(f"The hierarchy of column {column!r} ({origin}) is not a tree: {'; '.join(problems)}.")
 
 
@@ -138,7 +138,7 @@ def untyped_query(rows: exp.Table, column: Column) -> exp.Query:
     return exp.select(*(sql.named(sql.where(sql.count_rows(), one), name) for name, one in counted)).from_(rows)
 
 
-def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:
+def _missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:
     """Return the query that counts what a hierarchy misses: rows, distinct values, and near misses.
 
     Near misses are values that would be found without surrounding spaces, or as numbers.
@@ -193,14 +193,16 @@ def missing_message(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> 
 def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Missing:
     """Return what a hierarchy lacks of its column."""
     column = hierarchy.column
-    query = missing_query(source, hierarchy.relation, column)
+    query = _missing_query(source, hierarchy.relation, column)
     rows, values, spaces, numbers = engine.row(query, f"values that the hierarchy of {column.name} misses")
     counts = (int(rows), int(values), int(spaces), int(numbers))
     advice = _MAKE_AGAIN if hierarchy.stored is not None else _ADD_LINES if hierarchy.definition is None else _WIDEN
-    return Missing(counts[1], counts[0], describe_missing(column, hierarchy.origin, counts, advice) if values else None)
+    return Missing(
+        counts[1], counts[0], _describe_missing(column, hierarchy.origin, counts, advice) if values else None
+    )
 
 
-def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int], advice: str = _ADD_LINES) -> str:
+def _describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int], advice: str = _ADD_LINES) -> str:
     rows, values, spaces, numbers = counts
     text = (
         f"The hierarchy of column {column.name!r} ({origin}) has no row for {_plural(values, 'value', 'values')} of "

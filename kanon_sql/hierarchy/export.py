@@ -140,7 +140,7 @@ def _stored(engine: Engine, kept: StoredHierarchy) -> Exportable:
     kept.require_levels()
     require_tree(count_tree(engine, kept.relation, kept.height, kept.column), kept.height, kept.column, kept.origin)
     shape = shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
-    return Exportable(engine, arx_query(kept.relation, kept.height), shape)
+    return Exportable(engine, _arx_query(kept.relation, kept.height), shape)
 
 
 def _made(opened: Source, name: str, rule: str | None) -> Exportable:
@@ -152,14 +152,14 @@ def _made(opened: Source, name: str, rule: str | None) -> Exportable:
         note = "no hierarchy was given, and this one was chosen, as kanon init would"
         shape = replace(shape, notes=(*shape.notes, note))
     statements = (*opened.setup, lookup_statement(opened.engine, hierarchy))
-    return Exportable(opened.engine, arx_query(hierarchy.relation, hierarchy.height), shape, statements)
+    return Exportable(opened.engine, _arx_query(hierarchy.relation, hierarchy.height), shape, statements)
 
 
 _NEEDS_QUOTES = set('";\r\n')
 _BEGINS_ANOTHER_FORMAT = ("[", "{", "<", "\ufeff")
 
 
-def arx_query(relation: exp.Table, height: int) -> exp.Select:
+def _arx_query(relation: exp.Table, height: int) -> exp.Select:
     """Return the query of the rows of a lookup relation, the values as text, in the order of the values."""
     value = sql.cast(sql.column(VALUE, relation.name), "VARCHAR")
     levels = [sql.column(level_name(level)) for level in range(1, height + 1)]

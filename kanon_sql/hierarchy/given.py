@@ -1,7 +1,7 @@
 """Make the hierarchy of each column: from the given rule or file, from the database, or by a chosen rule.
 
 1. ``make_hierarchies`` finds the rule of each column: given, else stored in schema ``kanon``, else chosen.
-2. ``build_hierarchy``, ``load_hierarchy``, ``load_prefixed`` and ``use_stored`` make the relation of values and levels.
+2. ``build_hierarchy``, ``load_hierarchy``, ``load_prefixed`` and ``_use_stored`` make values and levels.
 3. ``_coded`` checks that it is a tree, and adds the prefix codes.
 
 The lookup relation ``(value, level_1, ..., level_h, code)`` has one row for every value and for NULL, which is a value
@@ -146,7 +146,7 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
 
     def make(column: Column) -> Hierarchy:
         if column.name in kept:
-            return use_stored(engine, column, kept[column.name])
+            return _use_stored(engine, column, kept[column.name])
         rule = rules[column.name]
         chosen = column.name not in given
         if isinstance(rule, FileRule):
@@ -271,7 +271,7 @@ def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Prefi
     return hierarchy
 
 
-def use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:
+def _use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:
     """Return a hierarchy that was loaded into the database before, checked again."""
     stored.require_levels()
     levels = [sql.column(level_name(level)) for level in range(1, stored.height + 1)]

@@ -44,12 +44,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.ready import READY, ready_made
-from kanon_sql.hierarchy.rules import RuleError as _RuleError
-from kanon_sql.hierarchy.rules import comma_separated as _listed
-from kanon_sql.hierarchy.rules import decimal_text as _plain
-from kanon_sql.hierarchy.rules import require as _require
-from kanon_sql.hierarchy.rules import rises as _rises
-from kanon_sql.hierarchy.rules import seen_from_here
+from kanon_sql.hierarchy.rules import (
+    MOST_DIGITS,
+    RuleError,
+    comma_separated,
+    decimal_text,
+    require,
+    rises,
+    seen_from_here,
+)
 from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule, parse_quantiles, parse_steps
 from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, PrefixRule, parse_cut, parse_prefix, parse_prefixes
 from kanon_sql.sql.build import data_directory
@@ -65,7 +68,6 @@ RULES = (
 """The rules that exist, one example of each, for messages."""
 
 _LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
-_MOST_DIGITS = 18  # before the point and after it: what DECIMAL(38) holds, and sums of two of them
 
 DateUnit = Literal["day", "week", "month", "quarter", "year", "decade"]
 DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
@@ -104,21 +106,21 @@ class IntervalRule:
     origin: Decimal = Decimal(0)
 
     def __post_init__(self) -> None:
-        _require(bool(self.widths), "intervals need at least one width, as in intervals:5,10,20")
-        _require(all(width > 0 for width in self.widths), "the width of an interval must be greater than 0")
+        require(bool(self.widths), "intervals need at least one width, as in intervals:5,10,20")
+        require(all(width > 0 for width in self.widths), "the width of an interval must be greater than 0")
         for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
-            _require(
+            require(
                 wide > narrow and Fraction(wide) % Fraction(narrow) == 0,
                 f"an interval of width {wide} cannot be put together from intervals of width {narrow}: "
                 "each width must be a multiple of the one before",
             )
         if self.bottom is not None and self.top is not None:
-            _require(self.bottom < self.top, "bottom must lie below top")
+            require(self.bottom < self.top, "bottom must lie below top")
 
     def __str__(self) -> str:
         settings = [("bottom", self.bottom), ("top", self.top), ("origin", self.origin or None)]
-        said = "".join(f":{name}={_plain(value)}" for name, value in settings if value is not None)
-        return f"intervals:{','.join(_plain(width) for width in self.widths)}{said}"
+        said = "".join(f":{name}={decimal_text(value)}" for name, value in settings if value is not None)
+        return f"intervals:{','.join(decimal_text(width) for width in self.widths)}{said}"
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class MaskRule:
     counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        _require(_rises(self.counts, above=0), "the numbers of masked characters must rise, as in mask:right:1,2,4")
+        require(rises(self.counts, above=0), "the numbers of masked characters must rise, as in mask:right:1,2,4")
 
     def __str__(self) -> str:
         return ":".join(["mask", self.side, *([",".join(map(str, self.counts))] if self.counts else [])])
@@ -148,8 +150,8 @@ class DateRule:
 
     def __post_init__(self) -> None:
         order = [DATE_UNITS.index(unit) for unit in self.units]
-        _require(_rises(order, above=-1), f"date units must go from small to large: {', '.join(DATE_UNITS)}")
-        _require(
+        require(rises(order, above=-1), f"date units must go from small to large: {', '.join(DATE_UNITS)}")
+        require(
             "week" not in self.units or self.units[-1] == "week",
             "a week can lie in two months, quarters and years, so that week must be the last unit before the root: "
             "leave week out, or the units after it",
@@ -166,8 +168,8 @@ class RoundRule:
     digits: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _require(bool(self.digits) and _rises(self.digits, above=-19), "digits must rise, as in round:1,2,3")
-        _require(self.digits[-1] < 28, "digits must be less than 28")  # noqa: PLR2004 - what DECIMAL(38,10) can hold
+        require(bool(self.digits) and rises(self.digits, above=-19), "digits must rise, as in round:1,2,3")
+        require(self.digits[-1] < 28, "digits must be less than 28")  # noqa: PLR2004 - what DECIMAL(38,10) can hold
 
     def __str__(self) -> str:
         return f"round:{','.join(map(str, self.digits))}"
@@ -204,7 +206,7 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
             return parse_prefix(parts, relative_to or Path())
     except (InvalidOperation, ValueError):
         raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
-    except _RuleError as error:
+    except RuleError as error:
         raise UsageError(f"Hierarchy {text!r}: {error}.") from None
     rule = FileRule((relative_to or Path()) / text)
     if _LIKE_A_RULE.fullmatch(text) and not rule.path.exists():
@@ -212,12 +214,8 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
     return rule
 
 
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[0-9]+", text) is not None
-
-
 def _ready(parts: list[str]) -> Rule:
-    _require(len(parts) == 1, "ready needs a name, as in ready:us_state")
+    require(len(parts) == 1, "ready needs a name, as in ready:us_state")
     (name,) = parts
     ready = ready_made(name)
     if ready.path is None:
@@ -228,41 +226,41 @@ def _ready(parts: list[str]) -> Rule:
 
 
 def _flat(parts: list[str]) -> FlatRule:
-    _require(not parts, "flat takes no settings")
+    require(not parts, "flat takes no settings")
     return FlatRule()
 
 
 def _date(parts: list[str]) -> DateRule:
-    units = _listed(parts[0]) if parts else ["month", "quarter", "year", "decade"]
-    _require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
-    _require(len(parts) <= 1, "after the units nothing may follow")
+    units = comma_separated(parts[0]) if parts else ["month", "quarter", "year", "decade"]
+    require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
+    require(len(parts) <= 1, "after the units nothing may follow")
     return DateRule(tuple(unit for unit in DATE_UNITS if unit in units))
 
 
 def _intervals(parts: list[str]) -> IntervalRule:
-    widths = tuple(_decimal(width) for width in _listed(parts[0])) if parts else ()
+    widths = tuple(_decimal(width) for width in comma_separated(parts[0])) if parts else ()
     settings: dict[str, Decimal] = {}
     for part in parts[1:]:
         name, _, value = part.partition("=")
-        _require(name in {"bottom", "top", "origin"}, "settings of intervals are bottom=, top= and origin=")
-        _require(name not in settings, f"{name}= is given twice")
+        require(name in {"bottom", "top", "origin"}, "settings of intervals are bottom=, top= and origin=")
+        require(name not in settings, f"{name}= is given twice")
         settings[name] = _decimal(value)
     return IntervalRule(widths, **settings)
 
 
 def _round(parts: list[str]) -> RoundRule:
-    _require(len(parts) == 1, "round needs digits, as in round:1,2,3")
-    return RoundRule(tuple(int(digit) for digit in _listed(parts[0])))
+    require(len(parts) == 1, "round needs digits, as in round:1,2,3")
+    return RoundRule(tuple(int(digit) for digit in comma_separated(parts[0])))
 
 
 def _decimal(text: str) -> Decimal:
     """Return a number that can be a bound of an interval."""
     number = Decimal(text)
-    _require(number.is_finite(), "the numbers of intervals must be finite")
+    require(number.is_finite(), "the numbers of intervals must be finite")
     normal = number.normalize()
-    _require(
-        normal.adjusted() < _MOST_DIGITS and -int(normal.as_tuple().exponent) <= _MOST_DIGITS,
-        f"the numbers of intervals have at most {_MOST_DIGITS} digits before the point and as many after it",
+    require(
+        normal.adjusted() < MOST_DIGITS and -int(normal.as_tuple().exponent) <= MOST_DIGITS,
+        f"the numbers of intervals have at most {MOST_DIGITS} digits before the point and as many after it",
     )
     return number
 
@@ -270,13 +268,15 @@ def _decimal(text: str) -> Decimal:
 def _mask(parts: list[str]) -> MaskRule:
     side: Literal["right", "left"] = "left" if parts and parts[0] == "left" else "right"
     counts = parts[1:] if parts and parts[0] in {"left", "right"} else parts
-    written = len(counts) <= 1 and all(_is_number(count) for part in counts for count in _listed(part))
-    _require(
+    written = len(counts) <= 1 and all(
+        re.fullmatch(r"[0-9]+", count) for part in counts for count in comma_separated(part)
+    )
+    require(
         written,
         "mask is written mask, mask:left or mask:right, and may say how many characters to mask at each level, "
         "as in mask:right:1,2,4",
     )
-    return MaskRule(side, tuple(int(count) for count in _listed(counts[0])) if counts else ())
+    return MaskRule(side, tuple(int(count) for count in comma_separated(counts[0])) if counts else ())
 
 
 _PARSERS: dict[str, Callable[[list[str]], Rule]] = {

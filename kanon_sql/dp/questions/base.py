@@ -13,6 +13,7 @@ from sqlglot import exp
 from kanon_sql.dp.account import Charge, delta_of, epsilon_of
 from kanon_sql.dp.condition import SOURCE, condition
 from kanon_sql.dp.contributions import QueriedRows
+from kanon_sql.dp.mechanisms import law_of
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.equality import collated
 from kanon_sql.errors import UsageError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.dp.account import Budget
-    from kanon_sql.dp.mechanisms import Noise
+    from kanon_sql.dp.mechanisms import Law, Noise
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
 
@@ -306,6 +307,10 @@ class Question(ABC):
         if queried.group is not None:
             about += f" where {queried.group[0]} is a given value"
         return Charge(about, epsilon, delta, group, None if queried.person is None else queried.person.name)
+
+    def law(self, change: int) -> Law:
+        """Return the noise of an answer that one person changes by so much."""
+        return law_of(self.noise, change, *self.price)
 
     def protecting(self, entity: str | None) -> Self:
         """Return the question for the people of a budget, where it names no others itself."""

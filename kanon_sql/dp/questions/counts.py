@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from kanon_sql.dp.condition import SOURCE
 from kanon_sql.dp.contributions import counts_of_keys, row_count
-from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale, choose, law_of, with_noise
+from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale, choose, with_noise
 from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
@@ -51,11 +51,11 @@ class Count(Question):
         return self.counted_rows(queried, "rows", "once")
 
     def prepare(self, queried: QueriedRows) -> None:
-        self._law(queried)
+        self.law(queried.most_rows)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the number with noise: it changes by ``max_rows`` at most when one person comes or goes."""
-        law = self._law(queried)
+        law = self.law(queried.most_rows)
         ((exact,),) = rows
         (noisy,) = with_noise([whole(exact)], law)
         bound = law.within(CONFIDENCE)
@@ -67,9 +67,6 @@ class Count(Question):
             expected_error=law.expected_error,
             accuracy=f"off by {rounded_text(law.expected_error)} on average, by at most {bound:,} in 95 of 100 answers",
         )
-
-    def _law(self, queried: QueriedRows) -> Law:
-        return law_of(self.noise, queried.most_rows, *self.price)
 
 
 _AS_TEXT = {"text", "integer", "boolean", "date"}
@@ -100,7 +97,7 @@ class Keys:
         return list(by_label.values()), other
 
 
-def own_text(column: Column) -> exp.Expr:
+def _own_text(column: Column) -> exp.Expr:
     if column.family not in _AS_TEXT:
         raise UsageError(
             f"The values of column {column.name} ({column.kind}) are no keys: texts, whole numbers, dates and truth "
@@ -109,13 +106,13 @@ def own_text(column: Column) -> exp.Expr:
     return sql.cast(sql.column(column.name, SOURCE), "VARCHAR")
 
 
-def given_keys(keys: Sequence[str]) -> Keys:
+def _given_keys(keys: Sequence[str]) -> Keys:
     if not keys or len(set(keys)) < len(keys):
         raise UsageError("Give each key once, and one at least: --keys F,M")
     return Keys(tuple(keys), {key: key for key in keys})
 
 
-def level_keys(rule: str, level: int, column: Column, directory: Path | None = None) -> Keys:
+def _level_keys(rule: str, level: int, column: Column, directory: Path | None = None) -> Keys:
     """Return the labels of a level of a hierarchy file as keys: the labels of other rules depend on the table."""
     parsed = parse_rule(rule, directory)
     if not isinstance(parsed, FileRule):
@@ -132,7 +129,7 @@ def level_keys(rule: str, level: int, column: Column, directory: Path | None = N
 
 
 @dataclass(frozen=True)
-class Bins:
+class _Bins:
     """Bins of numbers, each from one edge to below the next."""
 
     edges: tuple[Decimal, ...]
@@ -158,11 +155,11 @@ class Bins:
         return exp.Case(ifs=cases)
 
 
-def bins_of(edges: Sequence[Decimal | float | str]) -> Bins:
+def _bins_of(edges: Sequence[Decimal | float | str]) -> _Bins:
     found = tuple(exact_in_range(edge, "An edge of a bin") for edge in edges)
     if len(found) < 2 or any(low >= high for low, high in pairwise(found)) or len(found) > _MOST_BINS:  # noqa: PLR2004 - a bin has two edges
         raise UsageError("Bins are given by edges that rise, such as --bins 0,18,65,120.")
-    return Bins(found)
+    return _Bins(found)
 
 
 def _plain(value: Decimal) -> exp.Expr:
@@ -209,16 +206,16 @@ class KeyedQuestion(Question):
 
     def known(self, queried: QueriedRows) -> Keys | None:
         if self.keys is not None:
-            return given_keys(self.keys)
+            return _given_keys(self.keys)
         if self.bins is not None:
-            return bins_of(self.bins).keys
+            return _bins_of(self.bins).keys
         if self.hierarchy is not None and self.level is not None:
-            return level_keys(self.hierarchy, self.level, queried.column(self.column), self.directory)
+            return _level_keys(self.hierarchy, self.level, queried.column(self.column), self.directory)
         return None
 
     def query(self, queried: QueriedRows) -> exp.Query:
         column, known = queried.column(self.column), self.known(queried)
-        key = own_text(column) if self.bins is None else bins_of(self.bins).key(column)
+        key = _own_text(column) if self.bins is None else _bins_of(self.bins).key(column)
         return counts_of_keys(queried, key, None if known is None else known.wanted)
 
     def counted(self, queried: QueriedRows) -> str:
@@ -230,7 +227,7 @@ class KeyedQuestion(Question):
         return (*super().assumes(queried), "The keys were known without looking at the table.")
 
 
-def by_key(rows: Sequence[Row]) -> dict[str | None, int]:
+def _by_key(rows: Sequence[Row]) -> dict[str | None, int]:
     return {None if key is None else str(key): whole(n) for key, n in rows}
 
 
@@ -261,7 +258,7 @@ class Histogram(KeyedQuestion):
 
     def prepare(self, queried: QueriedRows) -> None:
         if self.has_keys:
-            self._law(queried)
+            self.law(queried.most_rows)
         else:
             above_threshold({}, queried.most_rows, *self.price)
 
@@ -270,13 +267,13 @@ class Histogram(KeyedQuestion):
         known = self.known(queried)
         if known is None:
             return self._above_threshold(rows, queried)
-        counts, other = known.counts(by_key(rows))
-        law = self._law(queried)
+        counts, other = known.counts(_by_key(rows))
+        law = self.law(queried.most_rows)
         noisy = with_noise([*counts, other], law)
         return self._answered([*known.labels, None], noisy, law, queried, "")
 
     def _above_threshold(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
-        found = {_NULL if key is None else _VALUE + key: n for key, n in by_key(rows).items()}
+        found = {_NULL if key is None else _VALUE + key: n for key, n in _by_key(rows).items()}
         kept, law, threshold = above_threshold(found, queried.most_rows, *self.price)
         labels = sorted(kept, key=lambda key: (-kept[key], key))
         why = f"; keys with a noisy count below {threshold:,} are left out"
@@ -300,9 +297,6 @@ class Histogram(KeyedQuestion):
             accuracy=f"each is off by {rounded_text(law.expected_error)} on average, by at most {bound:,} in 95 of 100 "
             f"cases{why}",
         )
-
-    def _law(self, queried: QueriedRows) -> Law:
-        return law_of(self.noise, queried.most_rows, *self.price)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +324,7 @@ class MostFrequent(KeyedQuestion):
         known = self.known(queried)
         if known is None:
             raise TypeError("There are no keys")
-        counts, _ = known.counts(by_key(rows))
+        counts, _ = known.counts(_by_key(rows))
         epsilon, _ = self.price
         chosen = choose(counts, queried.most_rows, epsilon, monotone=True)
         scale = choice_scale(queried.most_rows, epsilon, monotone=True)

@@ -20,7 +20,7 @@ from sqlglot import exp
 from kanon_sql.dp.account import Number, exact_decimal, without_zeros
 from kanon_sql.dp.condition import MOST_EXPONENT
 from kanon_sql.dp.contributions import Bounds, bounds_in_steps, counts_of_keys, in_steps, sides_of_mean, total_steps
-from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose, law_of, with_noise
+from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose, with_noise
 from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
@@ -125,7 +125,7 @@ class Sum(BoundedQuestion):
         )
 
     def _law(self, queried: QueriedRows, bounds: Bounds) -> Law:
-        return law_of(self.noise, queried.most_rows * bounds.farthest, *self.price)
+        return self.law(queried.most_rows * bounds.farthest)
 
 
 _EACH = (1 + CONFIDENCE) / 2  # of two numbers, so that both keep to their bounds in 95 of 100 answers
@@ -178,7 +178,7 @@ class Mean(BoundedQuestion):
         )
 
     def _law(self, queried: QueriedRows, bounds: Bounds) -> Law:
-        return law_of(self.noise, queried.most_rows * bounds.width, *self.price)
+        return self.law(queried.most_rows * bounds.width)
 
 
 def _mean(above: int, below: int, bounds: Bounds) -> Decimal:

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, SourceError
 from kanon_sql.hierarchy.formats.amnesia import is_amnesia_text, read_amnesia_text
-from kanon_sql.hierarchy.formats.json_files import (
-    is_amnesia,
-    is_category_tree,
-    is_rows,
-    parse_json,
-    read_amnesia_json,
-    read_category_tree,
-    read_rows,
-)
+from kanon_sql.hierarchy.formats.json_files import read_json
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, IntervalTree
 from kanon_sql.hierarchy.formats.separated import read_separated
 
@@ -83,7 +75,7 @@ def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
     if is_amnesia_text(text):
         return read_amnesia_text(text)
     if _is_json(text):
-        return _read_json(text)
+        return read_json(text)
     return read_separated(text, column)
 
 
@@ -94,19 +86,3 @@ def _is_json(text: str) -> bool:
         return start.removeprefix('"embedded"').lstrip().startswith(":")
     bracket, after = start[:1], start[1:].lstrip()[:1]
     return (bracket == "[" and after in {"[", "{", "]", '"'}) or (bracket == "{" and after in {'"', "}"})
-
-
-def _read_json(text: str) -> HierarchyRows | IntervalTree:
-    # HANA's documentation shows the entry alone, without the braces around it.
-    document = parse_json("{" + text + "}" if text.lstrip().startswith('"') else text)
-    if is_amnesia(document):
-        return read_amnesia_json(document)
-    if is_category_tree(document):
-        return read_category_tree(document)
-    if is_rows(document):
-        return read_rows(document)
-    raise BrokenError(
-        None,
-        "is JSON, but no hierarchy of a kind that is known: rows in brackets, terms, embedded, cat and subcats, "
-        "or an export of Amnesia",
-    )

@@ -38,7 +38,7 @@ class Cut:
     label: str
 
 
-def label_of_cuts(column: Column, cuts: Sequence[Cut], beyond: str) -> exp.Expr:
+def _label_of_cuts(column: Column, cuts: Sequence[Cut], beyond: str) -> exp.Expr:
     case = exp.Case().when(no_number(column), sql.literal(ROOT))
     for cut in cuts:
         case = case.when(is_below(column, cut.bound, with_bound=cut.with_bound), sql.literal(cut.label))
@@ -68,7 +68,7 @@ class BoundsRule:
 
     def labels(self, column: Column) -> list[exp.Expr]:
         """Return the label of a value at each level but the root; below and above all bounds it names one only."""
-        return [label_of_cuts(column, *_cuts_at(column, bounds)) for bounds in self.levels]
+        return [_label_of_cuts(column, *_cuts_at(column, bounds)) for bounds in self.levels]
 
 
 def _cuts_at(column: Column, bounds: tuple[Decimal, ...]) -> tuple[list[Cut], str]:
@@ -113,7 +113,7 @@ class StepRule:
         negative = any(bound < 0 for bound in extremes)
         dashed = column.family == "integer" and self.start >= 1 and not negative
         return [
-            label_of_cuts(column, _cuts_of_steps(self._bounds(level, largest), negative=negative, dashed=dashed), ROOT)
+            _label_of_cuts(column, _cuts_of_steps(self._bounds(level, largest), negative=negative, dashed=dashed), ROOT)
             for level in range(len(_STEPS))
         ]
 
@@ -182,7 +182,7 @@ class QuantileRule:
 
     def settled(self, engine: Engine, source: exp.Table, column: Column) -> BoundsRule:
         """Return the rule with the bounds that the data ask for; fewer where there are not so many values."""
-        rows = engine.rows(quantile_query(self.groups[0], column, source), f"quantiles of {column.name}")
+        rows = engine.rows(_quantile_query(self.groups[0], column, source), f"quantiles of {column.name}")
         bounds: dict[int, Decimal] = {}
         for number, low, high, wanted in rows:
             if low is not None and wanted is not None:  # else all values are on one side
@@ -199,7 +199,7 @@ def parse_quantiles(parts: list[str]) -> QuantileRule:
     return QuantileRule(tuple(int(number) for number in comma_separated(parts[0])))
 
 
-def quantile_query(groups: int, column: Column, source: exp.Table) -> exp.Query:
+def _quantile_query(groups: int, column: Column, source: exp.Table) -> exp.Query:
     """Return the query of the bounds between groups: one row for each, ``(bound, low, high, wanted)``.
 
     With ``before`` the rows whose value is smaller, a value is in group ``floor(before * groups / rows)``. The bound

@@ -117,7 +117,7 @@ class PrefixesRule:
         counted_lengths = range(1, min(longest, _LONGEST))
         if not counted_lengths:
             return self
-        counts = engine.row(prefix_query(counted_lengths, column, source), f"prefixes of {column.name}")
+        counts = engine.row(_prefix_query(counted_lengths, column, source), f"prefixes of {column.name}")
         values, *labels = (int(count) for count in counts)
         lengths, last = [], values
         for length, count in sorted(zip(counted_lengths, labels, strict=True), reverse=True):
@@ -143,7 +143,7 @@ def parse_prefixes(parts: list[str]) -> PrefixesRule:
     return PrefixesRule(tuple(int(length) for length in comma_separated(parts[0])) if parts else ())
 
 
-def prefix_query(lengths: range, column: Column, source: exp.Table) -> exp.Query:
+def _prefix_query(lengths: range, column: Column, source: exp.Table) -> exp.Query:
     value = sql.column(VALUE)
     prefixes = [sql.count_distinct(exp.Left(this=value.copy(), expression=sql.literal(length))) for length in lengths]
     query = exp.select(sql.count_distinct(value), *prefixes).from_("present")

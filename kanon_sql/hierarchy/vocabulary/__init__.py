@@ -163,11 +163,11 @@ def spellings(phrase: str) -> set[tuple[str, ...]]:
     return {words_of(phrase), words_of(unicodedata.normalize("NFC", phrase).translate(_UMLAUTS))}
 
 
-def is_chinese(word: str) -> bool:
+def _is_chinese(word: str) -> bool:
     return "\u3400" <= word[0] <= "\u9fff"
 
 
-def parts_of_chinese(word: str, known: Collection[str]) -> tuple[str, ...]:
+def _parts_of_chinese(word: str, known: Collection[str]) -> tuple[str, ...]:
     """Return a run of Chinese characters in words: the longest known ones, others character by character."""
     longest = 8
     parts: list[str] = []
@@ -178,7 +178,7 @@ def parts_of_chinese(word: str, known: Collection[str]) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def parts_of_compound(word: str, known: Collection[str]) -> tuple[str, ...]:
+def _parts_of_compound(word: str, known: Collection[str]) -> tuple[str, ...]:
     """Return the parts of a German or Dutch compound; the word alone, where it is none of known words.
 
     A compound whose last part alone is known is two parts, because the last part says what it is.
@@ -205,7 +205,7 @@ def _without_link(piece: str, known: Collection[str], *, is_last: bool) -> str |
     return None
 
 
-def parts_around(
+def _parts_around(
     word: str, people: Collection[str], carriers: Collection[str], known: Collection[str]
 ) -> tuple[str, ...]:
     """Return a person and what is said of it, or a thing and its name or number, where they are written as one word.
@@ -227,7 +227,7 @@ _SECTIONS = ("identifying", "quasi", "sensitive", "insensitive")
 
 
 @dataclass(frozen=True)
-class Phrase:
+class _Phrase:
     """A phrase of one language for one kind.
 
     Attributes:
@@ -244,7 +244,7 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Words:
-    entries: dict[str, tuple[Phrase, ...]]
+    entries: dict[str, tuple[_Phrase, ...]]
     people: frozenset[str]
     carriers: frozenset[str]
     numbers: frozenset[str]
@@ -257,10 +257,10 @@ _PLACES = {"=": "whole", "@": "person", "^": "start"}
 
 
 @cache
-def all_words() -> Words:
+def _all_words() -> Words:
     files = [_read(language) for language in LANGUAGES]
     empty = _folded(word for file in files for word in file["about"]["empty"])
-    entries: dict[str, dict[Phrase, None]] = {}
+    entries: dict[str, dict[_Phrase, None]] = {}
     compounds: set[str] = set()
     for file in files:
         about = file["about"]
@@ -268,7 +268,7 @@ def all_words() -> Words:
             for kind, phrases in file.get(section, {}).items():
                 _require_kind(kind)
                 for phrase in phrases:
-                    entry = Phrase(kind, _PLACES.get(phrase[0], "any"), about["head"] == "first")
+                    entry = _Phrase(kind, _PLACES.get(phrase[0], "any"), about["head"] == "first")
                     for letters in _letters(phrase.lstrip("".join(_PLACES)), empty):
                         entries.setdefault(letters, {})[entry] = None
                         if about.get("compounds"):
@@ -282,7 +282,7 @@ def all_words() -> Words:
         numbers=_folded(word for file in files for word in file["about"]["numbers"]),
         keys=_folded(word for file in files for word in file["about"].get("keys", ())),
         empty=empty,
-        compounds=frozenset(word for word in compounds if is_chinese(word) or len(word) > 2),  # noqa: PLR2004 - "nr" is in every second word
+        compounds=frozenset(word for word in compounds if _is_chinese(word) or len(word) > 2),  # noqa: PLR2004 - "nr" is in every second word
     )
 
 
@@ -326,7 +326,7 @@ def kinds_of_name(name: str) -> tuple[str, ...]:
 
     Names may be English, German, French, Spanish or Chinese, and partly of other languages.
     """
-    words = all_words()
+    words = _all_words()
     return _kinds_of(_words_of_name(name, words), words)
 
 
@@ -368,7 +368,7 @@ def _is_key_of(kind: str, name_words: tuple[str, ...], words: Words) -> bool:
 @lru_cache(maxsize=4096)
 def is_of_person(name: str) -> bool:
     """Tell whether a name speaks of a person: patient, customer, employee, student."""
-    words = all_words()
+    words = _all_words()
     return any(word in words.people for word in _words_of_name(name, words))
 
 
@@ -378,11 +378,11 @@ def _words_of_name(name: str, words: Words) -> tuple[str, ...]:
     for word in words_of(name):
         if word in words.entries or word.isdigit():
             found.append(word)
-        elif is_chinese(word):
-            found.extend(parts_of_chinese(word, words.compounds))
+        elif _is_chinese(word):
+            found.extend(_parts_of_chinese(word, words.compounds))
         else:
-            parts = parts_around(word, words.people, words.carriers, words.entries)
-            found.extend(parts if len(parts) > 1 else parts_of_compound(word, words.compounds))
+            parts = _parts_around(word, words.people, words.carriers, words.entries)
+            found.extend(parts if len(parts) > 1 else _parts_of_compound(word, words.compounds))
     if "".join(found) not in words.entries:
         while found and found[-1].isdigit():
             found.pop()
@@ -397,7 +397,7 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
     for entry in words.entries.get(letters, ()):
         if entry.place == "whole" or (entry.place == "person" and about):
             yield entry.kind, (_WHOLE, len(letters))
-    found: list[tuple[Phrase, str, int]] = []
+    found: list[tuple[_Phrase, str, int]] = []
     for start in range(len(tokens)):
         for end in range(start + 1, min(len(tokens), start + _LONGEST_PHRASE) + 1):
             phrase = "".join(tokens[start:end])
@@ -412,7 +412,7 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
         yield entry.kind, (_ELSEWHERE if rank == _HEAD and ends and shared else rank, len(phrase))
 
 
-def _rank(entry: Phrase, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
+def _rank(entry: _Phrase, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
     """Return how good the place of a phrase in a name is; None where it may not stand there."""
     if entry.place in {"whole", "person"}:
         return None
@@ -426,7 +426,7 @@ def _rank(entry: Phrase, tokens: Sequence[str], start: int, end: int, words: Wor
     else:
         last = next((place for place, word in enumerate(tokens) if word in _OF and place >= end > 0), len(tokens))
         is_head = all(word in silent or word.isdigit() for word in tokens[end:last])
-        is_short = end - start == 1 and len(tokens[start]) == 1 and is_chinese(tokens[start])
+        is_short = end - start == 1 and len(tokens[start]) == 1 and _is_chinese(tokens[start])
         if is_short and not (is_head and last == end):
             return None
     return _HEAD if is_head else _ELSEWHERE

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -71,7 +71,7 @@ def make_guesses(
 ) -> Guesses:
     """Return what candidates say of a shared column; ``confidence`` is the share that counts as known."""
     column = released.shared[number].original
-    values = values_among_candidates(engine, candidates, released, number)
+    values = _values_among_candidates(engine, candidates, released, number)
     guesses = engine.temporary_name("kanon_guesses")
     title = f"the most frequent {column.name} among candidates"
     engine.run(sql.create_table(guesses, _guesses_query(values), temporary=True), title)
@@ -114,7 +114,7 @@ def make_guesses(
     )
 
 
-def values_among_candidates(engine: Engine, candidates: Candidates, released: Released, number: int) -> exp.Table:
+def _values_among_candidates(engine: Engine, candidates: Candidates, released: Released, number: int) -> exp.Table:
     """Return the relation of the values of a shared column among the rows of what is found."""
     name, column = shared_name(number), released.shared[number].original.name
     in_class = exp.select(CLASS, sql.named(sql.column(name), SHARED_VALUE), sql.named(sql.count_rows(), N))
@@ -211,7 +211,7 @@ class Homogeneity:
     rows_confident: int
     rows_confident_right: int
     rows_open: int = 0
-    name: str = "homogeneity"
+    name: ClassVar[str] = "homogeneity"
 
     @property
     def succeeded(self) -> bool:
@@ -228,16 +228,7 @@ class Homogeneity:
         return f"l-diversity of {self.column}: --l 2 or more{share}"
 
     def figures(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "confidence": self.confidence,
-            "rows": self.rows,
-            "rows_certain": self.rows_certain,
-            "rows_certain_right": self.rows_certain_right,
-            "rows_confident": self.rows_confident,
-            "rows_confident_right": self.rows_confident_right,
-            "rows_open": self.rows_open,
-        }
+        return dict(vars(self))
 
 
 def homogeneity(guesses: Guesses, rows: int, confidence: float) -> Homogeneity:
@@ -271,7 +262,7 @@ class Background:
     rows: int
     rows_certain: dict[int, int]
     rows_open: dict[int, int]
-    name: str = "background knowledge"
+    name: ClassVar[str] = "background knowledge"
 
     @property
     def succeeded(self) -> bool:

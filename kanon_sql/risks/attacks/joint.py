@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -104,7 +104,7 @@ class Joint:
     rows: int
     classes: JointClasses
     known: tuple[Known, ...]
-    name: str = "joint release"
+    name: ClassVar[str] = "joint release"
 
     @property
     def succeeded(self) -> bool:
@@ -130,23 +130,8 @@ class Joint:
             "other": self.other,
             "k": self.k,
             "rows": self.rows,
-            "groups": self.classes.groups,
-            "smallest": self.classes.smallest,
-            "alone": self.classes.alone,
-            "groups_below_k": self.classes.groups_below_k,
-            "rows_below_k": self.classes.rows_below_k,
-            "people_below_k": self.classes.people_below_k,
-            "columns": [
-                {
-                    "column": known.column,
-                    "least": known.least,
-                    "rows_certain": known.rows_certain,
-                    "rows_certain_right": known.rows_certain_right,
-                    "rows_certain_together": known.rows_certain_together,
-                    "rows_alike": known.rows_alike,
-                }
-                for known in self.known
-            ],
+            **vars(self.classes),
+            "columns": [dict(vars(known)) for known in self.known],
         }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -78,7 +78,7 @@ class Linkage:
     rows_open: int
     sizes: dict[str, int]
     people: LinkedPeople | None = None
-    name: str = "linkage"
+    name: ClassVar[str] = "linkage"
 
     @property
     def succeeded(self) -> bool:

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from math import log, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -57,7 +57,7 @@ class Minimality:
     rows_certain: int = 0
     rows_certain_right: int = 0
     reason: str | None = None
-    name: str = "minimality"
+    name: ClassVar[str] = "minimality"
 
     @property
     def succeeded(self) -> bool:
@@ -70,16 +70,9 @@ class Minimality:
         return "kanon dp release, whose promise holds for one who knows the algorithm; no l, t or alpha stops it"
 
     def figures(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "algorithm": self.algorithm,
-            "rows": self.rows,
-            "assignments": self.assignments,
-            "possible": self.possible,
-            "rows_certain": self.rows_certain,
-            "rows_certain_right": self.rows_certain_right,
-            "not_counted": self.reason,
-        }
+        found = dict(vars(self))
+        found["not_counted"] = found.pop("reason")
+        return found
 
 
 def minimality(

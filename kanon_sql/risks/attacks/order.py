@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -66,7 +66,7 @@ class Order:
     sorted_by: tuple[str, ...] = ()
     correlation: float | None = None
     z: float = 0.0
-    name: str = "order"
+    name: ClassVar[str] = "order"
 
     @property
     def succeeded(self) -> bool:

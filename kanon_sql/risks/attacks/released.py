@@ -102,7 +102,7 @@ def make_released(
             for number in range(len(values))
         ),
     ).from_(sql.aliased(copy, "written"))
-    query = _with_classes(query, candidates)
+    query = _with_classes(query, candidates, _copied(len(labels)))
     relation = engine.temporary_name("kanon_released")
     engine.run(sql.create_table(relation, query, temporary=True), "the class of each row of the release")
     return Released(relation, copy, tuple(shared))
@@ -128,19 +128,24 @@ def class_values(
     query = exp.select(
         sql.named(number, CLASS), sql.column("value", "written"), sql.named(sql.sum_of(sql.column(N, "written")), N)
     ).from_(written.subquery("written"))
-    query = _with_classes(query, candidates).group_by(sql.column(CLASS, "classes"), sql.column("value", "written"))
+    query = _with_classes(query, candidates, _copied(len(labels))).group_by(
+        sql.column(CLASS, "classes"), sql.column("value", "written")
+    )
     relation = engine.temporary_name("kanon_class_values")
     engine.run(sql.create_table(relation, query, temporary=True), f"{original.name} in classes of the release")
     return relation
 
 
-def _with_classes(query: exp.Select, candidates: Candidates) -> exp.Select:
-    """Return a query of labels as they are written, joined with the classes that have them."""
+def _copied(labels: int) -> list[exp.Expr]:
+    return [sql.column(copied_name(place), "written") for place in range(labels)]
+
+
+def _with_classes(query: exp.Select, candidates: Candidates, labels: Sequence[exp.Expr]) -> exp.Select:
+    """Return a query joined with the classes that have its labels, which are given as they are written."""
     same = []
-    for place, (number, numbered) in enumerate(candidates.labels.items()):
+    for label, (number, numbered) in zip(labels, candidates.labels.items(), strict=True):
         alias = f"labels_{number + 1}"
-        written = sql.column(copied_name(place), "written")
-        query = query.join(sql.aliased(numbered, alias), on=sql.same(sql.column(LABEL, alias), written))
+        query = query.join(sql.aliased(numbered, alias), on=sql.same(sql.column(LABEL, alias), label))
         same.append(exp.EQ(this=sql.column(label_name(number), "classes"), expression=sql.column(NUMBER, alias)))
     return query.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
 
@@ -231,13 +236,7 @@ def with_people(
     in_class = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(CLASS, "classes")])
     rows = rows.select(sql.named(sql.column(CLASS, "classes"), own_class), sql.named(in_class, number))
     rows = rows.from_(sql.aliased(release, "written"))
-    same = []
-    for column, (place, labels) in zip(columns, candidates.labels.items(), strict=True):
-        alias = f"labels_{place + 1}"
-        written = text_of(sql.column(column.name, "written"), column)
-        rows = rows.join(sql.aliased(labels, alias), on=sql.same(sql.column(LABEL, alias), written))
-        same.append(exp.EQ(this=sql.column(label_name(place), "classes"), expression=sql.column(NUMBER, alias)))
-    rows = rows.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
+    rows = _with_classes(rows, candidates, [text_of(sql.column(column.name, "written"), column) for column in columns])
     person: exp.Expr = sql.column(_PERSON, "members")
     if not found.settled:
         of_class = exp.DPipe(

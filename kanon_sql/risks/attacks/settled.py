@@ -5,7 +5,7 @@ Every row of a release is a row of its original.
 1. A class with as many rows as fit it has them all, and they are in no other one; a class that is filled by those who
    fit no other one has no room for others. This is repeated by SQL until nothing changes (``settled_pairs``), and
    settles releases of local recoding as far as no row was left out.
-2. What is still open is settled exactly where that takes few steps (``possible_classes``). Rows that fit the same
+2. What is still open is settled exactly where that takes few steps (``_possible_classes``). Rows that fit the same
    classes are a set; each of its rows is in one of these classes, or left out. An assignment gives each class as many
    rows as it has. One is made by augmenting paths; another one differs from it by cycles, so that a pair of a set and a
    class that it does not have is possible if and only if both ends are in the same strongly connected component of what
@@ -42,7 +42,7 @@ class _TooLongError(Exception):
     """There is no answer after so many steps."""
 
 
-def possible_classes(
+def _possible_classes(
     sets: Sequence[tuple[int, Sequence[int]]], sizes: Mapping[int, int], left_out: int
 ) -> list[list[int]] | None:
     """Return for each set of rows the classes that its rows are in by some assignment.
@@ -268,7 +268,7 @@ def _possible(
     found = engine.rows(query.order_by(_NUMBER), "how many rows can be in the same classes")
     sizes = dict(engine.rows(exp.select(_CLASS, N).from_(classes.copy()), "rows of each class"))
     fitting = [(int(rows), [int(each) for each in text.split(",")]) for _, text, rows in found]
-    possible = possible_classes(fitting, sizes, spare)
+    possible = _possible_classes(fitting, sizes, spare)
     table = None
     if possible is not None:
         chosen = engine.temporary_name("kanon_settled_classes")

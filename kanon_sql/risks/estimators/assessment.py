@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.estimators.tuples import Bin, Population, SizeCounts, Subsets
+    from kanon_sql.risks.estimators.estimate import Bin, SizeCounts
+    from kanon_sql.risks.estimators.tuples import Population, Subsets
     from kanon_sql.risks.estimators.uniqueness import Uniqueness
 
 
@@ -132,7 +133,7 @@ def threshold_of(given: str | float) -> Threshold:
     return Threshold(text, risk)
 
 
-def met_thresholds(smallest: int | None) -> tuple[ThresholdResult, ...]:
+def _met_thresholds(smallest: int | None) -> tuple[ThresholdResult, ...]:
     """Return whether a table with this smallest class meets each preset; one without rows meets them all."""
     return tuple(
         ThresholdResult(
@@ -256,7 +257,7 @@ def assess(
     subsets = subset_risks(tuples, largest)
     tuples.drop()
     size = settings.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
-    prosecutor = prosecutor_risk(sizes, settings.threshold, people)
+    prosecutor = _prosecutor_risk(sizes, settings.threshold, people)
     return Risk(
         counted="rows" if entity is None else "people",
         members=sizes.members,
@@ -266,8 +267,8 @@ def assess(
         threshold=settings.threshold,
         prosecutor=prosecutor,
         marketer=prosecutor.average,
-        journalist=None if found is None else journalist_risk(found[0], settings.threshold, found[1]),
-        thresholds=met_thresholds(sizes.smallest),
+        journalist=None if found is None else _journalist_risk(found[0], settings.threshold, found[1]),
+        thresholds=_met_thresholds(sizes.smallest),
         histogram=sizes.histogram(),
         subsets=subsets,
         uniqueness=None if size is None else population_uniqueness(Sample(dict(sizes.classes_of), size)),
@@ -314,7 +315,7 @@ class Journalist:
     share_above_threshold: float | None
 
 
-def prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRisk | None = None) -> Prosecutor:
+def _prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRisk | None = None) -> Prosecutor:
     found = people or PeopleAtRisk(sizes.members, sizes.uniques, sizes.members_where(threshold.exceeded_by))
     return Prosecutor(
         highest=None if sizes.smallest is None else 1 / sizes.smallest,
@@ -326,7 +327,7 @@ def prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRis
     )
 
 
-def journalist_risk(
+def _journalist_risk(
     members_by_size: Mapping[int, int], threshold: Threshold, people: tuple[int, int] | None = None
 ) -> Journalist:
     members, smallest = sum(members_by_size.values()), min(members_by_size, default=None)

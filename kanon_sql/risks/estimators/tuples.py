@@ -23,11 +23,12 @@ from sqlglot import exp
 
 from kanon_sql.engine.equality import written
 from kanon_sql.errors import UsageError
+from kanon_sql.risks.estimators.estimate import SizeCounts
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
 
@@ -101,12 +102,12 @@ def people(person: exp.Expr) -> exp.Expr:
     return sql.greatest([sql.count_distinct(person), sql.literal(1)])
 
 
-def grouped_values(columns: Sequence[Column]) -> list[exp.Expr]:
+def _grouped_values(columns: Sequence[Column]) -> list[exp.Expr]:
     # Qualified, because a column of the table may be called like a column of ours.
     return [written(sql.column(column.name, _SOURCE), column) for column in columns]
 
 
-def from_source(selected: Sequence[exp.Expr], table: exp.Table) -> exp.Select:
+def _from_source(selected: Sequence[exp.Expr], table: exp.Table) -> exp.Select:
     return exp.select(*selected).from_(sql.aliased(table, _SOURCE))
 
 
@@ -114,88 +115,21 @@ def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity:
     """Read a table once; return its combinations of quasi-identifiers."""
     relation = engine.temporary_name("kanon_tuples")
     engine.run(
-        sql.create_table(relation, tuples_query(table, columns, entity), temporary=True),
+        sql.create_table(relation, _tuples_query(table, columns, entity), temporary=True),
         "combinations of quasi-identifiers",
     )
     return Tuples(engine, relation, tuple(columns), entity is not None)
 
 
-def tuples_query(table: exp.Table, columns: Sequence[Column], entity: Column | None) -> exp.Select:
-    values = grouped_values(columns)
+def _tuples_query(table: exp.Table, columns: Sequence[Column], entity: Column | None) -> exp.Select:
+    values = _grouped_values(columns)
     selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
     grouped = [value.copy() for value in values]
     if entity is not None:
         person = written(sql.column(entity.name, _SOURCE), entity)
         selected.append(sql.named(person, PERSON))
         grouped.append(person.copy())
-    return from_source([*selected, sql.named(sql.count_rows(), N)], table).group_by(*grouped)
-
-
-_FROM = (1, 2, 3, 5, 10, 20, 50, 100)
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Classes of similar sizes.
-
-    Attributes:
-        least, most: sizes from and to; the last bin has no end.
-        classes: classes of these sizes.
-        members: rows in them; where people are counted, records: a person in two classes is two.
-    """
-
-    least: int
-    most: int | None
-    classes: int
-    members: int
-
-    @property
-    def name(self) -> str:
-        """The sizes as people write them: 1, 3-4, 100+."""
-        if self.most is None:
-            return f"{self.least}+"
-        return str(self.least) if self.most == self.least else f"{self.least}-{self.most}"
-
-
-@dataclass(frozen=True)
-class SizeCounts:
-    """The classes of a table by their size.
-
-    Attributes:
-        classes_of: for each size that occurs, how many classes have it.
-    """
-
-    classes_of: Mapping[int, int]
-
-    @property
-    def classes(self) -> int:
-        return sum(self.classes_of.values())
-
-    @property
-    def members(self) -> int:
-        """Rows in all classes; where people are counted, records: a person in two classes is two."""
-        return sum(size * classes for size, classes in self.classes_of.items())
-
-    @property
-    def smallest(self) -> int | None:
-        return min(self.classes_of, default=None)
-
-    @property
-    def uniques(self) -> int:
-        return self.classes_of.get(1, 0)
-
-    def members_where(self, holds: Callable[[int], bool]) -> int:
-        return sum(size * classes for size, classes in self.classes_of.items() if holds(size))
-
-    def histogram(self) -> tuple[Bin, ...]:
-        """Return the classes in bins of similar sizes, also in those that are empty."""
-        ends: list[int | None] = [start - 1 for start in _FROM[1:]]
-        return tuple(self._bin(least, most) for least, most in zip(_FROM, [*ends, None], strict=True))
-
-    def _bin(self, least: int, most: int | None) -> Bin:
-        last = math.inf if most is None else most
-        inside = {size: classes for size, classes in self.classes_of.items() if least <= size <= last}
-        return Bin(least, most, sum(inside.values()), sum(size * classes for size, classes in inside.items()))
+    return _from_source([*selected, sql.named(sql.count_rows(), N)], table).group_by(*grouped)
 
 
 _TABLE, _POPULATION = "in_table", "in_population"
@@ -249,12 +183,12 @@ def _alike(column: Column, other: Column) -> bool:
 def _population_classes(population: Population, alike: list[bool]) -> exp.Select:
     values = [
         value if same_type else sql.cast(value, "VARCHAR")
-        for value, same_type in zip(grouped_values(population.columns), alike, strict=True)
+        for value, same_type in zip(_grouped_values(population.columns), alike, strict=True)
     ]
     selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
     person = None if population.entity is None else sql.column(population.entity.name, "source")
     members = sql.count_rows() if person is None else people(person)
-    query = from_source([*selected, sql.named(members, MEMBERS)], population.relation)
+    query = _from_source([*selected, sql.named(members, MEMBERS)], population.relation)
     return query.group_by(*(value.copy() for value in values))
 
 
@@ -279,8 +213,8 @@ def _people_query(tuples: Tuples, classes: exp.Table, alike: list[bool], k: int)
     """Return the query of the distinct people of the table, and of those who are among fewer than k there."""
     few = exp.LT(this=sql.column(MEMBERS, _POPULATION), expression=sql.literal(k))
     return (
-        exp.select(sql.named(distinct_people(_TABLE), "people"), sql.named(distinct_people(_TABLE, few), "above"))
-        .from_(records_query(tuples).subquery(_TABLE))
+        exp.select(sql.named(_distinct_people(_TABLE), "people"), sql.named(_distinct_people(_TABLE, few), "above"))
+        .from_(_records_query(tuples).subquery(_TABLE))
         .join(sql.aliased(classes, _POPULATION), on=_same_class(alike), join_type="left")
     )
 
@@ -310,7 +244,7 @@ NAMED = "named"
 """How many people the rows of a class name."""
 
 
-def records_query(tuples: Tuples) -> exp.Select:
+def _records_query(tuples: Tuples) -> exp.Select:
     """Return the query of the records: what one person has in one class, and how many members the class has.
 
     Its columns are the values, ``person``, ``named`` and ``members``.
@@ -325,14 +259,14 @@ def records_query(tuples: Tuples) -> exp.Select:
     return exp.select(*selected).from_(each.subquery("each_record"))
 
 
-def distinct_people(table: str, condition: exp.Expr | None = None) -> exp.Expr:
+def _distinct_people(table: str, condition: exp.Expr | None = None) -> exp.Expr:
     """Return the distinct people among records as an aggregate; with a condition, of those that satisfy it."""
-    nobody_named: exp.Condition = exp.EQ(this=sql.column(NAMED, table), expression=sql.literal(0))
+    _nobody_named: exp.Condition = exp.EQ(this=sql.column(NAMED, table), expression=sql.literal(0))
     named: exp.Expr = sql.count_distinct(sql.column(PERSON, table))
     if condition is not None:
         named = sql.where(named, condition.copy())
-        nobody_named = exp.and_(nobody_named, condition.copy())
-    return exp.Add(this=named, expression=sql.where(sql.count_rows(), nobody_named))
+        _nobody_named = exp.and_(_nobody_named, condition.copy())
+    return exp.Add(this=named, expression=sql.where(sql.count_rows(), _nobody_named))
 
 
 def count_people(tuples: Tuples, k: int) -> PeopleAtRisk:
@@ -340,25 +274,25 @@ def count_people(tuples: Tuples, k: int) -> PeopleAtRisk:
     table = "records"
     members = sql.column(MEMBERS, table)
     query = exp.select(
-        sql.named(distinct_people(table), "all_people"),
-        sql.named(distinct_people(table, exp.EQ(this=members, expression=sql.literal(1))), "alone"),
-        sql.named(distinct_people(table, exp.LT(this=members.copy(), expression=sql.literal(k))), "above_threshold"),
-    ).from_(records_query(tuples).subquery(table))
+        sql.named(_distinct_people(table), "all_people"),
+        sql.named(_distinct_people(table, exp.EQ(this=members, expression=sql.literal(1))), "alone"),
+        sql.named(_distinct_people(table, exp.LT(this=members.copy(), expression=sql.literal(k))), "above_threshold"),
+    ).from_(_records_query(tuples).subquery(table))
     return PeopleAtRisk(*map(int, tuples.engine.row(query, "people in small classes")))
 
 
-def people_alone() -> exp.Expr:
+def _people_alone() -> exp.Expr:
     """Return the distinct people who are alone in a class as an aggregate over classes with their ``only_person``."""
     alone = exp.EQ(this=sql.column(MEMBERS), expression=sql.literal(1))
-    return exp.Add(this=sql.where(sql.count_distinct(sql.column(ONLY)), alone), expression=nobody_named())
+    return exp.Add(this=sql.where(sql.count_distinct(sql.column(ONLY)), alone), expression=_nobody_named())
 
 
-def nobody_named() -> exp.Expr:
+def _nobody_named() -> exp.Expr:
     """Return the classes whose rows name no person, as an aggregate over classes with their ``only_person``."""
     return sql.where(sql.count_rows(), exp.Is(this=sql.column(ONLY), expression=exp.null()))
 
 
-def all_named(tuples: Tuples) -> int:
+def _all_named(tuples: Tuples) -> int:
     query = exp.select(sql.named(sql.count_distinct(sql.column(PERSON)), "people")).from_(tuples.relation.copy())
     (people,) = tuples.engine.row(query, "people who are named")
     return int(people)
@@ -405,8 +339,11 @@ class Subsets:
 def largest_subsets(size: int | None, width: int) -> int:
     """Return how many columns the largest subsets have; by default up to 3, with at most 500 subsets in all."""
     if size is None:
-        sizes = range(1, min(_LARGEST, width) + 1)
-        return max((size for size in sizes if _up_to(size, width) <= _AT_MOST), default=1)
+        largest, subsets = 1, width
+        while largest < min(_LARGEST, width) and subsets + math.comb(width, largest + 1) <= _AT_MOST:
+            largest += 1
+            subsets += math.comb(width, largest)
+        return largest
     if isinstance(size, bool) or not 0 <= size <= width:
         raise UsageError(
             f"Subsets have from 1 to as many columns as there are quasi-identifiers, here {width} (0 looks at none), "
@@ -418,12 +355,12 @@ def largest_subsets(size: int | None, width: int) -> int:
 def subset_risks(tuples: Tuples, largest: int) -> Subsets:
     width = len(tuples.columns)
     places = [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
-    named = all_named(tuples) if tuples.counts_people and places else 0
+    named = _all_named(tuples) if tuples.counts_people and places else 0
     found = sorted((_of_subset(tuples, chosen, named) for chosen in places), key=_worst_first)
     return Subsets(largest, 2**width - 1 - len(found), tuple(found))
 
 
-def subset_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
+def _subset_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
     """Return the query for the classes by some quasi-identifiers: how many, the smallest, who is alone, all members.
 
     Where people are counted, ``all_members`` are those without a name: a person is in several classes, and how many
@@ -439,12 +376,12 @@ def subset_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
             sql.named(sql.where(sql.count_rows(), alone), "uniques"),
             sql.named(exp.Sum(this=members.copy()), "all_members"),
         )
-    return query.select(sql.named(people_alone(), "uniques"), sql.named(nobody_named(), "all_members"))
+    return query.select(sql.named(_people_alone(), "uniques"), sql.named(_nobody_named(), "all_members"))
 
 
 def _of_subset(tuples: Tuples, places: Sequence[int], named: int) -> SubsetRisk:
     columns = tuple(tuples.columns[place].name for place in places)
-    row = tuples.engine.row(subset_query(tuples, places), f"classes by {', '.join(columns)}")
+    row = tuples.engine.row(_subset_query(tuples, places), f"classes by {', '.join(columns)}")
     classes, smallest, uniques, members = (None if number is None else int(number) for number in row)
     everybody = named + (members or 0)
     return SubsetRisk(columns, classes or 0, smallest, uniques or 0, (uniques or 0) / everybody if everybody else None)
@@ -453,7 +390,3 @@ def _of_subset(tuples: Tuples, places: Sequence[int], named: int) -> SubsetRisk:
 def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
     smallest = math.inf if found.smallest_class is None else found.smallest_class
     return -found.uniques, smallest, len(found.columns)
-
-
-def _up_to(size: int, width: int) -> int:
-    return sum(math.comb(width, chosen) for chosen in range(1, size + 1))

@@ -60,7 +60,7 @@ class Uniqueness:
 def population_uniqueness(sample: Sample) -> Uniqueness:
     if sample.uniques == 0:
         none = no_estimate("no row of the table is unique")
-        return Uniqueness(sample.population, _fraction(sample), none, none, none, None)
+        return Uniqueness(sample.population, sample.fraction if sample.population else 1.0, none, none, none, None)
     if sample.members == sample.population:  # nothing to estimate: who is unique here is unique there
         counted = estimated(sample.uniques, sample)
         return Uniqueness(sample.population, sample.fraction, counted, counted, counted, "zayatz")
@@ -75,10 +75,6 @@ def _chosen(fraction: float, by_pitman: Estimate, by_zayatz: Estimate, by_snb: E
     if by_snb.uniques is None or by_zayatz.uniques is None or by_zayatz.uniques < by_snb.uniques:
         return "zayatz"
     return "snb"
-
-
-def _fraction(sample: Sample) -> float:
-    return sample.fraction if sample.population else 1.0
 
 
 _NOTHING = -745.0  # the exponential function of less is 0
