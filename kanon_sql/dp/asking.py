@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.dp.account import Limits, delta_of, epsilon_of
-from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets, require_table
+from kanon_sql.dp.budget import budget_statements, keeps_budget, open_budgets, require_table
 from kanon_sql.dp.mechanisms import opendp
 from kanon_sql.dp.questions.base import queried_rows
 from kanon_sql.engine.base import resolve_columns

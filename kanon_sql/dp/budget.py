@@ -11,7 +11,6 @@ What has a budget is one table, under one name, whose columns have types that it
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -31,7 +30,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from kanon_sql.dp.account import Limits
@@ -107,7 +106,6 @@ class Budgets:
     Attributes:
         keeper: the database that keeps it.
         key: the place, the schema and the name that the table has there; the place is "" in its own database.
-        table: what messages call the table.
         named: how the table is named on the command line.
         kept_in: the options that name what keeps the budget.
         person: the column whose name says that it names people, if there is one.
@@ -294,14 +292,6 @@ def budget_statements(key: tuple[str, str, str], limits: Limits | None, before: 
     names = ("ledger/schema", "dp/budgets_create", "dp/spent_create")
     write = "dp/budget_insert" if before is None else "dp/budget_update"
     return [*(sql.statement(each) for each in names), sql.statement(write, values=values)]
-
-
-@contextmanager
-def closing(budgets: Budgets) -> Iterator[Budgets]:
-    try:
-        yield budgets
-    finally:
-        budgets.close()
 
 
 def keeps_budget(source: Source) -> bool:

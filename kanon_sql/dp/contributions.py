@@ -31,12 +31,9 @@ class QueriedRows:
     """A table as a question sees it.
 
     Attributes:
-        relation: how statements refer to it.
         name: what messages call it.
-        columns: of it.
         person: the column that names people; None where each row is a person of its own.
         most_rows: how many rows of a person count.
-        conditions: on the rows.
         group: the column and the value of its rows, where they are a group.
     """
 

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kanon_sql.errors import SourceError, UsageError
 
@@ -25,34 +25,11 @@ _SUMMED = 10_000.0  # the widest discrete Gaussian that is summed term by term; 
 _TERMS = 12  # standard deviations after which no term counts
 
 
-class Law(Protocol):
-    """The law of the noise that is added to a whole number."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def scale(self) -> float:
-        """How wide it is, in the units of the number."""
-
-    def probability(self, value: int) -> float:
-        """Return how probable a value of the noise is."""
-
-    def within(self, share: float) -> int:
-        """Return the least bound that the noise keeps to, whatever its sign, with a probability of ``share``."""
-
-    @property
-    def expected_error(self) -> float:
-        """The mean of the absolute value of the noise."""
-
-
 @dataclass(frozen=True)
 class DiscreteLaplace:
     """P(x) = (1 - a) / (1 + a) * a^|x| with a = e^(-1/scale): the two-sided geometric law (Ghosh et al. 2009).
 
-    Attributes:
-        scale: in the units of the number.
+    The scale is in the units of the number that the noise is added to.
     """
 
     scale: float
@@ -80,8 +57,7 @@ class DiscreteLaplace:
 class DiscreteGaussian:
     """P(x) is proportional to e^(-x^2 / (2 scale^2)) on the whole numbers (Canonne, Kamath & Steinke 2020).
 
-    Attributes:
-        scale: in the units of the number; nearly the standard deviation.
+    The scale is in the units of the number; it is nearly the standard deviation.
     """
 
     scale: float
@@ -98,6 +74,7 @@ class DiscreteGaussian:
         return math.exp(-((value / self.scale) ** 2) / 2) / (first + 2 * math.fsum(others))
 
     def within(self, share: float) -> int:
+        """Return the least t with P(|x| > t) <= 1 - share."""
         if self.scale > _SUMMED:
             return math.ceil(NormalDist(0, self.scale).inv_cdf((1 + share) / 2))
         weights = self._weights()
@@ -118,6 +95,7 @@ class DiscreteGaussian:
         return 2 * math.fsum(x * weight for x, weight in enumerate(weights)) / total
 
 
+Law = DiscreteLaplace | DiscreteGaussian
 Noise = Literal["laplace", "gaussian"]
 
 _LARGEST = 2**62  # numbers are cut to this size: they stay within 64 bits, and no two come further apart by it

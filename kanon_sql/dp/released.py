@@ -49,8 +49,6 @@ class PublishedSample:
     """The sample and how it is published; kept to itself, as much of it is exact.
 
     Attributes:
-        source: the table.
-        publication: how the sample is published.
         rules: of each published column.
         statement: what made the sample, with placeholders for its key.
         expected: what the release must have.

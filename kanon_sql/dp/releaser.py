@@ -14,6 +14,7 @@ that is published as it is would say all of itself.
 from __future__ import annotations
 
 import secrets
+from contextlib import closing
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -124,7 +125,6 @@ class _ReleaseShape:
 
     Attributes:
         columns: what is published, in the order in which it was named.
-        rules: of each of them.
         values: by name, how a value is copied from the source.
         empty: a copy of no row, which shows the types.
         trees: the hierarchies of that copy, which show the heights.
@@ -311,7 +311,7 @@ def _require_no_transaction(source: Source) -> None:
 def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decimal) -> None:
     """Take what a release costs from the budget of its table, before a row of it decides anything."""
     from kanon_sql.dp.account import Charge
-    from kanon_sql.dp.budget import closing, open_budgets
+    from kanon_sql.dp.budget import open_budgets
 
     if kept_in is None:
         source.make_writable()

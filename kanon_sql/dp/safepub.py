@@ -231,7 +231,6 @@ class RequestedRelease:
 
     Attributes:
         policy: names the columns that are published, and their hierarchies; nothing else of it counts.
-        parameters: of sampling and suppressing.
         levels: the level of each column; None where a mechanism chooses.
         epsilon_search: what that may spend.
     """

@@ -44,7 +44,6 @@ class TreeCounts:
         several_parents: for each level from 1 to below the root, labels with more than one parent.
         early_roots: for each level from 1 to below the root, rows whose label reads like the root and whose label at
             the next level does not.
-        roots: labels at the top level.
         children: for each level from 0 to below the root, the largest number of its labels under one parent.
     """
 

@@ -28,6 +28,11 @@ def level_name(level: int) -> str:
     return f"level_{level}"
 
 
+def levels_columns(height: int) -> list[exp.Expr]:
+    """Return the columns of a lookup relation without its codes."""
+    return [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
+
+
 def distinct_values_query(column: Column, source: exp.Table) -> exp.Query:
     """Return the distinct values of a column, and NULL in any case: every lookup has a row for NULL."""
     value: exp.Expr = sql.column(column.name, "source")

@@ -21,7 +21,7 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
 from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, interval_query, require_fit
 from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
-from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
+from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name, levels_columns
 from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
 from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.lookup_relation import Hierarchy, StoredHierarchy, code_words, coded_query
@@ -198,10 +198,6 @@ def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]
         if found:
             rules[column.name] = FileRule(found[0])
     return rules
-
-
-def levels_columns(height: int) -> list[exp.Expr]:
-    return [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
 
 
 def build_hierarchy(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.expressions import VALUE, distinct_values_query, level_name
+from kanon_sql.hierarchy.expressions import VALUE, distinct_values_query, level_name, levels_columns
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import rendered
 
@@ -54,17 +54,13 @@ class Hierarchy:
     """The hierarchy of a quasi-identifier, ready to be joined.
 
     Attributes:
-        column: the column it generalizes.
         height: number of levels above the values; level ``height`` is the root.
         relation: the lookup relation with values, levels and codes.
-        words: how the codes are laid out.
         root: label of the root.
         origin: what it was made from, in the words of the person who gave it.
         definition: the query that makes values and levels from the source; None where a file gave them.
         stored: the table in schema ``kanon`` that holds it, where it was loaded before.
         chosen: whether it was chosen here because none was given.
-        format: the format of the file that gave it.
-        notes: what a person should know about how it was made.
     """
 
     column: Column
@@ -144,7 +140,7 @@ def code_words(children: tuple[int, ...]) -> tuple[CodeWord, ...]:
 
 def coded_query(levels: exp.Table, height: int, words: tuple[CodeWord, ...]) -> exp.Query:
     needed = [field.level for word in words for field in word.fields]
-    everything = [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
+    everything = levels_columns(height)
     qualified = [sql.column(column.name, "levels") for column in everything]
     # 3. The ordinals side by side.
     codes = [

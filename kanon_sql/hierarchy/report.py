@@ -11,7 +11,7 @@ from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.check import count_missing
-from kanon_sql.hierarchy.expressions import VALUE, compared, level_name
+from kanon_sql.hierarchy.expressions import VALUE, compared, level_name, levels_columns
 from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
 from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.given import build_hierarchy
@@ -23,7 +23,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
@@ -37,15 +37,11 @@ class Shape:
     """A hierarchy in numbers.
 
     Attributes:
-        name: what it is called.
         height: its number of levels above the values; None for a rule whose levels the values decide.
         leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule, and for a
             tree of intervals, which has those of any column.
         labels: the number of labels at each level from 1; none for a rule.
-        origin: where it came from.
         by_prefix: whether its values are prefixes that values of a column are looked up by.
-        format: the format of the file that gave it; None of others.
-        notes: what a person should know about how it was made.
     """
 
     name: str
@@ -74,14 +70,10 @@ class Fit:
     """Whether a hierarchy fits a column.
 
     Attributes:
-        column: name of the column.
-        origin: the hierarchy.
         height: its levels; None if it could not be read.
         values_missing: distinct values of the column without a row; None if it could not be read.
         rows_missing: rows of the table with such a value; None if it could not be read.
         problem: what is wrong and what to do; None if it fits.
-        format: the format of the file that gave it; None of others.
-        notes: what a person should know about how it was made.
     """
 
     column: str
@@ -158,11 +150,11 @@ def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -
 
 
 def rows_query(relation: exp.Table, height: int, limit: int | None) -> exp.Select:
-    columns: Sequence[exp.Expr] = [
-        sql.column(VALUE),
-        *(sql.column(level_name(level)) for level in range(1, height + 1)),
-    ]
-    query = exp.select(*columns).from_(relation.copy()).order_by(exp.Ordered(this=sql.column(VALUE), nulls_first=True))
+    query = (
+        exp.select(*levels_columns(height))
+        .from_(relation.copy())
+        .order_by(exp.Ordered(this=sql.column(VALUE), nulls_first=True))
+    )
     return query if limit is None else query.limit(limit)
 
 

@@ -40,8 +40,6 @@ class _Present:
     """Values of a column, NULL not counted.
 
     Attributes:
-        values: distinct values.
-        rows: rows that have one.
         labels: different labels that a hierarchy gives them at its first level; None where they were not counted.
     """
 

@@ -7,6 +7,7 @@ import hmac
 import json
 import tempfile
 from collections import Counter
+from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -603,7 +604,7 @@ def test_a_release_is_paid_for(database: Path, kanon: Callable[..., Ended]) -> N
     command = ("dp", "release", file, *ASKED, *LEVELS, "-k", 74, "--out", "r.csv", "--replace", "--budget", keeper)
     assert kanon(*command).code != 0
     source = open_source(file)
-    with budgets.closing(budgets.open_budgets(source, keeper, make=True)) as opened:
+    with closing(budgets.open_budgets(source, keeper, make=True)) as opened:
         opened.set(Limits(Decimal(1), Decimal("0.00001")))
     source.engine.close()
     assert [kanon(*command).code for _ in range(2)] == [0, 1]

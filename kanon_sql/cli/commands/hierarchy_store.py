@@ -28,9 +28,9 @@ from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.export import check_csv_target, exportable, file_as_arx
+from kanon_sql.hierarchy.expressions import levels_columns
 from kanon_sql.hierarchy.given import (
     keep_hierarchy,
-    levels_columns,
     make_hierarchies,
     store_statements,
     stored_hierarchies,

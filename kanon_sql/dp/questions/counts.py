@@ -172,7 +172,6 @@ class KeyedQuestion(Question):
     """A question about the keys of a column.
 
     Attributes:
-        column: the column.
         keys: values that are counted apart.
         bins: edges of bins of numbers, instead.
         hierarchy: a hierarchy file, or a ready: one, whose labels are the keys, instead.

@@ -42,7 +42,6 @@ class HierarchyRows:
         values: the leaves; None is the row that the file gives to NULL.
         levels: for each level from 1 to the root, the label of each row.
         header: whether the first line was taken as a header.
-        format: the format that was recognized.
         notes: changes to the rows that a person should know.
     """
 

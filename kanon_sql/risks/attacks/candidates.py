@@ -126,16 +126,12 @@ class Candidates:
     """The classes that people can be in.
 
     Attributes:
-        classes: the classes of the release.
-        pairs: each tuple with each class that it finds.
         found: for each tuple, how much it finds.
         sets: the classes of each different thing that is found.
         labels: for each quasi-identifier, by its number, the numbers of its labels.
         full_domain: whether no person finds two classes.
         exact: whether everyone can be in each class that she finds. Else some of them may still be ruled out, and
             ``fewest`` in ``found`` is smaller than ``size``: the rows of the smallest class alone.
-        number: how many classes there are.
-        rows: rows of the release.
     """
 
     classes: exp.Table

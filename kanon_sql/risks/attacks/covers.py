@@ -39,9 +39,6 @@ class Covers:
     """What the labels of one quasi-identifier cover.
 
     Attributes:
-        number: number of the quasi-identifier.
-        labels: the labels of the release, numbered.
-        relation: the values that each of them covers.
         functional: whether no value has two labels, so that looking up a value is an equality join.
     """
 

@@ -42,8 +42,6 @@ class Guesses:
     """What an attacker who guesses the most frequent value of the candidates knows, for one sensitive column.
 
     Attributes:
-        column: its name in the original.
-        values: different values in the original.
         certain: rows of the original all whose candidates have one value.
         certain_right: those for which it is the true one. (A suppressed row may be taken for others.)
         confident: rows for which the share of the most frequent value reaches the confidence.
@@ -51,7 +49,6 @@ class Guesses:
         confident_open: rows for which it may reach it: some of their classes may still be ruled out.
         by_different: for numbers of different values among the candidates, how many rows find so many.
         by_fewest: the same, if of classes that may still be ruled out only the one with the fewest values is left.
-        relation: ``kanon_values`` of the column.
     """
 
     column: str
@@ -193,9 +190,7 @@ class Homogeneity:
     """What is known of one sensitive column.
 
     Attributes:
-        column: its name.
         confidence: the share of one value among the candidates that counts as known.
-        rows: rows of the original.
         rows_certain: rows all whose candidates have one value.
         rows_certain_right: those for which it is the true one.
         rows_confident: rows for which one value has at least that share.
@@ -250,9 +245,7 @@ class Background:
     """What is known of one sensitive column by one who can rule out values.
 
     Attributes:
-        column: its name.
         values: its different values in the original.
-        rows: rows of the original.
         rows_certain: for each number of values that are ruled out, rows whose value is certain then.
         rows_open: ... rows for which that is possible, and not certain: some of their classes may still be ruled out.
     """

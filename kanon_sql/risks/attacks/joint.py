@@ -41,10 +41,8 @@ class JointClasses:
     """How small groups get that are alike in two releases.
 
     Attributes:
-        groups: the groups.
         smallest: people in the smallest group; rows where no column names people; None if there are no groups.
         alone: people (or rows) in groups of one.
-        groups_below_k: groups of fewer than k.
         rows_below_k: rows of the original in them.
         people_below_k: people in them, each counted once; None where no column names people.
     """
@@ -67,7 +65,6 @@ class Known:
     """What two releases together say of a sensitive column.
 
     Attributes:
-        column: its name.
         least: how many different values a group must have: the l of l-diversity, or 2.
         rows_certain: rows for which one value is possible.
         rows_certain_right: those for which it is the true one.
@@ -92,11 +89,8 @@ class Joint:
     """What a second release of the same table adds.
 
     Attributes:
-        other: name of the other release.
         k: a smaller group than this is a success of the attack.
         rows: rows of the original that are in one of the releases, or in both.
-        classes: the groups that are left.
-        known: what is known of each sensitive column that both have.
     """
 
     other: str

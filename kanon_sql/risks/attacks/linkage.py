@@ -29,7 +29,6 @@ class LinkedPeople:
     the most.
 
     Attributes:
-        entity: the column that names the person.
         smallest_class: people of the class with the fewest, at least; None for a release without rows.
         smallest_class_at_most: ... at most.
         smallest: the fewest people among whose rows a person is, at least; None if no person finds a row.
@@ -57,9 +56,7 @@ class Linkage:
 
     Attributes:
         k: fewer candidate rows than this, and a person is found.
-        rows: rows of the original.
         rows_without_class: those that no class covers: suppressed rows, or rows of another table.
-        rows_with_one_class: those that find exactly one class.
         smallest_single_class: rows of the smallest class that is found alone.
         smallest: the fewest candidate rows that a row of the original finds; None if none finds any.
         rows_below_k: rows that find fewer than k candidates, and some.

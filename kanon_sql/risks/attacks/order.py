@@ -53,7 +53,6 @@ class Order:
 
     Attributes:
         reason: why there is nothing to test; None if there is.
-        rows: rows of the release.
         rows_distinct: those that are like no other row of the release: an order would give them away one by one.
         sorted_by: columns of the release that it is sorted by, one after the other.
         correlation: of score and place among items that chance could exchange; None where there are none.
@@ -197,7 +196,6 @@ class _Shown:
     """A column that a release shows.
 
     Attributes:
-        column: that of the original.
         number: of the column in the copy of the release (see ``released``).
         name: of the column in the items.
     """

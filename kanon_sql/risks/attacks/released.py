@@ -167,13 +167,10 @@ class ClassPeople:
     """The people of the classes of a release.
 
     Attributes:
-        entity: the column that names the person.
         smallest: people of the class with the fewest, at least; None for a release without rows.
         smallest_at_most: ... at most.
         settled: whether it is known who is in which class.
         one_row_each: whether every person has one row, so that rows are people, whichever were published.
-        members: the relation ``kanon_members``.
-        sizes: the relation ``kanon_in_classes``.
     """
 
     entity: str

@@ -52,7 +52,6 @@ class Threshold:
 
     Attributes:
         name: of a preset; otherwise the number as it was given.
-        risk: the greatest risk.
         source: who requires it.
     """
 

@@ -24,7 +24,6 @@ class Bin:
 
     Attributes:
         least, most: sizes from and to; the last bin has no end.
-        classes: classes of these sizes.
         members: rows in them; where people are counted, records: a person in two classes is two.
     """
 
@@ -104,7 +103,6 @@ class Estimate:
 
     Attributes:
         uniques: members of the population that are alone in their class there; None where there is no estimate.
-        share: their share of the population.
         reason: why there is no estimate.
     """
 

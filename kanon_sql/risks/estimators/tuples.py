@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
 
 
+# 1. Classes by size
+
 N, PERSON, MEMBERS, ONLY = "n", "person", "members", "only_person"
 _SOURCE = "source"
 
@@ -42,10 +44,7 @@ class Tuples:
     """The combinations of quasi-identifiers of a table in a temporary table.
 
     Attributes:
-        engine: that has it.
         relation: the temporary table: ``value_0``, ``value_1``, ..., ``person`` where people are counted, and ``n``.
-        columns: the quasi-identifiers.
-        counts_people: whether the members of a class are people.
     """
 
     engine: Engine
@@ -72,18 +71,14 @@ class Tuples:
         query = exp.select(*selected, sql.named(members, MEMBERS)).from_(self.relation.copy()).group_by(*values)
         return query.select(sql.named(exp.Max(this=sql.column(PERSON)), ONLY)) if with_person else query
 
-    def sizes_query(self) -> exp.Select:
-        return (
+    def sizes(self) -> SizeCounts:
+        query = (
             exp.select(sql.column(MEMBERS), sql.named(sql.count_rows(), "classes"))
             .from_(self.classes().subquery("class_sizes"))
             .group_by(sql.column(MEMBERS))
             .order_by(sql.column(MEMBERS))
         )
-
-    def sizes(self) -> SizeCounts:
-        return SizeCounts(
-            {int(size): int(n) for size, n in self.engine.rows(self.sizes_query(), "sizes of the classes")}
-        )
+        return SizeCounts({int(size): int(n) for size, n in self.engine.rows(query, "sizes of the classes")})
 
     def drop(self) -> None:
         self.engine.run(sql.drop(self.relation), "drop the combinations of quasi-identifiers")
@@ -132,6 +127,8 @@ def _tuples_query(table: exp.Table, columns: Sequence[Column], entity: Column | 
     return _from_source([*selected, sql.named(sql.count_rows(), N)], table).group_by(*grouped)
 
 
+# 2. In a population
+
 _TABLE, _POPULATION = "in_table", "in_population"
 
 
@@ -156,7 +153,9 @@ def members_by_population_class(
     And, where people are counted, the distinct people of the table, and those with a class of fewer than k there.
     """
     classes = tuples.engine.temporary_name("kanon_population")
-    alike = [_alike(*pair) for pair in zip(tuples.columns, population.columns, strict=True)]
+    # Values of unlike types are compared as texts.
+    pairs = zip(tuples.columns, population.columns, strict=True)
+    alike = [folded(column.type) == folded(other.type) for column, other in pairs]
     tuples.engine.run(
         sql.create_table(classes, _population_classes(population, alike), temporary=True), "classes of the population"
     )
@@ -175,16 +174,8 @@ def members_by_population_class(
     return {int(size): int(members) for size, members, _ in rows}, found
 
 
-def _alike(column: Column, other: Column) -> bool:
-    """Tell whether values of two columns can be compared as they are; otherwise their texts are."""
-    return folded(column.type) == folded(other.type)
-
-
 def _population_classes(population: Population, alike: list[bool]) -> exp.Select:
-    values = [
-        value if same_type else sql.cast(value, "VARCHAR")
-        for value, same_type in zip(_grouped_values(population.columns), alike, strict=True)
-    ]
+    values = _as_compared(_grouped_values(population.columns), alike)
     selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
     person = None if population.entity is None else sql.column(population.entity.name, "source")
     members = sql.count_rows() if person is None else people(person)
@@ -220,15 +211,15 @@ def _people_query(tuples: Tuples, classes: exp.Table, alike: list[bool], k: int)
 
 
 def _same_class(alike: list[bool]) -> exp.Expr:
-    return sql.all_of(
-        sql.same(_value(place, same_type=same_type), sql.column(value_name(place), _POPULATION))
-        for place, same_type in enumerate(alike)
-    )
+    own = _as_compared([sql.column(value_name(place), _TABLE) for place in range(len(alike))], alike)
+    return sql.all_of(sql.same(value, sql.column(value_name(place), _POPULATION)) for place, value in enumerate(own))
 
 
-def _value(place: int, *, same_type: bool) -> exp.Expr:
-    value = sql.column(value_name(place), _TABLE)
-    return value if same_type else sql.cast(value, "VARCHAR")
+def _as_compared(values: Sequence[exp.Expr], alike: Sequence[bool]) -> list[exp.Expr]:
+    return [value if same_type else sql.cast(value, "VARCHAR") for value, same_type in zip(values, alike, strict=True)]
+
+
+# 3. Distinct people
 
 
 @dataclass(frozen=True)
@@ -261,12 +252,12 @@ def _records_query(tuples: Tuples) -> exp.Select:
 
 def _distinct_people(table: str, condition: exp.Expr | None = None) -> exp.Expr:
     """Return the distinct people among records as an aggregate; with a condition, of those that satisfy it."""
-    _nobody_named: exp.Condition = exp.EQ(this=sql.column(NAMED, table), expression=sql.literal(0))
+    unnamed: exp.Condition = exp.EQ(this=sql.column(NAMED, table), expression=sql.literal(0))
     named: exp.Expr = sql.count_distinct(sql.column(PERSON, table))
     if condition is not None:
         named = sql.where(named, condition.copy())
-        _nobody_named = exp.and_(_nobody_named, condition.copy())
-    return exp.Add(this=named, expression=sql.where(sql.count_rows(), _nobody_named))
+        unnamed = exp.and_(unnamed, condition.copy())
+    return exp.Add(this=named, expression=sql.where(sql.count_rows(), unnamed))
 
 
 def count_people(tuples: Tuples, k: int) -> PeopleAtRisk:
@@ -298,8 +289,10 @@ def _all_named(tuples: Tuples) -> int:
     return int(people)
 
 
+# 4. Subsets of the columns
+
 _LARGEST = 3  # columns of a subset, by default
-_AT_MOST = 500  # subsets that are looked at unasked; each is a statement
+_AT_MOST = 500  # subsets that are looked at by default; each is a statement
 
 
 @dataclass(frozen=True)
@@ -307,8 +300,6 @@ class SubsetRisk:
     """The classes by some of the quasi-identifiers.
 
     Attributes:
-        columns: which.
-        classes: how many there are.
         smallest_class: members of the smallest; None for a table without rows.
         uniques: rows that are alone in their class; where people are counted, distinct people who are alone in some.
         share_unique: their share of all rows, or of all people; None for a table without rows.
