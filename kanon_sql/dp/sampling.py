@@ -54,7 +54,7 @@ from kanon_sql.engine.equality import published
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.build import require_fit
 from kanon_sql.hierarchy.expressions import VALUE, number_literal
-from kanon_sql.hierarchy.given import build_hierarchy, given_rules, load_hierarchy, load_prefixed
+from kanon_sql.hierarchy.given import build_hierarchy, given_rules, load_hierarchy
 from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.rules.numbers import QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import PrefixesRule, PrefixRule
@@ -131,11 +131,17 @@ def make_fixed(
     engine: Engine, copy: exp.Table, columns: Sequence[Column], rules: Mapping[str, Rule]
 ) -> tuple[Hierarchy, ...]:
     """Return the hierarchies of a copy (see ``copied_value``); values of it that they do not list become NULL."""
-    hierarchies = tuple(_made(engine, copy, column, rules[column.name]) for column in columns)
+    hierarchies = []
+    for column in columns:
+        rule = rules[column.name]
+        if isinstance(rule, FileRule | PrefixRule):
+            hierarchies.append(load_hierarchy(engine, copy, column, rule))
+        else:
+            hierarchies.append(build_hierarchy(engine, copy, column, rule, _facts_of_type(column)))
     for hierarchy in hierarchies:
         if lists_values(rules[hierarchy.column.name]):
             engine.run(unlisted_statement(copy, hierarchy), f"unlisted values of {hierarchy.column.name}")
-    return hierarchies
+    return tuple(hierarchies)
 
 
 def lists_values(rule: Rule) -> bool:
@@ -148,14 +154,6 @@ def unlisted_statement(copy: exp.Table, hierarchy: Hierarchy) -> exp.Update:
     listed = exp.Exists(this=exp.select("1").from_(sql.aliased(hierarchy.relation, "listed")).where(value))
     becomes = exp.EQ(this=sql.column(name), expression=exp.null())
     return exp.Update(this=copy.copy(), expressions=[becomes], where=exp.Where(this=listed.not_()))
-
-
-def _made(engine: Engine, copy: exp.Table, column: Column, rule: Rule) -> Hierarchy:
-    if isinstance(rule, FileRule):
-        return load_hierarchy(engine, copy, column, rule)
-    if isinstance(rule, PrefixRule):
-        return load_prefixed(engine, copy, column, rule)
-    return build_hierarchy(engine, copy, column, rule, _facts_of_type(column))
 
 
 def _facts_of_type(column: Column) -> ColumnExtremes:

@@ -12,7 +12,6 @@ A tree of intervals from a file becomes a query over the values of a column in t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -92,30 +91,23 @@ def _length(value: exp.Expr) -> exp.Expr:
     return exp.Length(this=sql.cast(value.copy(), "VARCHAR"))
 
 
-@dataclass(frozen=True)
-class BoundRule:
-    """A rule with its bounds, what the hierarchy is called, and notes on the bounds."""
-
-    rule: BuiltRule
-    origin: str
-    notes: tuple[str, ...] = ()
-
-
-def bind_rule(engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes) -> BoundRule:
-    """Return a rule with bounds: those that it leaves to the data are computed."""
+def bind_rule(
+    engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes
+) -> tuple[BuiltRule, str, tuple[str, ...]]:
+    """Return a rule with the bounds that it leaves to the data, the name of the hierarchy, and notes on the bounds."""
     match rule:
         case QuantileRule():
             note = (
                 "its bounds were chosen by the data. They are rounded as far as the gaps between values allow, but one "
                 "may still be a value of somebody, and other data give other bounds"
             )
-            return BoundRule(rule.settled(engine, source, column), f"{rule} (bounds chosen by the data)", (note,))
+            return rule.settled(engine, source, column), f"{rule} (bounds chosen by the data)", (note,)
         case PrefixesRule() if not rule.lengths:
             found = rule.settled(engine, source, column, facts.longest)
             said = "its prefixes were chosen by the data: give their lengths to have the same for other data"
-            return BoundRule(found, f"{found} (lengths chosen by the data)", (said,))
+            return found, f"{found} (lengths chosen by the data)", (said,)
         case _:
-            return BoundRule(rule, str(rule))
+            return rule, str(rule), ()
 
 
 DATES = frozenset({"date", "timestamp"})

@@ -1,7 +1,7 @@
 """Make the hierarchy of each column: from the given rule or file, from the database, or by a chosen rule.
 
 1. ``make_hierarchies`` finds the rule of each column: given, else stored in schema ``kanon``, else chosen.
-2. ``build_hierarchy``, ``load_hierarchy``, ``load_prefixed`` and ``_use_stored`` make values and levels.
+2. ``build_hierarchy``, ``load_hierarchy`` and ``_use_stored`` make values and levels.
 3. ``_coded`` checks that it is a tree, and adds the prefix codes.
 
 The lookup relation ``(value, level_1, ..., level_h, code)`` has one row for every value and for NULL, which is a value
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.rules import ColumnExtremes
-    from kanon_sql.hierarchy.spec import Rule
+    from kanon_sql.hierarchy.spec import FromFile, Rule
 
 
 SCHEMA = "kanon"
@@ -149,10 +149,8 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
             return _use_stored(engine, column, kept[column.name])
         rule = rules[column.name]
         chosen = column.name not in given
-        if isinstance(rule, FileRule):
+        if isinstance(rule, FileRule | PrefixRule):
             return replace(load_hierarchy(engine, source.tuples, column, rule), chosen=chosen)
-        if isinstance(rule, PrefixRule):
-            return replace(load_prefixed(engine, source.tuples, column, rule), chosen=chosen)
         return build_hierarchy(engine, source.relation, column, rule, facts[column.name], chosen=chosen)
 
     return tuple(make(column) for column in columns)
@@ -205,11 +203,11 @@ def build_hierarchy(
 ) -> Hierarchy:
     require_fit(rule, column)
     try:
-        settled = bind_rule(engine, source, column, rule, facts)
-        query = built_query(settled.rule, column, source, facts)
+        bound, origin, notes = bind_rule(engine, source, column, rule, facts)
+        query = built_query(bound, column, source, facts)
         height = len(query.selects) - 1
-        made = _coded(engine, column, query, height, ROOT, settled.origin, definition=query, chosen=chosen)
-        return replace(made, notes=settled.notes)
+        made = _coded(engine, column, query, height, ROOT, origin, definition=query, chosen=chosen)
+        return replace(made, notes=notes)
     except ComputationError:
         if chosen and not isinstance(rule, FlatRule):  # this rule was not given
             return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)
@@ -220,8 +218,10 @@ def build_hierarchy(
         ) from None
 
 
-def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FileRule) -> Hierarchy:
-    """Return a hierarchy read from a file; of a tree of intervals, the values are those of the source."""
+def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FromFile) -> Hierarchy:
+    """Return a hierarchy read from a file; of prefixes and of a tree of intervals, the values are those of source."""
+    if isinstance(rule, PrefixRule):
+        return _load_prefixed(engine, source, column, rule)
     rows = read_hierarchy(rule.path, column.name)
     if isinstance(rows, IntervalTree):
         query = interval_query(rows, column, source, str(rule))
@@ -250,7 +250,7 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: File
     return replace(hierarchy, format=rows.format, notes=notes)
 
 
-def load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
+def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
     """Return a hierarchy of the values of a column, each with the levels that a file gives to its first characters.
 
     Values whose first characters are not in the file get no row, as those that are not in another file.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlglot import exp
 
 from kanon_sql.models.counted import N
+from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import CLASS, FOUND, POSITION, SIZE, TUPLE, position
 from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql
@@ -69,9 +70,8 @@ def make_guesses(
     """Return what candidates say of a shared column; ``confidence`` is the share that counts as known."""
     column = released.shared[number].original
     values = _values_among_candidates(engine, candidates, released, number)
-    guesses = engine.temporary_name("kanon_guesses")
     title = f"the most frequent {column.name} among candidates"
-    engine.run(sql.create_table(guesses, _guesses_query(values), temporary=True), title)
+    guesses = temporary_table(engine, "kanon_guesses", _guesses_query(values), title)
     own = people.value(column, "original")
     true = exp.select(sql.column(FOUND, "found"), sql.named(truth(own, column), SHARED_VALUE))
     true = true.from_(sql.aliased(people.copy, "original"))
@@ -121,9 +121,7 @@ def _values_among_candidates(engine: Engine, candidates: Candidates, released: R
     query = exp.select(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"), rows)
     query = query.from_(sql.aliased(candidates.sets, "sets")).join(in_class.subquery("in_class"), on=same)
     query = query.group_by(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"))
-    relation = engine.temporary_name("kanon_values")
-    engine.run(sql.create_table(relation, query, temporary=True), f"{column} among candidates")
-    return relation
+    return temporary_table(engine, "kanon_values", query, f"{column} among candidates")
 
 
 def _guesses_query(values: exp.Table) -> exp.Select:

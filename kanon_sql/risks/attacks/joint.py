@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.released import class_values, truth
 from kanon_sql.sql import build as sql
 
@@ -153,10 +154,8 @@ class _Tables:
     def create(
         self, statement: str, title: str, values: Mapping[str, Any] | None = None, **tables: exp.Table
     ) -> exp.Table:
-        table = self._engine.temporary_name(f"kanon_{PurePosixPath(statement).name}")
         query = self.query(statement, values, **tables)
-        self._engine.run(sql.create_table(table, query, temporary=True), title)
-        return self.keep(table)
+        return self.keep(temporary_table(self._engine, f"kanon_{PurePosixPath(statement).name}", query, title))
 
     def query(self, statement: str, values: Mapping[str, Any] | None = None, **tables: exp.Table) -> exp.Query:
         return sql.query(statement, values=values or {}, tables=self._known | tables)
@@ -206,8 +205,11 @@ class Side:
     @cached_property
     def is_certain(self) -> bool:
         """Whether no tuple finds several classes."""
+        if self.candidates.full_domain:
+            return True
         several = exp.LT(this=sql.column("found"), expression=sql.literal(0))
-        return self.candidates.full_domain or not self._count(self.found, several)
+        (number,) = self._engine.row(sql.select_count(self.found).where(several), "how many are left")
+        return not number
 
     @cached_property
     def shape(self) -> tuple[Any, ...]:
@@ -229,10 +231,6 @@ class Side:
 
     def drop(self) -> None:
         self._tables.drop()
-
-    def _count(self, table: exp.Table, condition: exp.Expr | None = None) -> int:
-        (rows,) = self._engine.row(sql.select_count(table).where(condition), "how many are left")
-        return int(rows)
 
 
 def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int]:

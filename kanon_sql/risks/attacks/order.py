@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import CLASS, POSITION, SIZE, TUPLE, copied_name, label_name, position
 from kanon_sql.risks.attacks.released import never_null, shared_name, truth
 from kanon_sql.sql import build as sql
@@ -106,10 +107,9 @@ def order_of(
     ]
     sorted_by = _sorted_by(engine, released.copy, labels, shown)
     # 1. Items and their scores.
-    items, scores = engine.temporary_name("kanon_items"), engine.temporary_name("kanon_scores")
-    engine.run(sql.create_table(items, _items_query(released), temporary=True), "rows that are alike in every column")
+    items = temporary_table(engine, "kanon_items", _items_query(released), "rows that are alike in every column")
     query = _scores_query(people, candidates, released, items)
-    engine.run(sql.create_table(scores, query, temporary=True), "where the original has what each of them could be")
+    scores = temporary_table(engine, "kanon_scores", query, "where the original has what each of them could be")
     # 2. The test.
     found = engine.row(_test_query(scores, [*(own.name for own in sorted_by), SIZE]), "how far it follows the original")
     covariation, variance, of_scores, of_places = map(float, found)

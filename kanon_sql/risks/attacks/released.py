@@ -28,6 +28,7 @@ from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import read_as
 from kanon_sql.models.counted import N
+from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import (
     CLASS,
     POSITION,
@@ -103,8 +104,7 @@ def make_released(
         ),
     ).from_(sql.aliased(copy, "written"))
     query = _with_classes(query, candidates, _copied(len(labels)))
-    relation = engine.temporary_name("kanon_released")
-    engine.run(sql.create_table(relation, query, temporary=True), "the class of each row of the release")
+    relation = temporary_table(engine, "kanon_released", query, "the class of each row of the release")
     return Released(relation, copy, tuple(shared))
 
 
@@ -131,9 +131,7 @@ def class_values(
     query = _with_classes(query, candidates, _copied(len(labels))).group_by(
         sql.column(CLASS, "classes"), sql.column("value", "written")
     )
-    relation = engine.temporary_name("kanon_class_values")
-    engine.run(sql.create_table(relation, query, temporary=True), f"{original.name} in classes of the release")
-    return relation
+    return temporary_table(engine, "kanon_class_values", query, f"{original.name} in classes of the release")
 
 
 def _copied(labels: int) -> list[exp.Expr]:
@@ -187,14 +185,12 @@ class ClassPeople:
 
 
 def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Table:
-    persons = engine.temporary_name("kanon_persons")
     query = sql.query(
         "attacks/people_of_tuples",
         values={_PERSON: people.value(entity, "original")},
         tables={"people": people.relation, "original": people.copy},
     )
-    engine.run(sql.create_table(persons, query, temporary=True), "who has which tuples")
-    return persons
+    return temporary_table(engine, "kanon_persons", query, "who has which tuples")
 
 
 def people_by_original(engine: Engine, candidates: Candidates, persons: exp.Table, entity: Column) -> ClassPeople:
@@ -252,9 +248,7 @@ def with_people(
     query = exp.select(*(sql.column(column.name, "numbered") for column in kept), sql.named(person, found.entity))
     query = query.from_(rows.subquery("numbered"))
     query = query.join(sql.aliased(found.members, "members"), on=condition, join_type="left")
-    named = engine.temporary_name("kanon_release_with_people")
-    engine.run(sql.create_table(named, query, temporary=True), "the release with the people of its classes")
-    return named
+    return temporary_table(engine, "kanon_release_with_people", query, "the release with the people of its classes")
 
 
 def name_people(
@@ -282,10 +276,9 @@ def name_people(
 def _counted(
     engine: Engine, candidates: Candidates, query: exp.Query, entity: Column, *, one_row_each: bool = False
 ) -> ClassPeople:
-    members, sizes = (engine.temporary_name(name) for name in ("kanon_members", "kanon_in_classes"))
-    engine.run(sql.create_table(members, query, temporary=True), "who can have rows in each class")
+    members = temporary_table(engine, "kanon_members", query, "who can have rows in each class")
     query = sql.query("attacks/people_in_classes", tables={"classes": candidates.classes, "members": members})
-    engine.run(sql.create_table(sizes, query, temporary=True), "people in each class")
+    sizes = temporary_table(engine, "kanon_in_classes", query, "people in each class")
     possible, rows = sql.column("possible"), sql.column(N)
     too_few, more = exp.LT(this=possible, expression=rows), exp.GT(this=possible.copy(), expression=rows.copy())
     smallest, at_most, foreign, unsettled = engine.row(

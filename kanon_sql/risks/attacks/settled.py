@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.models.counted import N
+from kanon_sql.risks import temporary_table
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -231,9 +232,8 @@ def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered
     # 1. What follows class by class.
     pairs, before = covered, None
     while number not in {tuples, before}:
-        fewer = engine.temporary_name("kanon_settled")
         query = sql.query("attacks/settled_pairs", values={"spare": spare}, tables=tables | {"pairs": pairs})
-        engine.run(sql.create_table(fewer, query, temporary=True), "classes that tuples can still be in")
+        fewer = temporary_table(engine, "kanon_settled", query, "classes that tuples can still be in")
         before, (number, left) = number, _count(engine, fewer)
         if left < tuples:
             for table in {fewer, pairs} - {covered}:
@@ -261,9 +261,8 @@ def _possible(
     engine: Engine, people_tuples: exp.Table, classes: exp.Table, pairs: exp.Table, spare: int
 ) -> exp.Table | None:
     """Return the pairs that some assignment of rows to classes has; None where that was not computed."""
-    sets = engine.temporary_name("kanon_settled_sets")
     query = sql.query("attacks/settled_sets", tables={"pairs": pairs, "tuples": people_tuples})
-    engine.run(sql.create_table(sets, query, temporary=True), "tuples that can be in the same classes")
+    sets = temporary_table(engine, "kanon_settled_sets", query, "tuples that can be in the same classes")
     query = exp.select(_NUMBER, "classes", sql.sum_of(sql.column(N))).from_(sets.copy()).group_by(_NUMBER, "classes")
     found = engine.rows(query.order_by(_NUMBER), "how many rows can be in the same classes")
     sizes = dict(engine.rows(exp.select(_CLASS, N).from_(classes.copy()), "rows of each class"))
@@ -275,11 +274,10 @@ def _possible(
         both = [(number, each) for (number, _, _), own in zip(found, possible, strict=True) for each in own]
         columns = {_NUMBER: [number for number, _ in both], _CLASS: [each for _, each in both]}
         engine.load(chosen, columns, "classes that are possible", "BIGINT")
-        table = engine.temporary_name("kanon_settled")
         same = exp.EQ(this=sql.column(_NUMBER, "chosen"), expression=sql.column(_NUMBER, "sets"))
         query = exp.select(sql.column(_TUPLE, "sets"), sql.column(_CLASS, "chosen"))
         query = query.from_(sql.aliased(sets, "sets")).join(sql.aliased(chosen, "chosen"), on=same)
-        engine.run(sql.create_table(table, query, temporary=True), "classes that tuples can be in")
+        table = temporary_table(engine, "kanon_settled", query, "classes that tuples can be in")
         engine.run(sql.drop(chosen), "drop the classes that are possible")
     engine.run(sql.drop(sets), "drop the sets of tuples")
     return table

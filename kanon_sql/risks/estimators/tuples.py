@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.equality import written
 from kanon_sql.errors import UsageError
+from kanon_sql.risks import temporary_table
 from kanon_sql.risks.estimators.estimate import SizeCounts
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -108,11 +109,8 @@ def _from_source(selected: Sequence[exp.Expr], table: exp.Table) -> exp.Select:
 
 def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity: Column | None = None) -> Tuples:
     """Read a table once; return its combinations of quasi-identifiers."""
-    relation = engine.temporary_name("kanon_tuples")
-    engine.run(
-        sql.create_table(relation, _tuples_query(table, columns, entity), temporary=True),
-        "combinations of quasi-identifiers",
-    )
+    query = _tuples_query(table, columns, entity)
+    relation = temporary_table(engine, "kanon_tuples", query, "combinations of quasi-identifiers")
     return Tuples(engine, relation, tuple(columns), entity is not None)
 
 
@@ -152,15 +150,12 @@ def members_by_population_class(
 
     And, where people are counted, the distinct people of the table, and those with a class of fewer than k there.
     """
-    classes = tuples.engine.temporary_name("kanon_population")
     # Values of unlike types are compared as texts.
     pairs = zip(tuples.columns, population.columns, strict=True)
     alike = [folded(column.type) == folded(other.type) for column, other in pairs]
-    tuples.engine.run(
-        sql.create_table(classes, _population_classes(population, alike), temporary=True), "classes of the population"
-    )
-    query = _matched(tuples, classes, alike)
-    rows = tuples.engine.rows(query, "classes of the table in the population")
+    query = _population_classes(population, alike)
+    classes = temporary_table(tuples.engine, "kanon_population", query, "classes of the population")
+    rows = tuples.engine.rows(_matched(tuples, classes, alike), "classes of the table in the population")
     found = None
     if tuples.counts_people:
         everybody, above = tuples.engine.row(_people_query(tuples, classes, alike, k), "people in the population")
