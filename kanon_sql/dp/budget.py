@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -92,8 +92,6 @@ def _require_lasting(source: Source) -> None:
     if any(catalog == "temp" and folded(str(listed_name)) == name for catalog, _, listed_name, _ in listed):
         raise UsageError(f"{source.name} is temporary, and its budget would not be: write it to a table first.")
 
-
-Result = TypeVar("Result")
 
 _PAUSE = 0.05
 _ATTEMPTS = 40  # to write where another one writes too

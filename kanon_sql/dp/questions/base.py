@@ -250,8 +250,16 @@ class Question(ABC):
         """Return what the answer counts and what it does not, in words; the table decides nothing of it."""
 
     @abstractmethod
+    def sensitivity(self, queried: QueriedRows) -> int:
+        """Return by how much the exact numbers can change together when one person comes or goes."""
+
     def prepare(self, queried: QueriedRows) -> None:
         """Raise what is wrong with the question before anything is spent; tries the mechanism on nothing."""
+        self.law(queried)
+
+    def law(self, queried: QueriedRows) -> Law:
+        """Return the noise of an answer."""
+        return law_of(self.noise, self.sensitivity(queried), *self.price)
 
     def build_answer(
         self,
@@ -307,10 +315,6 @@ class Question(ABC):
         if queried.group is not None:
             about += f" where {queried.group[0]} is a given value"
         return Charge(about, epsilon, delta, group, None if queried.person is None else queried.person.name)
-
-    def law(self, change: int) -> Law:
-        """Return the noise of an answer that one person changes by so much."""
-        return law_of(self.noise, change, *self.price)
 
     def protecting(self, entity: str | None) -> Self:
         """Return the question for the people of a budget, where it names no others itself."""

@@ -50,12 +50,12 @@ class Count(Question):
     def counted(self, queried: QueriedRows) -> str:
         return self.counted_rows(queried, "rows", "once")
 
-    def prepare(self, queried: QueriedRows) -> None:
-        self.law(queried.most_rows)
+    def sensitivity(self, queried: QueriedRows) -> int:
+        return queried.most_rows
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the number with noise: it changes by ``max_rows`` at most when one person comes or goes."""
-        law = self.law(queried.most_rows)
+        law = self.law(queried)
         ((exact,),) = rows
         (noisy,) = with_noise([whole(exact)], law)
         bound = law.within(CONFIDENCE)
@@ -220,6 +220,10 @@ class KeyedQuestion(Question):
     def counted(self, queried: QueriedRows) -> str:
         return self.counted_rows(queried, "rows", "once, under one of its keys")
 
+    def sensitivity(self, queried: QueriedRows) -> int:
+        """Return the rows of a person: of all keys together."""
+        return queried.most_rows
+
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
         if not self.has_keys:
             return super().assumes(queried)
@@ -257,9 +261,9 @@ class Histogram(KeyedQuestion):
 
     def prepare(self, queried: QueriedRows) -> None:
         if self.has_keys:
-            self.law(queried.most_rows)
+            super().prepare(queried)
         else:
-            above_threshold({}, queried.most_rows, *self.price)
+            above_threshold({}, self.sensitivity(queried), *self.price)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the rows of each key with noise: all together change by ``max_rows`` at most with one person."""
@@ -267,13 +271,13 @@ class Histogram(KeyedQuestion):
         if known is None:
             return self._above_threshold(rows, queried)
         counts, other = known.counts(_by_key(rows))
-        law = self.law(queried.most_rows)
+        law = self.law(queried)
         noisy = with_noise([*counts, other], law)
         return self._answered([*known.labels, None], noisy, law, queried, "")
 
     def _above_threshold(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         found = {_NULL if key is None else _VALUE + key: n for key, n in _by_key(rows).items()}
-        kept, law, threshold = above_threshold(found, queried.most_rows, *self.price)
+        kept, law, threshold = above_threshold(found, self.sensitivity(queried), *self.price)
         labels = sorted(kept, key=lambda key: (-kept[key], key))
         why = f"; keys with a noisy count below {threshold:,} are left out"
         named = [None if key == _NULL else key.removeprefix(_VALUE) for key in labels]
@@ -316,7 +320,7 @@ class MostFrequent(KeyedQuestion):
         return f"most frequent {self.column}"
 
     def prepare(self, queried: QueriedRows) -> None:
-        choose([0], queried.most_rows, self.price[0], monotone=True)
+        choose([0], self.sensitivity(queried), self.price[0], monotone=True)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return a key: the more rows it has, the likelier. All counts change in the same direction with one person."""
@@ -325,8 +329,8 @@ class MostFrequent(KeyedQuestion):
             raise TypeError("There are no keys")
         counts, _ = known.counts(_by_key(rows))
         epsilon, _ = self.price
-        chosen = choose(counts, queried.most_rows, epsilon, monotone=True)
-        scale = choice_scale(queried.most_rows, epsilon, monotone=True)
+        chosen = choose(counts, self.sensitivity(queried), epsilon, monotone=True)
+        scale = choice_scale(self.sensitivity(queried), epsilon, monotone=True)
         off = math.ceil(choice_bound(len(counts), scale, CONFIDENCE))
         return self.build_answer(
             queried,

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.dp.contributions import QueriedRows
-    from kanon_sql.dp.mechanisms import Law
     from kanon_sql.dp.questions.base import Answer, Row
 
 
@@ -102,13 +101,10 @@ class Sum(BoundedQuestion):
             f"{self.cut_to_bounds}; rows without {person} are one person"
         )
 
-    def prepare(self, queried: QueriedRows) -> None:
-        self._law(queried, self.in_bounds(queried))
-
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the sum with noise: it changes by ``max_rows`` times the bound that is farther from 0."""
         bounds = self.in_bounds(queried)
-        law = self._law(queried, bounds)
+        law = self.law(queried)
         ((exact,),) = rows
         (noisy,) = with_noise([whole(exact)], law)
         bound = law.within(CONFIDENCE)
@@ -124,8 +120,8 @@ class Sum(BoundedQuestion):
             "answers, and by what is not counted",
         )
 
-    def _law(self, queried: QueriedRows, bounds: Bounds) -> Law:
-        return self.law(queried.most_rows * bounds.farthest)
+    def sensitivity(self, queried: QueriedRows) -> int:
+        return queried.most_rows * self.in_bounds(queried).farthest
 
 
 _EACH = (1 + CONFIDENCE) / 2  # of two numbers, so that both keep to their bounds in 95 of 100 answers
@@ -152,13 +148,10 @@ class Mean(BoundedQuestion):
             f"{self.cut_to_bounds}; rows without {person} are one person"
         )
 
-    def prepare(self, queried: QueriedRows) -> None:
-        self._law(queried, self.in_bounds(queried))
-
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the mean of two sums with noise; the middle of the bounds where these say that there are no rows."""
         bounds = self.in_bounds(queried)
-        law = self._law(queried, bounds)
+        law = self.law(queried)
         ((above, below),) = rows
         above, below = with_noise([whole(above), whole(below)], law)
         bound = law.within(_EACH)
@@ -177,8 +170,8 @@ class Mean(BoundedQuestion):
             "what is counted",
         )
 
-    def _law(self, queried: QueriedRows, bounds: Bounds) -> Law:
-        return self.law(queried.most_rows * bounds.width)
+    def sensitivity(self, queried: QueriedRows) -> int:
+        return queried.most_rows * self.in_bounds(queried).width
 
 
 def _mean(above: int, below: int, bounds: Bounds) -> Decimal:
@@ -257,9 +250,9 @@ class Quantile(BoundedQuestion):
         return f"{rows}; {self.cut_to_bounds}"
 
     def prepare(self, queried: QueriedRows) -> None:
-        choose([0], self._sensitivity(queried), self.price[0])
+        choose([0], self.sensitivity(queried), self.price[0])
 
-    def _sensitivity(self, queried: QueriedRows) -> int:
+    def sensitivity(self, queried: QueriedRows) -> int:
         return queried.most_rows * max(self._parts, _PARTS - self._parts)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
@@ -272,7 +265,7 @@ class Quantile(BoundedQuestion):
         gap = self._gap(bounds)
         candidates = bounds.width // gap + 1
         scores = self._scores({int(place): whole(n) for place, n in rows}, candidates)
-        sensitivity = self._sensitivity(queried)
+        sensitivity = self.sensitivity(queried)
         epsilon, _ = self.price
         chosen = choose(scores, sensitivity, epsilon)
         scale = choice_scale(sensitivity, epsilon)
