@@ -22,6 +22,7 @@ from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def alike(sides: Sequence[exp.Expr], columns: Sequence[Column]) -> list[exp.Expr
     numbers = [_constant(each) for each in constants if each.find(exp.Literal) and not each.find(exp.Cast)]
     if len(types) == 1 and not constants:
         return list(sides)
-    if families & {"integer", "decimal", "float"} or any(number is not None for number in numbers):
+    if families & NUMBERS or any(number is not None for number in numbers):
         whole = all(isinstance(number, int) for number in numbers)
         if whole and families <= {"integer"} and _NO_SIGN not in types:
             return list(sides)
@@ -97,7 +98,6 @@ SOURCE = "source"
 
 _KNOWN = {"this", "expression", "expressions", "low", "high", "table", "is_string", "to", "quoted"}
 _MOMENTS = {"date": "DATE", "timestamp": "TIMESTAMP"}
-_NUMBERS = {"integer", "decimal", "float"}
 _WORDS = (
     "compare columns with values (=, <>, <, <=, >, >=, BETWEEN, IN (...), LIKE, IS NULL) and join that by AND, OR and "
     "NOT"
@@ -213,7 +213,7 @@ def _value(node: exp.Expr, columns: Sequence[Column], table: str) -> tuple[exp.E
         return _value(node.this, columns, table)
     if isinstance(node, exp.Column) and not node.args.get("db") and node.table in {"", SOURCE, table}:
         (column,) = resolve_columns([node.name], columns, table)
-        families = _NUMBERS if column.family in _NUMBERS else {column.family}
+        families = NUMBERS if column.family in NUMBERS else {column.family}
         return sql.column(column.name, SOURCE), set(families)
     if isinstance(node, exp.Boolean):
         return exp.Boolean(this=node.this), {"boolean"}
@@ -222,10 +222,10 @@ def _value(node: exp.Expr, columns: Sequence[Column], table: str) -> tuple[exp.E
 
 def _literal(node: exp.Expr) -> tuple[exp.Expr, set[str]]:
     if isinstance(node, exp.Literal):
-        return node.copy(), {"text"} if node.is_string else set(_NUMBERS)
+        return node.copy(), {"text"} if node.is_string else set(NUMBERS)
     inner = node.this
     if isinstance(node, exp.Neg) and isinstance(inner, exp.Literal) and not inner.is_string:
-        return exp.Neg(this=inner.copy()), set(_NUMBERS)
+        return exp.Neg(this=inner.copy()), set(NUMBERS)
     if isinstance(node, exp.Cast) and isinstance(inner, exp.Literal) and inner.is_string:
         for kind, family in (("DATE", "date"), ("TIMESTAMP", "timestamp")):
             if node.to == exp.DataType.build(kind, dialect="duckdb"):

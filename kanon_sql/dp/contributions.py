@@ -18,6 +18,7 @@ from sqlglot import exp
 from kanon_sql.dp.condition import SOURCE
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def bounds_in_steps(
     ``means`` says that means of the values are rounded to steps too: 1 is too coarse for those of whole numbers.
     """
     low, high = bounds
-    if column.family not in {"integer", "decimal", "float"}:
+    if column.family not in NUMBERS:
         raise UsageError(f"Column {column.name!r} has no numbers, which this question is about.")
     if step is None:
         exponent = math.floor((max(abs(low), abs(high)) or Decimal(1)).log10()) + 1 - _STEPS

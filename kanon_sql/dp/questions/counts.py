@@ -20,6 +20,7 @@ from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale,
 from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.formats import read_levels
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.sql import build as sql
@@ -142,7 +143,7 @@ class _Bins:
 
     def key(self, column: Column) -> exp.Expr:
         """Return the number of the bin that a value is in, as a text; NULL outside of all."""
-        if column.family not in {"integer", "decimal", "float"}:
+        if column.family not in NUMBERS:
             raise UsageError(f"Column {column.name} has no numbers to put in bins: give its values with --keys.")
         value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
         edges = [sql.cast(_plain(edge), "DOUBLE") for edge in self.edges]
