@@ -254,10 +254,6 @@ def _is_identifying(name: str) -> bool:
     return bool(kinds) and role_of_kind(kinds[0]) == "identifying"
 
 
-def suggestions(source: Source, column: Column) -> tuple[Suggestion, ...]:
-    return suggestions_for(source, [column])[column.name]
-
-
 def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tuple[Suggestion, ...]]:
     """Return the hierarchies that would fit columns, by the names of the columns.
 
