@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kanon_sql.dp.account import Budget
-    from kanon_sql.dp.answer import Answer, Figure
     from kanon_sql.dp.asking import ask, ask_sql, read_budget, set_budget
-    from kanon_sql.dp.questions.base import Question
+    from kanon_sql.dp.questions.base import Answer, Figure, Question
     from kanon_sql.dp.questions.counts import Count, Histogram, MostFrequent
     from kanon_sql.dp.questions.numbers import Mean, Quantile, Sum
     from kanon_sql.dp.released import DPRelease
     from kanon_sql.dp.releaser import release
 
 _HOME = {
-    "Answer": "answer",
-    "Figure": "answer",
+    "Answer": "questions.base",
+    "Figure": "questions.base",
     "ask": "asking",
     "ask_sql": "asking",
     "read_budget": "asking",
@@ -64,7 +63,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
-    """Import a public name from where it lives."""
     if name not in _HOME:
         raise AttributeError(f"module 'kanon_sql.dp' has no attribute {name!r}")
     return getattr(import_module(f"kanon_sql.dp.{_HOME[name]}"), name)

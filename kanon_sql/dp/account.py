@@ -22,15 +22,7 @@ Number = Decimal | int | float | str
 
 
 def exact_decimal(value: Number, what: str) -> Decimal:
-    """Return a number as it is written.
-
-    Args:
-        value: what a person gave.
-        what: it is, for messages.
-
-    Raises:
-        UsageError: it is no number, or none that is finite.
-    """
+    """Return a number as it is written; ``what`` is its name in messages."""
     try:
         found = Decimal(str(value).strip())
     except InvalidOperation:
@@ -64,7 +56,7 @@ class Charge:
 
     Attributes:
         question: in words.
-        epsilon, delta: what it costs whoever it is about.
+        epsilon, delta: what it costs each person it is about.
         group: the column and the value of the rows that it is about, where those have no person in common with others.
         entity: the column that names the people that it protects; None where each row is a person.
     """
@@ -78,13 +70,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Spent:
-    """A charge that was written down.
-
-    Attributes:
-        number: of the charge, in its database.
-        at: when, in UTC.
-        charge: what it was.
-    """
+    """A charge that was written down: its number in the database, and when, in UTC."""
 
     number: int
     at: datetime
@@ -115,11 +101,7 @@ def _composed(costs: Iterable[tuple[tuple[str, str] | None, Decimal]]) -> Decima
 
 
 def epsilon_of(value: Number) -> Decimal:
-    """Return an epsilon as an exact number.
-
-    Raises:
-        UsageError: it is none: a number above 0.
-    """
+    """Return an epsilon as an exact number."""
     found = _number(value, "epsilon")
     if not 0 < found <= _LARGEST:
         raise UsageError(f"epsilon is a number above 0, such as 0.5; not {value}.")
@@ -127,11 +109,7 @@ def epsilon_of(value: Number) -> Decimal:
 
 
 def delta_of(value: Number) -> Decimal:
-    """Return a delta as an exact number.
-
-    Raises:
-        UsageError: it is none: a number from 0 to below 1.
-    """
+    """Return a delta as an exact number."""
     found = _number(value, "delta")
     if not 0 <= found < 1:
         raise UsageError(f"delta is a probability from 0 to below 1, such as 1e-6; not {value}.")
@@ -148,7 +126,7 @@ def _number(value: Number, what: str) -> Decimal:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a person says of a budget.
+    """What is set of a budget.
 
     Attributes:
         epsilon: what all answers may cost together.

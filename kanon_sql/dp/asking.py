@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.dp.account import Limits, delta_of, epsilon_of
-from kanon_sql.dp.budget import budget_statements, closing, keeps_budget, open_budgets, require_table
+from kanon_sql.dp.budget import budget_statements, keeps_budget, open_budgets, require_table
 from kanon_sql.dp.mechanisms import opendp
 from kanon_sql.dp.questions.base import queried_rows
 from kanon_sql.engine.base import resolve_columns
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.dp.account import Budget, Number
-    from kanon_sql.dp.answer import Answer
-    from kanon_sql.dp.questions.base import Question
+    from kanon_sql.dp.questions.base import Answer, Question
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.policy.policy import Count
 
@@ -156,15 +156,7 @@ def budget_sql(
     budget: str | os.PathLike[str] | None = None,
     dialect: str = "duckdb",
 ) -> str:
-    """Return the SQL that ``set_budget`` would run, or without limits, ``read_budget``; nothing is changed.
-
-    Args:
-        source: as for ``ask``.
-        table: the table in a database.
-        budget: as for ``ask``.
-        limits: what would be set.
-        dialect: of the SQL.
-    """
+    """Return the SQL that ``set_budget`` would run, or without limits, ``read_budget``; nothing is changed."""
     opened = open_source(source, table)
     with opened.engine, closing(open_budgets(opened, _path(budget))) as budgets:
         named = None if limits is None else _resolved(opened, limits)
@@ -172,16 +164,10 @@ def budget_sql(
 
 
 def limits_of(epsilon: Number, delta: Number | None, entity: str | None) -> Limits:
-    """Return what a person says of a budget.
-
-    Raises:
-        UsageError: it cannot be.
-    """
     return Limits(epsilon_of(epsilon), None if delta is None else delta_of(delta), entity)
 
 
 def set_in(opened: Source, limits: Limits, kept_in: Path | None, *, count: Count = "people") -> Budget:
-    """Set the budget of an open table (see ``set_budget``)."""
     limits = _resolved(opened, limits)
     if count == "rows" and limits.entity is not None:
         raise UsageError("An entity names people, and rows are to be counted: leave one of the two out.")
@@ -193,11 +179,7 @@ def set_in(opened: Source, limits: Limits, kept_in: Path | None, *, count: Count
 
 
 def _require_one_row_each(opened: Source) -> None:
-    """Raise where a budget of rows would protect each row of a person, and not the person.
-
-    Raises:
-        UsageError: several rows are of one person.
-    """
+    """Raise where a budget of rows would protect each row of a person, and not the person."""
     repeated = repeated_columns(opened.holder.rows, opened.relation, opened.columns, (), ())
     if people := next((one for one in repeated if one.names_people), None):
         raise UsageError(
@@ -207,7 +189,6 @@ def _require_one_row_each(opened: Source) -> None:
 
 
 def _resolved(opened: Source, limits: Limits) -> Limits:
-    """Return limits with the name of a column as the table has it."""
     if limits.entity is None:
         return limits
     (column,) = resolve_columns([limits.entity], opened.columns, opened.name)
@@ -215,11 +196,6 @@ def _resolved(opened: Source, limits: Limits) -> Limits:
 
 
 def read_in(opened: Source, kept_in: Path | None) -> Budget:
-    """Return the budget of an open table (see ``read_budget``).
-
-    Raises:
-        BudgetError: none was set.
-    """
     with closing(open_budgets(opened, kept_in)) as budgets:
         found = budgets.read()
     if found is None:
@@ -240,7 +216,6 @@ def open_budgeted(
 
 
 def answered(opened: Source, question: Question, kept_in: Path | None) -> Answer:
-    """Return the answer to a question about an open table."""
     opendp()
     with closing(open_budgets(opened, kept_in)) as budgets:
         budget = budgets.read()
@@ -260,7 +235,7 @@ def _path(budget: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _entity_of(opened: Source, kept_in: Path | None) -> str | None:
-    """Return whom the budget of a table protects, if there is one that says it."""
+    """Return the column of the people that the budget of a table protects, if there is one that names it."""
     if kept_in is None and not keeps_budget(opened):
         return None
     with closing(open_budgets(opened, kept_in)) as budgets:

@@ -1,7 +1,7 @@
 """The budget of a table: what may be spent on it, and what was; kept in schema ``kanon`` beside the table.
 
 A charge is written, and committed, before anything of the table decides an answer. So an answer that a crash swallowed
-has cost what it would have cost, and nothing gives it back. Whoever charges takes hold of the row of the budget first:
+has cost what it would have cost, and nothing gives it back. A charge locks the row of the budget first:
 of two who do so at once, one waits, or fails and begins again with what the other one wrote before its eyes.
 
 Where nothing can be kept beside the table (a data file, Spark), a DuckDB file that the person names keeps the budget.
@@ -11,11 +11,10 @@ What has a budget is one table, under one name, whose columns have types that it
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -31,7 +30,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from kanon_sql.dp.account import Limits
@@ -43,9 +42,7 @@ if TYPE_CHECKING:
 def require_table(source: Source) -> None:
     """Raise unless a source is a table, or a file that says the types of its columns.
 
-    Raises:
-        UsageError: it is a view, which would have a budget of its own; or there are two tables that it could be; or
-            the types of its columns were guessed from its values.
+    A view would have a budget of its own; types that are guessed from values could change with one row.
     """
     if source.file is not None or isinstance(source.address, ObjectAddress):
         _require_types(source)
@@ -63,11 +60,7 @@ def require_table(source: Source) -> None:
 
 
 def _require_types(source: Source) -> None:
-    """Raise unless files say the types of their columns: one value more could make numbers of a column texts.
-
-    Raises:
-        UsageError: they do not.
-    """
+    """Raise unless files say the types of their columns: one value more could make numbers of a column texts."""
     called = {
         (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper()
         for statement in source.setup
@@ -81,11 +74,7 @@ def _require_types(source: Source) -> None:
 
 
 def _require_current(source: Source) -> None:
-    """Raise unless a table is in the database that the connection uses: one of two names would have another budget.
-
-    Raises:
-        UsageError: it is in another one.
-    """
+    """Raise unless a table is in the database that the connection uses: one of two names would have another budget."""
     if not source.relation.catalog:
         return
     query = exp.select(exp.Anonymous(this="current_database"))
@@ -95,11 +84,7 @@ def _require_current(source: Source) -> None:
 
 
 def _require_lasting(source: Source) -> None:
-    """Raise where a temporary table or view stands before the table of its name, which would pay for other rows.
-
-    Raises:
-        UsageError: there is one.
-    """
+    """Raise where a temporary table or view stands before the table of its name, which would pay for other rows."""
     if source.relation.db:
         return
     listed = source.engine.rows(sql.statement("catalog/tables"), "find the table")
@@ -107,8 +92,6 @@ def _require_lasting(source: Source) -> None:
     if any(catalog == "temp" and folded(str(listed_name)) == name for catalog, _, listed_name, _ in listed):
         raise UsageError(f"{source.name} is temporary, and its budget would not be: write it to a table first.")
 
-
-Result = TypeVar("Result")
 
 _PAUSE = 0.05
 _ATTEMPTS = 40  # to write where another one writes too
@@ -121,8 +104,7 @@ class Budgets:
     Attributes:
         keeper: the database that keeps it.
         key: the place, the schema and the name that the table has there; the place is "" in its own database.
-        table: what messages call the table.
-        named: how a person names the table on the command line.
+        named: how the table is named on the command line.
         kept_in: the options that name what keeps the budget.
         person: the column whose name says that it names people, if there is one.
         owned: whether the keeper was opened for this, and is closed with it.
@@ -143,11 +125,7 @@ class Budgets:
         return command_line("dp budget", self.named, *self.kept_in, "--epsilon", "1", *protected)
 
     def read(self) -> Budget | None:
-        """Return the budget as it is; None if none was set.
-
-        Raises:
-            SourceError: what is kept there is not one of ours.
-        """
+        """Return the budget as it is; None if none was set."""
         if not self._is_there("dp_budgets"):
             return None
         try:
@@ -170,12 +148,7 @@ class Budgets:
             ) from None
 
     def set(self, limits: Limits) -> Budget:
-        """Set what may be spent on the table; return the budget. What was spent stays spent.
-
-        Raises:
-            UsageError: other people would be protected than by earlier answers.
-            SourceError: it cannot be written.
-        """
+        """Set what may be spent on the table; return the budget. What was spent stays spent."""
 
         def write() -> None:
             before = self.read()
@@ -191,12 +164,9 @@ class Budgets:
         return self._require()
 
     def charge(self, charge: Charge) -> Budget:
-        """Spend something, before anything is asked of the table; return the budget as it is then.
+        """Spend a charge, before the table is queried; return the budget as it is then.
 
-        Raises:
-            BudgetError: no budget was set, or it has not so much left; nothing was spent.
-            UsageError: it protects others than what the answer would; nothing was spent.
-            SourceError: it cannot be written; nothing was spent.
+        Where this fails, nothing was spent.
         """
 
         def write() -> None:
@@ -227,7 +197,6 @@ class Budgets:
         return self._require()
 
     def close(self) -> None:
-        """Let go of the database, if it was opened for this."""
         if self.owned and isinstance(self.keeper, DuckDBEngine):
             self.keeper.close()
 
@@ -255,7 +224,7 @@ class Budgets:
         )
 
     def _written(self, write: Callable[[], None]) -> None:
-        """Do something in a transaction of its own; begin anew where another one wrote at the same time."""
+        """Run in a transaction of its own; begin again where another one wrote at the same time."""
         for attempt in range(_ATTEMPTS):
             try:
                 with self.keeper.transaction():
@@ -283,11 +252,7 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
     Args:
         source: the table; a DuckDB file must be open for writing, unless another one keeps the budget.
         kept_in: the DuckDB file that keeps it; None for the database of the table.
-        make: whether that file is made if it is not there.
-
-    Raises:
-        UsageError: nothing can be kept beside the table and no file was named; or the table has a budget of its own.
-        SourceError: the file cannot be opened.
+        make: whether that file is made if it does not exist.
     """
     require_table(source)
     schema, name = folded(source.relation.db or source.engine.current_schema()), folded(source.relation.name)
@@ -314,13 +279,6 @@ def open_budgets(source: Source, kept_in: Path | None, *, make: bool = False) ->
 
 
 def budget_statements(key: tuple[str, str, str], limits: Limits | None, before: Budget | None) -> list[exp.Expr]:
-    """Return the statements that set the budget of a table, or without limits, those that read it.
-
-    Args:
-        key: the place, the schema and the name of the table.
-        limits: what is set.
-        before: the budget as it is.
-    """
     place, schema, name = key
     values: dict[str, Value] = {"place": place, "source_schema": schema, "source_name": name}
     if limits is None:
@@ -334,17 +292,7 @@ def budget_statements(key: tuple[str, str, str], limits: Limits | None, before: 
     return [*(sql.statement(each) for each in names), sql.statement(write, values=values)]
 
 
-@contextmanager
-def closing(budgets: Budgets) -> Iterator[Budgets]:
-    """Close what was opened for a budget at the end."""
-    try:
-        yield budgets
-    finally:
-        budgets.close()
-
-
 def keeps_budget(source: Source) -> bool:
-    """Tell whether the database of a table can keep its budget."""
     return _own_keeper(source) is not None
 
 
@@ -358,7 +306,7 @@ def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
 
 
 def _named(source: Source) -> tuple[str, ...]:
-    """Return how a person names a table on the command line."""
+    """Return how a table is named on the command line."""
     if source.file is not None:
         return (str(source.file),)
     schema = f"{source.relation.db}." if source.relation.db else ""
@@ -384,11 +332,7 @@ def _spent_of(row: tuple[object, ...]) -> Spent:
 
 
 def _finite(value: object) -> Decimal:
-    """Return what a table holds as a number.
-
-    Raises:
-        ArithmeticError: it is none.
-    """
+    """Return a finite number."""
     found = Decimal(str(value))
     if not found.is_finite():
         raise ArithmeticError(str(value))

@@ -22,6 +22,7 @@ from sqlglot.errors import SqlglotError
 
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -39,15 +40,7 @@ MOST_EXPONENT = 290
 
 
 def alike(sides: Sequence[exp.Expr], columns: Sequence[Column]) -> list[exp.Expr]:
-    """Return the sides of a comparison, all of one family of types, so that comparing them cannot fail.
-
-    Args:
-        sides: columns and constants.
-        columns: those of the table.
-
-    Raises:
-        UsageError: they cannot be compared safely.
-    """
+    """Return the sides of a comparison (columns and constants), of one family of types: comparing them cannot fail."""
     named = {column.name: column for column in columns}
     found = [named[side.name] for side in sides if isinstance(side, exp.Column)]
     types, families = {column.type for column in found}, {column.family for column in found}
@@ -55,7 +48,7 @@ def alike(sides: Sequence[exp.Expr], columns: Sequence[Column]) -> list[exp.Expr
     numbers = [_constant(each) for each in constants if each.find(exp.Literal) and not each.find(exp.Cast)]
     if len(types) == 1 and not constants:
         return list(sides)
-    if families & {"integer", "decimal", "float"} or any(number is not None for number in numbers):
+    if families & NUMBERS or any(number is not None for number in numbers):
         whole = all(isinstance(number, int) for number in numbers)
         if whole and families <= {"integer"} and _NO_SIGN not in types:
             return list(sides)
@@ -84,11 +77,7 @@ def _times(sides: Sequence[exp.Expr], types: set[str], named: dict[str, Column])
 
 
 def _constant(constant: exp.Expr) -> int | Decimal | None:
-    """Return a number that a person wrote; None for a text.
-
-    Raises:
-        UsageError: no engine has it.
-    """
+    """Return a number that a person wrote; None for a text."""
     literal = constant.this if isinstance(constant, exp.Neg) else constant
     if not isinstance(literal, exp.Literal) or literal.is_string:
         return None
@@ -109,7 +98,6 @@ SOURCE = "source"
 
 _KNOWN = {"this", "expression", "expressions", "low", "high", "table", "is_string", "to", "quoted"}
 _MOMENTS = {"date": "DATE", "timestamp": "TIMESTAMP"}
-_NUMBERS = {"integer", "decimal", "float"}
 _WORDS = (
     "compare columns with values (=, <>, <, <=, >, >=, BETWEEN, IN (...), LIKE, IS NULL) and join that by AND, OR and "
     "NOT"
@@ -118,11 +106,6 @@ _WORDS = (
 
 def condition(text: str, columns: Sequence[Column], table: str) -> exp.Expr:
     """Return a condition on rows, with names and values as nodes of the tree.
-
-    Args:
-        text: as a person writes it, in DuckDB's SQL.
-        columns: those of the table.
-        table: what messages call it.
 
     Raises:
         UsageError: it is no condition, looks at more than one row, could fail at a value, or names no column.
@@ -137,7 +120,7 @@ def condition(text: str, columns: Sequence[Column], table: str) -> exp.Expr:
 
 
 def _checked(node: exp.Expr, columns: Sequence[Column], table: str) -> exp.Expr:
-    """Return a condition made anew from the parts that are known."""
+    """Return a condition built again from the parts that are known."""
     if node.args.pop("negate", None):  # sqlglot's form of NOT LIKE
         return exp.Not(this=exp.Paren(this=_checked(node, columns, table)))
     _require_known(node)
@@ -230,7 +213,7 @@ def _value(node: exp.Expr, columns: Sequence[Column], table: str) -> tuple[exp.E
         return _value(node.this, columns, table)
     if isinstance(node, exp.Column) and not node.args.get("db") and node.table in {"", SOURCE, table}:
         (column,) = resolve_columns([node.name], columns, table)
-        families = _NUMBERS if column.family in _NUMBERS else {column.family}
+        families = NUMBERS if column.family in NUMBERS else {column.family}
         return sql.column(column.name, SOURCE), set(families)
     if isinstance(node, exp.Boolean):
         return exp.Boolean(this=node.this), {"boolean"}
@@ -239,10 +222,10 @@ def _value(node: exp.Expr, columns: Sequence[Column], table: str) -> tuple[exp.E
 
 def _literal(node: exp.Expr) -> tuple[exp.Expr, set[str]]:
     if isinstance(node, exp.Literal):
-        return node.copy(), {"text"} if node.is_string else set(_NUMBERS)
+        return node.copy(), {"text"} if node.is_string else set(NUMBERS)
     inner = node.this
     if isinstance(node, exp.Neg) and isinstance(inner, exp.Literal) and not inner.is_string:
-        return exp.Neg(this=inner.copy()), set(_NUMBERS)
+        return exp.Neg(this=inner.copy()), set(NUMBERS)
     if isinstance(node, exp.Cast) and isinstance(inner, exp.Literal) and inner.is_string:
         for kind, family in (("DATE", "date"), ("TIMESTAMP", "timestamp")):
             if node.to == exp.DataType.build(kind, dialect="duckdb"):
@@ -251,7 +234,6 @@ def _literal(node: exp.Expr) -> tuple[exp.Expr, set[str]]:
 
 
 def _moment(text: str, kind: str) -> str:
-    """Return a date or a time that was written as a text."""
     try:
         return str(date.fromisoformat(text)) if kind == "DATE" else datetime.fromisoformat(text).isoformat(" ")
     except ValueError:
@@ -259,7 +241,7 @@ def _moment(text: str, kind: str) -> str:
 
 
 def _require_known(node: exp.Expr) -> None:
-    """Raise where a node says more than what is made anew of it, so that nothing of a condition is lost."""
+    """Raise where a node has more than what is built of it again, so that nothing of a condition is lost."""
     if any(value and name not in _KNOWN for name, value in node.args.items()):
         raise _unknown()
 

@@ -18,6 +18,7 @@ from sqlglot import exp
 from kanon_sql.dp.condition import SOURCE
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -31,12 +32,9 @@ class QueriedRows:
     """A table as a question sees it.
 
     Attributes:
-        relation: how statements refer to it.
         name: what messages call it.
-        columns: of it.
         person: the column that names people; None where each row is a person of its own.
         most_rows: how many rows of a person count.
-        conditions: on the rows.
         group: the column and the value of its rows, where they are a group.
     """
 
@@ -49,21 +47,11 @@ class QueriedRows:
     group: tuple[str, str] | None
 
     def column(self, name: str) -> Column:
-        """Return a column by its name.
-
-        Raises:
-            UsageError: there is none.
-        """
         (found,) = resolve_columns([name], self.columns, self.name)
         return found
 
     def rows(self, *expressions: exp.Expr, there: Column | None = None) -> exp.Select:
-        """Return the query of expressions over the rows, whose table is called ``source``.
-
-        Args:
-            expressions: each with its name.
-            there: a column without which a row does not count.
-        """
+        """Return the query of named expressions over the rows of ``source``; a row without ``there`` does not count."""
         conditions = list(self.conditions)
         if there is not None:
             conditions.append(sql.negated(exp.Is(this=sql.column(there.name, SOURCE), expression=exp.null())))
@@ -91,7 +79,6 @@ class Bounds:
 
     @property
     def width(self) -> int:
-        """The steps from one bound to the other."""
         return self.high - self.low
 
     @property
@@ -100,7 +87,6 @@ class Bounds:
         return max(abs(self.low), abs(self.high))
 
     def value(self, steps: float | Decimal) -> Decimal:
-        """Return what a number of steps is worth."""
         return Decimal(steps) * self.step
 
 
@@ -109,17 +95,10 @@ def bounds_in_steps(
 ) -> Bounds:
     """Return bounds in steps: of whole numbers the step is 1, of others the larger bound has a thousand million.
 
-    Args:
-        bounds: the least and the greatest value that count; values beyond are cut to them.
-        column: whose values they are.
-        step: another step.
-        means: whether means of the values are rounded to steps too: 1 is too coarse for those of whole numbers.
-
-    Raises:
-        UsageError: the column has no numbers, the bounds are no interval, or there are too many steps in them.
+    ``means`` says that means of the values are rounded to steps too: 1 is too coarse for those of whole numbers.
     """
     low, high = bounds
-    if column.family not in {"integer", "decimal", "float"}:
+    if column.family not in NUMBERS:
         raise UsageError(f"Column {column.name!r} has no numbers, which this question is about.")
     if step is None:
         exponent = math.floor((max(abs(low), abs(high)) or Decimal(1)).log10()) + 1 - _STEPS
@@ -190,13 +169,9 @@ def counts_of_keys(
 ) -> exp.Query:
     """Return the query of the number of rows by key, of which a person has ``most_rows`` at most in all keys together.
 
-    Which rows of a person count is chosen by a digest of the person and the key: it depends on nothing else.
-
-    Args:
-        queried: the rows.
-        key: of a row, as a text.
-        wanted: the keys that are told apart; rows with others are counted together, under NULL. None for all keys.
-        there: a column without which a row does not count.
+    Which rows of a person count is chosen by a digest of the person and the key: it depends on nothing else. Rows with
+    keys that are not ``wanted`` are counted together, under NULL; None is all keys. A row without ``there`` does not
+    count.
     """
     rows = queried.rows(
         sql.named(key, "key"), *([] if queried.person is None else [_named_person(queried)]), there=there

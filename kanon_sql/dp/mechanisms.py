@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kanon_sql.errors import SourceError, UsageError
 
@@ -25,34 +25,11 @@ _SUMMED = 10_000.0  # the widest discrete Gaussian that is summed term by term; 
 _TERMS = 12  # standard deviations after which no term counts
 
 
-class Law(Protocol):
-    """The law of the noise that is added to a whole number."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def scale(self) -> float:
-        """How wide it is, in the units of the number."""
-
-    def probability(self, value: int) -> float:
-        """Return how probable a value of the noise is."""
-
-    def within(self, share: float) -> int:
-        """Return the least bound that the noise keeps to, whatever its sign, with a probability of ``share``."""
-
-    @property
-    def expected_error(self) -> float:
-        """The mean of the absolute value of the noise."""
-
-
 @dataclass(frozen=True)
 class DiscreteLaplace:
     """P(x) = (1 - a) / (1 + a) * a^|x| with a = e^(-1/scale): the two-sided geometric law (Ghosh et al. 2009).
 
-    Attributes:
-        scale: in the units of the number.
+    The scale is in the units of the number that the noise is added to.
     """
 
     scale: float
@@ -63,7 +40,6 @@ class DiscreteLaplace:
         return math.exp(-1 / self.scale)
 
     def probability(self, value: int) -> float:
-        """Return how probable a value is."""
         return -math.expm1(-1 / self.scale) / (1 + self._ratio) * math.exp(-abs(value) / self.scale)
 
     def within(self, share: float) -> int:
@@ -81,8 +57,7 @@ class DiscreteLaplace:
 class DiscreteGaussian:
     """P(x) is proportional to e^(-x^2 / (2 scale^2)) on the whole numbers (Canonne, Kamath & Steinke 2020).
 
-    Attributes:
-        scale: in the units of the number; nearly the standard deviation.
+    The scale is in the units of the number; it is nearly the standard deviation.
     """
 
     scale: float
@@ -93,7 +68,6 @@ class DiscreteGaussian:
         return [math.exp(-((x / self.scale) ** 2) / 2) for x in range(last + 1)]
 
     def probability(self, value: int) -> float:
-        """Return how probable a value is."""
         if self.scale > _SUMMED:
             return NormalDist(0, self.scale).pdf(value)
         first, *others = self._weights()
@@ -114,7 +88,6 @@ class DiscreteGaussian:
 
     @property
     def expected_error(self) -> float:
-        """The mean of the absolute value."""
         if self.scale > _SUMMED:
             return self.scale * math.sqrt(2 / math.pi)
         weights = self._weights()
@@ -122,6 +95,7 @@ class DiscreteGaussian:
         return 2 * math.fsum(x * weight for x, weight in enumerate(weights)) / total
 
 
+Law = DiscreteLaplace | DiscreteGaussian
 Noise = Literal["laplace", "gaussian"]
 
 _LARGEST = 2**62  # numbers are cut to this size: they stay within 64 bits, and no two come further apart by it
@@ -129,11 +103,7 @@ _LARGEST_THRESHOLD = 2**50
 
 
 def opendp() -> ModuleType:
-    """Return OpenDP, with what is in use here switched on.
-
-    Raises:
-        SourceError: it is not installed.
-    """
+    """Return OpenDP, with what is in use here switched on."""
     try:
         from opendp import prelude
     except ImportError:
@@ -147,15 +117,8 @@ def opendp() -> ModuleType:
 def law_of(noise: Noise, change: int, epsilon: Decimal, delta: Decimal) -> Law:
     """Return the narrowest law of noise that keeps (epsilon, delta).
 
-    Args:
-        noise: of which kind.
-        change: by how much the numbers of an answer can change together when one person comes or goes: the sum of the
-            changes, which the root of the sum of their squares, that Gaussian noise is made for, does not exceed.
-        epsilon: what may be spent.
-        delta: with which probability that may fail.
-
-    Raises:
-        UsageError: no scale can be found for them.
+    ``change`` is by how much the numbers of an answer can change together when one person comes or goes: the sum of the
+    changes, which the root of the sum of their squares, that Gaussian noise is made for, does not exceed.
     """
     _require_size(change)
     if noise == "laplace":
@@ -177,7 +140,6 @@ def law_of(noise: Noise, change: int, epsilon: Decimal, delta: Decimal) -> Law:
 
 
 def with_noise(numbers: Sequence[int], law: Law) -> list[int]:
-    """Return numbers, each with noise of its own."""
     measurement = _laplace(law.scale) if isinstance(law, DiscreteLaplace) else _gaussian(law.scale)
     return list(measurement([max(-_LARGEST, min(_LARGEST, number)) for number in numbers])) if numbers else []
 
@@ -187,17 +149,10 @@ def above_threshold(
 ) -> tuple[dict[str, int], DiscreteLaplace, int]:
     """Return the counts of those keys whose noisy count is above a threshold, the law, and the least count above it.
 
-    Keys that few people have are left out, so that no key tells by its presence that a person is there, but for a
+    Keys that few people have are left out, so that no key shows by its presence that a person is there, but for a
     probability of at most delta (Rogers 2023, "A Unifying Privacy Analysis Framework for Unknown Domain Algorithms").
 
-    Args:
-        counts: by key.
-        contribution: how many keys a person can be in, by how much all counts can change together, and one of them.
-        epsilon: what may be spent.
-        delta: with which probability that may fail.
-
-    Raises:
-        UsageError: delta is too small for any threshold.
+    ``contribution`` is how many keys a person can be in, by how much all counts can change together, and one of them.
     """
     dp = opendp()
     space = (
@@ -273,11 +228,7 @@ def choice_bound(candidates: int, scale: float, share: float) -> float:
 
 
 def _require_size(change: int, largest: int = _LARGEST) -> None:
-    """Raise where one person changes an answer by more than there is room for.
-
-    Raises:
-        UsageError: it is so.
-    """
+    """Raise where one person changes an answer by more than there is room for."""
     if change > largest:
         raise UsageError("One person would change the answer by more than 2^62: give less max_rows, or other bounds.")
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kanon_sql.dp.fixed_rules import lists_values, unlisted_statement
-from kanon_sql.dp.sampling import TITLE
+from kanon_sql.dp.sampling import TITLE, lists_values, unlisted_statement
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.policy.destination import Destination
@@ -50,8 +49,6 @@ class PublishedSample:
     """The sample and how it is published; kept to itself, as much of it is exact.
 
     Attributes:
-        source: the table.
-        publication: how the sample is published.
         rules: of each published column.
         statement: what made the sample, with placeholders for its key.
         expected: what the release must have.
@@ -193,7 +190,7 @@ class DPRelease:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of the kind asked for
+    def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind
         drawn = self._drawn
         require_frame(drawn.source.engine, drawn.publication, kind)
         frame, _ = _quietly(lambda: to_frame(drawn.source, drawn.publication, drawn.expected, FETCHES[kind]))
@@ -201,11 +198,6 @@ class DPRelease:
 
 
 def require_destination(destination: Destination) -> None:
-    """Raise unless a release can go where a destination says.
-
-    Raises:
-        UsageError: it cannot, with the reason.
-    """
     if destination.in_place or destination.kind != "table":
         raise UsageError(
             "A differentially private release is a table or a file: a view would show rows that come later, and would "
@@ -239,11 +231,7 @@ def sample_script(drawn: PublishedSample, destination: Destination) -> str:
 
 
 def _quietly(publish: Callable[[], Result]) -> Result:
-    """Return what a function returns; what it says of rows that are not as expected is kept back.
-
-    Raises:
-        VerificationError: the release is not what it should be.
-    """
+    """Return what a function returns; what it says of rows that are not as expected is kept back."""
     try:
         return publish()
     except VerificationError:

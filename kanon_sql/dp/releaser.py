@@ -14,6 +14,7 @@ that is published as it is would say all of itself.
 from __future__ import annotations
 
 import secrets
+from contextlib import closing
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -25,11 +26,19 @@ from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.classes.lattice import Lattice
 from kanon_sql.classes.of_node import classes_query
 from kanon_sql.classes.recoding import FullDomain, by_name
-from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
-from kanon_sql.dp.node_choice import SCALE, candidates, scores
 from kanon_sql.dp.released import DPRelease, PublishedSample, sample_script
 from kanon_sql.dp.safepub import RequestedRelease
-from kanon_sql.dp.sampling import copy_rows_statement, draw_sample, sample_statement
+from kanon_sql.dp.sampling import (
+    SCALE,
+    candidates,
+    copied_value,
+    copy_rows_statement,
+    draw_sample,
+    fixed_rules,
+    make_fixed,
+    sample_statement,
+    scores,
+)
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.keys import draw_key
@@ -111,12 +120,11 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
 
 
 @dataclass(frozen=True)
-class ReleaseShape:
+class _ReleaseShape:
     """What is known of a release before a row of the table is read.
 
     Attributes:
         columns: what is published, in the order in which it was named.
-        rules: of each of them.
         values: by name, how a value is copied from the source.
         empty: a copy of no row, which shows the types.
         trees: the hierarchies of that copy, which show the heights.
@@ -133,17 +141,14 @@ class ReleaseShape:
 
     @property
     def lattice(self) -> Lattice:
-        """The levels that there are."""
         return Lattice(tuple(tree.height for tree in self.trees))
 
     def forget_copy(self) -> None:
-        """Drop what was made for no row."""
         for made in (self.empty, *(tree.relation for tree in self.trees)):
             self.source.engine.run(sql.drop(made), "drop what was made for no row")
 
 
 def make_dp_release(source: Source, requested: RequestedRelease, budget: Path | None, progress: Listener) -> DPRelease:
-    """Return the release of an open source that is asked for."""
     progress(Progress("Preparing hierarchies"))
     shape = _shape_of(source, requested)
     _require_no_transaction(source)
@@ -168,11 +173,7 @@ def make_dp_release(source: Source, requested: RequestedRelease, budget: Path | 
 
 
 def dp_release_script(source: Source, requested: RequestedRelease, destination: Destination) -> str:
-    """Return the script of a release at levels that were given; no row is read, and nothing is spent.
-
-    Raises:
-        UsageError: the levels are to be chosen, which takes the data.
-    """
+    """Return the script of a release at levels that were given; no row is read, and nothing is spent."""
     if requested.levels is None:
         raise UsageError("Which levels are chosen is known when it was paid for: give them (--levels) to see the SQL.")
     shape = _shape_of(source, requested)
@@ -181,13 +182,8 @@ def dp_release_script(source: Source, requested: RequestedRelease, destination: 
     )
 
 
-def _shape_of(source: Source, requested: RequestedRelease) -> ReleaseShape:
-    """Return what is known of a release without a row: hierarchies are made for none, so that their heights are known.
-
-    Raises:
-        UsageError: a column or a level does not exist, or a hierarchy depends on the data.
-        HierarchyError: a file is no hierarchy, or a rule is for columns of another type.
-    """
+def _shape_of(source: Source, requested: RequestedRelease) -> _ReleaseShape:
+    """Return what is known of a release without a row: hierarchies are made for none, which shows their heights."""
     source.refuse_in_warehouse(
         "of which this version makes no differentially private releases: export the columns that are to be published "
         "to a Parquet file, and release that."
@@ -208,15 +204,10 @@ def _shape_of(source: Source, requested: RequestedRelease) -> ReleaseShape:
     source.engine.run(create, "the columns that are published, without a row")
     trees = make_fixed(source.engine, empty, _copied(source, empty, columns), rules)
     node = _given_node(source, trees, requested.levels)
-    return ReleaseShape(source, tuple(columns), rules, values, empty, trees, node)
+    return _ReleaseShape(source, tuple(columns), rules, values, empty, trees, node)
 
 
 def _given_node(source: Source, trees: Sequence[Hierarchy], levels: Mapping[str, int] | None) -> Node | None:
-    """Return levels by the order of the columns.
-
-    Raises:
-        UsageError: a column has no level, or one that its hierarchy does not have.
-    """
     if levels is None:
         return None
     named = {resolve_columns([name], source.columns, source.name)[0].name: level for name, level in levels.items()}
@@ -231,7 +222,7 @@ def _given_node(source: Source, trees: Sequence[Hierarchy], levels: Mapping[str,
     return tuple(named[name] for name in known)
 
 
-def _chosen_node(shape: ReleaseShape, requested: RequestedRelease, nodes: Sequence[Node]) -> Node:
+def _chosen_node(shape: _ReleaseShape, requested: RequestedRelease, nodes: Sequence[Node]) -> Node:
     """Return levels that the exponential mechanism chooses on the whole table."""
     engine = shape.source.engine
     whole = engine.temporary_name("kanon_whole")
@@ -245,12 +236,7 @@ def _chosen_node(shape: ReleaseShape, requested: RequestedRelease, nodes: Sequen
     return nodes[chosen]
 
 
-def _sampled_release(shape: ReleaseShape, requested: RequestedRelease, node: Node) -> DPRelease:
-    """Return the release of a sample at given levels.
-
-    Raises:
-        NoSolutionError: no class of the sample has k rows.
-    """
+def _sampled_release(shape: _ReleaseShape, requested: RequestedRelease, node: Node) -> DPRelease:
     source, parameters = shape.source, requested.parameters
     sample = source.engine.temporary_name("kanon_sample")
     statement = sample_statement(sample, source.relation, shape.values, parameters.threshold)
@@ -288,7 +274,7 @@ def _published(frequency: FrequencySet, node: Node, k: int) -> tuple[int, int, i
 
 
 def _drawn(
-    shape: ReleaseShape,
+    shape: _ReleaseShape,
     requested: RequestedRelease,
     node: Node,
     sample: exp.Table,
@@ -312,17 +298,12 @@ def _drawn(
 
 
 def _copied(source: Source, copy: exp.Table, columns: Sequence[Column]) -> list[Column]:
-    """Return columns as a copy has them."""
     found = {column.name: column for column in source.engine.columns(copy)}
     return [found[column.name] for column in columns]
 
 
 def _require_no_transaction(source: Source) -> None:
-    """Raise where what is charged could be taken back.
-
-    Raises:
-        UsageError: the connection has a transaction open.
-    """
+    """Raise where what is charged could be taken back."""
     if source.engine.in_transaction():
         raise UsageError("The connection has a transaction open: commit it or roll it back, then release.")
 
@@ -330,7 +311,7 @@ def _require_no_transaction(source: Source) -> None:
 def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decimal) -> None:
     """Take what a release costs from the budget of its table, before a row of it decides anything."""
     from kanon_sql.dp.account import Charge
-    from kanon_sql.dp.budget import closing, open_budgets
+    from kanon_sql.dp.budget import open_budgets
 
     if kept_in is None:
         source.make_writable()
@@ -339,11 +320,7 @@ def _charge(source: Source, kept_in: Path | None, epsilon: Decimal, delta: Decim
 
 
 def _require_mechanisms() -> None:
-    """Raise where levels cannot be chosen for want of OpenDP: before that is paid for.
-
-    Raises:
-        SourceError: it is not installed.
-    """
+    """Raise where levels cannot be chosen because OpenDP is missing: before that is paid for."""
     from kanon_sql.dp.mechanisms import opendp
 
     opendp()

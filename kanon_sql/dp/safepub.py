@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 LEAST_EPSILON, LARGEST_EPSILON = Decimal("0.000001"), Decimal(20)
 LARGEST_K = 10_000_000
-"""A class as large as this is none that anybody publishes."""
+"""A class as large as this is none that is published."""
 SAMPLED_BITS = 64
 """Bits of the number that decides about each row."""
 
 _EXACT = Context(prec=70, Emin=-999_999_999, Emax=999_999_999)
-_MARGIN = Fraction(1, 10**50)  # far above the error of numbers of 70 digits, far below what anybody can see
+_MARGIN = Fraction(1, 10**50)  # far above the error of numbers of 70 digits, far below what can be seen
 _ROUNDED_UP = Decimal("1.000000000000000000000000000001")  # far above the errors of what is added up
 _ROUNDED_DOWN = Decimal("0.99999999999999999999")
 _NEGLIGIBLE = Decimal("1e-35")  # of a sum: terms below it are replaced by a bound of all of them
@@ -90,11 +90,6 @@ class SafePubParameters:
 
 
 def parameters_of(epsilon: Decimal, k: int) -> SafePubParameters:
-    """Return the parameters of a release of classes of at least k rows.
-
-    Raises:
-        UsageError: epsilon or k cannot be.
-    """
     require_epsilon(epsilon)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LARGEST_K:
         raise UsageError(f"k must be a whole number from 1 to {LARGEST_K:,}, not {k!r}.")
@@ -110,11 +105,7 @@ def least_delta(k: int, epsilon: Decimal) -> Decimal:
 
 
 def k_for(epsilon: Decimal, delta: Decimal) -> int:
-    """Return the least k whose delta is at most what was asked: delta only falls as k rises.
-
-    Raises:
-        UsageError: epsilon or delta cannot be, or k would be larger than any class.
-    """
+    """Return the least k whose delta is at most the given one: delta only falls as k rises."""
     require_epsilon(epsilon)
     require_delta(delta)
     high = 1
@@ -138,10 +129,8 @@ def k_for(epsilon: Decimal, delta: Decimal) -> int:
 def most_above(k: int, beta: Fraction, gamma: Fraction) -> Decimal:
     """Return the maximum over n >= ceil(k / gamma - 1) of P(Binomial(n, beta) > gamma * n), rounded up.
 
-    Args:
-        k: the smallest class, at least 1.
-        beta: the rate, above 0.
-        gamma: above beta and below 1. Both are taken for exact, also where gamma * n is a whole number.
+    k is at least 1, beta above 0, gamma above beta and below 1. Both are taken for exact, also where gamma * n is
+    a whole number.
     """
     with localcontext(_EXACT):
         falls = _divergence(gamma, beta)
@@ -149,7 +138,7 @@ def most_above(k: int, beta: Fraction, gamma: Fraction) -> Decimal:
         while True:
             most = max(most, tail(_ceiling(least_sampled / gamma) - 1, least_sampled, beta))
             least_sampled += 1
-            fewest = _decimal(least_sampled / gamma - 1)  # rows at which so many are asked for, or more
+            fewest = _decimal(least_sampled / gamma - 1)  # rows at which so many are needed, or more
             if (-falls * fewest).exp() * _ROUNDED_UP <= most:
                 return most
 
@@ -175,11 +164,6 @@ def tail(rows: int, least: int, rate: Fraction) -> Decimal:
 
 
 def require_epsilon(epsilon: Decimal) -> None:
-    """Raise unless a release can have this epsilon.
-
-    Raises:
-        UsageError: it cannot.
-    """
     if not epsilon.is_finite() or not LEAST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise UsageError(
             f"The epsilon of a release is a number from {LEAST_EPSILON:f} to {LARGEST_EPSILON:f}, not {epsilon}."
@@ -187,11 +171,6 @@ def require_epsilon(epsilon: Decimal) -> None:
 
 
 def require_delta(delta: Decimal) -> None:
-    """Raise unless a delta says something.
-
-    Raises:
-        UsageError: it does not.
-    """
     if not delta.is_finite() or not 0 < delta < 1:
         raise UsageError(f"Delta is a probability above 0 and below 1, such as 0.000001, not {delta}.")
 
@@ -252,7 +231,6 @@ class RequestedRelease:
 
     Attributes:
         policy: names the columns that are published, and their hierarchies; nothing else of it counts.
-        parameters: of sampling and suppressing.
         levels: the level of each column; None where a mechanism chooses.
         epsilon_search: what that may spend.
     """
@@ -273,11 +251,7 @@ class RequestedRelease:
         levels: Mapping[str, int] | None,
         epsilon_search: Number | None,
     ) -> RequestedRelease:
-        """Return what is requested; arguments are those of ``kanon_sql.dp.releaser.release``.
-
-        Raises:
-            UsageError: it cannot be.
-        """
+        """Return what is requested, checked; arguments are those of ``kanon_sql.dp.releaser.release``."""
         whole = _decimal_of(epsilon, "epsilon")
         require_epsilon(whole)
         search = _search_part(whole, epsilon_search, chosen=levels is None)
@@ -286,11 +260,6 @@ class RequestedRelease:
 
 
 def _parameters(epsilon: Decimal, delta: Decimal | None, k: int | None) -> SafePubParameters:
-    """Return the parameters that are requested: of k, or of the least k that keeps delta.
-
-    Raises:
-        UsageError: neither is given, or k does not keep delta.
-    """
     if delta is None and k is None:
         raise UsageError("Say what delta may be (--delta 0.000001), from which k follows; or give k (-k) itself.")
     if delta is not None:
@@ -305,11 +274,7 @@ def _parameters(epsilon: Decimal, delta: Decimal | None, k: int | None) -> SafeP
 
 
 def _search_part(epsilon: Decimal, requested: Number | None, *, chosen: bool) -> Decimal:
-    """Return the part of epsilon that chooses levels; nothing where they were given.
-
-    Raises:
-        UsageError: it is all, or nothing, or there is nothing to choose.
-    """
+    """Return the part of epsilon that chooses levels; nothing where they were given."""
     if not chosen:
         if requested is not None:
             raise UsageError("Levels were given, and choosing them costs nothing: leave --epsilon-search out.")
@@ -323,11 +288,7 @@ def _search_part(epsilon: Decimal, requested: Number | None, *, chosen: bool) ->
 
 
 def _decimal_of(number: Number, name: str) -> Decimal:
-    """Return a number as it is written: 0.1 is a tenth.
-
-    Raises:
-        UsageError: it is none, or has more digits than anybody means.
-    """
+    """Return a number as it is written: 0.1 is a tenth."""
     found = exact_decimal(number, f"--{name}")
     if found.adjusted() > _MOST_DIGITS or found != found.quantize(_LAST_DIGIT):
         raise UsageError(f"--{name} is a number with at most {_MOST_DIGITS} digits after the point, not {number}.")

@@ -25,15 +25,13 @@ from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
-from kanon_sql.risks.attacks.candidates import find_candidates
-from kanon_sql.risks.attacks.class_people import people_by_original, people_by_release, persons_of
+from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.guesses import background, homogeneity, make_guesses
 from kanon_sql.risks.attacks.joint import Joint, SensitiveInBoth, Side, join, least_values
 from kanon_sql.risks.attacks.linkage import link
 from kanon_sql.risks.attacks.minimality import MOST_ROWS, Minimality, minimality
 from kanon_sql.risks.attacks.order import Order, order_of
-from kanon_sql.risks.attacks.people import make_people
-from kanon_sql.risks.attacks.released import Shared, make_released
+from kanon_sql.risks.attacks.released import Shared, make_released, people_by_original, people_by_release, persons_of
 from kanon_sql.risks.attacks.verdicts import Verdict, tally, verdicts_on
 from kanon_sql.search.prepare import prepare_source, repeated_in
 from kanon_sql.sql import build as sql
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.profile.people import RepeatedColumn
-    from kanon_sql.risks.attacks.people import OriginalRows
+    from kanon_sql.risks.attacks.candidates import OriginalRows
     from kanon_sql.risks.attacks.verdicts import Attack
     from kanon_sql.search.prepare import Prepared
 

@@ -30,7 +30,7 @@ from kanon_sql.release.verify.classes import (
     worst_classes_query,
 )
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
-from kanon_sql.risks.attacks.class_people import name_people
+from kanon_sql.risks.attacks.released import name_people
 from kanon_sql.search.model_columns import open_population, resolve_models
 from kanon_sql.search.prepare import prepare_source, repeated_in
 from kanon_sql.sql import build as sql
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.policy import Count
     from kanon_sql.policy.profile.people import RepeatedColumn
-    from kanon_sql.risks.attacks.class_people import ClassPeople
+    from kanon_sql.risks.attacks.released import ClassPeople
 
 
 WORST = 5

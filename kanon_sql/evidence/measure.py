@@ -17,9 +17,8 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.make_policy import make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.classes import class_check_query, read_verification
-from kanon_sql.risks.attacks.class_people import name_people
-from kanon_sql.risks.estimators.assessment import RiskSettings
-from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, threshold_of
+from kanon_sql.risks.attacks.released import name_people
+from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
 from kanon_sql.search.prepare import prepare_source, repeated_in
 
 if TYPE_CHECKING:

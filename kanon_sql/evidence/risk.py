@@ -12,9 +12,8 @@ from kanon_sql.engine.sources.open_source import Source, holds_tables, open_besi
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.policy import Policy, read_policy
 from kanon_sql.policy.roles import NamedColumns, resolve_quasi_identifiers
-from kanon_sql.risks.estimators.assessment import Risk, RiskSettings, assess
-from kanon_sql.risks.estimators.population import Population
-from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, threshold_of
+from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, Risk, RiskSettings, assess, threshold_of
+from kanon_sql.risks.estimators.tuples import Population
 from kanon_sql.search.prepare import repeated_in
 
 if TYPE_CHECKING:

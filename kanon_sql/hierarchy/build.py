@@ -1,16 +1,19 @@
 """Hierarchies built from the data: a query that gives every distinct value the labels of all its levels.
 
-Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on
-from the level before, a shorter prefix is a prefix of a longer one. What has no label of its own (NULL, NaN,
-infinity) goes to the root. No floating point decides about the bounds of an interval.
+1. ``column_facts``: what a rule must know of the column (extremes, lengths). 2. ``bind_rule``: bounds that the rule
+leaves to the data. 3. ``built_query``: the query.
 
-A tree of intervals from a file becomes a query over the values of a column in the same way.
+Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on from the
+level before, a shorter prefix is a prefix of a longer one. What has no label of its own (NULL, NaN, infinity) goes to
+the root. No floating point decides about the bounds of an interval.
+
+A tree of intervals from a file becomes a query over the values of a column in the same way (``interval_query``).
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -33,26 +36,86 @@ from kanon_sql.hierarchy.expressions import (
     value_text,
     with_levels,
 )
+from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule
 from kanon_sql.hierarchy.spec import BuiltRule, DateRule, DateUnit, IntervalRule, MaskRule, RoundRule
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.formats.intervals import Interval, IntervalTree
-    from kanon_sql.hierarchy.rules import ColumnExtremes
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.hierarchy.formats.rows import Interval, IntervalTree
+
+
+def column_facts(
+    engine: Engine, source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]
+) -> dict[str, ColumnExtremes]:
+    """Return by name what the rules of columns need to know (None: what choosing a rule needs), in one statement."""
+    needed = [(column.name, fact) for column, rule in columns for fact in _needed_facts(column, rule)]
+    answers: tuple[Any, ...] = ()
+    if (query := facts_query(source, columns)) is not None:
+        answers = engine.row(query, "extremes of the columns that get a hierarchy built")
+    known: dict[str, dict[str, Any]] = {column.name: {} for column, _ in columns}
+    for (name, fact), answer in zip(needed, answers, strict=True):
+        if answer is not None:
+            known[name][fact] = Decimal(str(answer)) if fact in {"minimum", "maximum"} else answer
+    return {name: ColumnExtremes(**facts) for name, facts in known.items()}
+
+
+def facts_query(source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]) -> exp.Select | None:
+    """Return the query behind ``column_facts``; None if nothing must be known."""
+    needed = [expression for column, rule in columns for expression in _needed_facts(column, rule).values()]
+    return exp.select(*needed).from_(sql.aliased(source, "source")) if needed else None
+
+
+def _needed_facts(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:
+    """Return the aggregates that a rule needs, by the fact that each tells: to write values as text takes long."""
+    value = sql.column(column.name, "source")
+    if isinstance(rule, MaskRule) or (isinstance(rule, PrefixesRule) and not rule.lengths):
+        return {"longest": exp.Max(this=_length(value))}
+    if rule is None and column.family == "text":
+        return {
+            "shortest": exp.Min(this=_length(value)),
+            "longest": exp.Max(this=_length(value)),
+            "most_bytes": exp.Max(this=exp.func("STRLEN", sql.cast(value.copy(), "VARCHAR"))),
+        }
+    if (rule is None or isinstance(rule, IntervalRule | StepRule)) and column.family in NUMBERS:
+        number = exact_number(value, column)
+        return {"minimum": exp.Min(this=number), "maximum": exp.Max(this=number.copy())}
+    return {}
+
+
+def _length(value: exp.Expr) -> exp.Expr:
+    return exp.Length(this=sql.cast(value.copy(), "VARCHAR"))
+
+
+def bind_rule(
+    engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes
+) -> tuple[BuiltRule, str, tuple[str, ...]]:
+    """Return a rule with the bounds that it leaves to the data, the name of the hierarchy, and notes on the bounds."""
+    match rule:
+        case QuantileRule():
+            note = (
+                "its bounds were chosen by the data. They are rounded as far as the gaps between values allow, but one "
+                "may still be a value of somebody, and other data give other bounds"
+            )
+            return rule.settled(engine, source, column), f"{rule} (bounds chosen by the data)", (note,)
+        case PrefixesRule() if not rule.lengths:
+            found = rule.settled(engine, source, column, facts.longest)
+            said = "its prefixes were chosen by the data: give their lengths to have the same for other data"
+            return found, f"{found} (lengths chosen by the data)", (said,)
+        case _:
+            return rule, str(rule), ()
+
 
 DATES = frozenset({"date", "timestamp"})
 """Families of types whose values are dates."""
 
 
 def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: ColumnExtremes) -> exp.Query:
-    """Return the query that makes the lookup relation of a rule from the distinct values of a column.
-
-    Raises:
-        HierarchyError: the rule is for columns of another type.
-    """
+    """Return the query that makes the lookup relation of a rule from the distinct values of a column."""
     require_fit(rule, column)
     values = distinct_values_query(column, source)
     match rule:
@@ -78,11 +141,7 @@ def built_query(rule: BuiltRule, column: Column, source: exp.Table, facts: Colum
 
 
 def require_fit(rule: BuiltRule, column: Column) -> None:
-    """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail.
-
-    Raises:
-        HierarchyError: it is, with what to do.
-    """
+    """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail."""
     match rule:
         case IntervalRule() | RoundRule() | StepRule() | QuantileRule():
             wanted, families = "numbers", NUMBERS
@@ -123,21 +182,15 @@ def _intervals(rule: IntervalRule, column: Column, values: exp.Query, facts: Col
     places = exact_places(column, scale)
     digits = _digits(rule, facts, places)
     dashed = column.family == "integer" and scale == 0 and _lowest_bound(rule, facts) >= 0
+    data_type = f"DECIMAL({digits}, {scale})"
     value, number = sql.column(VALUE), sql.column("number")
-    levels = range(1, len(rule.widths) + 1)
     numbers = exp.select(value, sql.named(exact_number(value_as_written(column), column, scale, digits), "number"))
-    lower = [
-        sql.named(_lower_bound(rule, width, f"DECIMAL({digits}, {scale})"), f"lower_{level}")
-        for level, width in zip(levels, rule.widths, strict=True)
-    ]
-    upper = [
-        sql.named(_upper_bound(level, width, f"DECIMAL({digits}, {scale})"), f"upper_{level}")
-        for level, width in zip(levels, rule.widths, strict=True)
-    ]
-    labels: list[exp.Expr] = [
-        _interval_label(rule, level, scale, dashed=dashed, single=width == 1)
-        for level, width in zip(levels, rule.widths, strict=True)
-    ]
+    lower, upper, labels = [], [], []
+    for level, width in enumerate(rule.widths, start=1):
+        above = exp.Add(this=sql.column(f"lower_{level}"), expression=number_literal(width))
+        lower.append(sql.named(_lower_bound(rule, width, data_type), f"lower_{level}"))
+        upper.append(sql.named(sql.cast(above, data_type), f"upper_{level}"))
+        labels.append(_interval_label(rule, level, scale, dashed=dashed, single=width == 1))
     query = with_levels(exp.select(value.copy()), labels).from_("intervals").with_("present", as_=values)
     query = query.with_("numbers", as_=numbers.from_("present"))
     if column.family == "float":
@@ -176,11 +229,6 @@ def _lower_bound(rule: IntervalRule, width: Decimal, data_type: str) -> exp.Expr
     remainder = exp.Add(this=exp.Mod(this=past_origin, expression=step), expression=step.copy())
     past_bound = exp.Mod(this=exp.Paren(this=remainder), expression=step.copy())
     return sql.cast(exp.Sub(this=number.copy(), expression=past_bound), data_type)
-
-
-def _upper_bound(level: int, width: Decimal, data_type: str) -> exp.Expr:
-    upper = exp.Add(this=sql.column(f"lower_{level}"), expression=number_literal(width))
-    return sql.cast(upper, data_type)
 
 
 def _interval_label(rule: IntervalRule, level: int, scale: int, *, dashed: bool, single: bool) -> exp.Expr:
@@ -222,7 +270,6 @@ def _scale(number: Decimal) -> int:
 
 
 def _rounded(rule: RoundRule, column: Column, values: exp.Query) -> exp.Query:
-    """Return the values and, level by level, the number before rounded on: so the levels nest."""
     number: exp.Expr = exact_number(value_as_written(column), column, max(0, -rule.digits[0]))
     labels: list[exp.Expr] = []
     for digits in rule.digits:
@@ -249,9 +296,6 @@ def _mask(side: str, text: exp.Expr, length: int, kept: int) -> exp.Expr:
     return exp.Coalesce(this=filled, expressions=[sql.literal(ROOT)])
 
 
-# Cuts
-
-
 # Dates
 
 
@@ -265,7 +309,13 @@ def _truncated(unit: DateUnit) -> exp.Expr:
         case "day":
             return _formatted("%Y-%m-%d")
         case "week":
-            return concatenated(_part_as_text("isoyear"), "-W", _two_digits(_part_as_text("week")))
+            week = exp.Pad(
+                this=_part_as_text("week"),
+                expression=sql.literal(2),
+                fill_pattern=sql.literal("0"),
+                is_left=True,
+            )
+            return concatenated(_part_as_text("isoyear"), "-W", week)
         case "month":
             return _formatted("%Y-%m")
         case "quarter":
@@ -290,24 +340,11 @@ def _part_as_text(unit: str) -> exp.Expr:
     return sql.cast(_part(unit), "VARCHAR")
 
 
-def _two_digits(text: exp.Expr) -> exp.Expr:
-    return exp.Pad(this=text, expression=sql.literal(2), fill_pattern=sql.literal("0"), is_left=True)
-
-
 def interval_query(tree: IntervalTree, column: Column, source: exp.Table, origin: str) -> exp.Query:
-    """Return the query of values and labels; values outside of the root interval get no row.
+    """Return the query of values and labels of a tree of intervals; values outside of the root interval get no row.
 
     At each level a value has the label of the innermost interval that is not below this level, so that an interval
     without others under it keeps its label. What is no number (NULL, NaN, infinity) goes to the root.
-
-    Args:
-        tree: the intervals.
-        column: the column.
-        source: the table.
-        origin: what messages call the hierarchy.
-
-    Raises:
-        HierarchyError: the column does not hold numbers.
     """
     if column.family not in NUMBERS:
         raise HierarchyError(

@@ -1,4 +1,4 @@
-"""Is a lookup relation a tree over the values of its column? Asked in SQL, answered with counts.
+"""Is a lookup relation a tree over the values of its column? Tested in SQL, by counts.
 
 What is counted: rows; values with several rows; labels with several parents, for each level; labels that read like
 the root and have another parent, for each level; labels at the top level (there must be one); and, for the codes, the
@@ -44,7 +44,6 @@ class TreeCounts:
         several_parents: for each level from 1 to below the root, labels with more than one parent.
         early_roots: for each level from 1 to below the root, rows whose label reads like the root and whose label at
             the next level does not.
-        roots: labels at the top level.
         children: for each level from 0 to below the root, the largest number of its labels under one parent.
     """
 
@@ -56,7 +55,7 @@ class TreeCounts:
     children: tuple[int, ...]
 
 
-def tree_query(lookup: exp.Table, height: int) -> exp.Query:
+def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
     """Return the query behind ``count_tree``: one row per count, ``(what, level, n)``."""
     values_twice = _grouped(lookup, VALUE, exp.GT(this=sql.count_rows(), expression=sql.literal(1)))
     parts = [
@@ -77,8 +76,7 @@ def tree_query(lookup: exp.Table, height: int) -> exp.Query:
 
 
 def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> TreeCounts:
-    """Return the counts of a lookup relation."""
-    rows = engine.rows(tree_query(lookup, height), f"is the hierarchy of {column} a tree?")
+    rows = engine.rows(_tree_query(lookup, height), f"is the hierarchy of {column} a tree?")
     counts = {(what, level): int(n or 0) for what, level, n in rows}
     return TreeCounts(
         rows=counts["rows", 0],
@@ -90,8 +88,8 @@ def count_tree(engine: Engine, lookup: exp.Table, height: int, column: str) -> T
     )
 
 
-def tree_problems(counts: TreeCounts, height: int) -> list[str]:
-    """Return what keeps the relation from being a tree, each with its count and what to do about it."""
+def _tree_problems(counts: TreeCounts, height: int) -> list[str]:
+    """Return what keeps the relation from being a tree, each problem with its count and what to do about it."""
     problems = []
     if counts.repeated:
         problems.append(
@@ -118,12 +116,7 @@ def tree_problems(counts: TreeCounts, height: int) -> list[str]:
 
 
 def require_tree(counts: TreeCounts, height: int, column: str, origin: str) -> None:
-    """Raise unless the relation is a tree.
-
-    Raises:
-        HierarchyError: with all problems that were found.
-    """
-    if problems := tree_problems(counts, height):
+    if problems := _tree_problems(counts, height):
         raise HierarchyError(f"The hierarchy of column {column!r} ({origin}) is not a tree: {'; '.join(problems)}.")
 
 
@@ -144,7 +137,7 @@ def untyped_query(rows: exp.Table, column: Column) -> exp.Query:
     return exp.select(*(sql.named(sql.where(sql.count_rows(), one), name) for name, one in counted)).from_(rows)
 
 
-def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:
+def _missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:
     """Return the query that counts what a hierarchy misses: rows, distinct values, and near misses.
 
     Near misses are values that would be found without surrounding spaces, or as numbers.
@@ -184,13 +177,7 @@ def missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Q
 
 @dataclass(frozen=True)
 class Missing:
-    """What a hierarchy lacks of its column.
-
-    Attributes:
-        values: distinct values of the column without a row.
-        rows: rows of the table with such a value.
-        message: what to tell the person; None if nothing is missing.
-    """
+    """What a hierarchy lacks of its column: distinct values, rows of the table that have them, and what to do."""
 
     values: int
     rows: int
@@ -198,29 +185,23 @@ class Missing:
 
 
 def missing_message(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> str | None:
-    """Return what to tell a person whose data have values that the hierarchy lacks; None if it has them all."""
+    """Return what to do about values that the hierarchy lacks; None if it has them all."""
     return count_missing(engine, source, hierarchy).message
 
 
 def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Missing:
     """Return what a hierarchy lacks of its column."""
     column = hierarchy.column
-    query = missing_query(source, hierarchy.relation, column)
+    query = _missing_query(source, hierarchy.relation, column)
     rows, values, spaces, numbers = engine.row(query, f"values that the hierarchy of {column.name} misses")
     counts = (int(rows), int(values), int(spaces), int(numbers))
     advice = _MAKE_AGAIN if hierarchy.stored is not None else _ADD_LINES if hierarchy.definition is None else _WIDEN
-    return Missing(counts[1], counts[0], describe_missing(column, hierarchy.origin, counts, advice) if values else None)
+    return Missing(
+        counts[1], counts[0], _describe_missing(column, hierarchy.origin, counts, advice) if values else None
+    )
 
 
-def describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int], advice: str = _ADD_LINES) -> str:
-    """Return what to tell a person whose data have values that the hierarchy lacks.
-
-    Args:
-        column: the column.
-        origin: what the hierarchy was made from.
-        counts: rows and values missing, and how many of the values would be found without spaces, and as numbers.
-        advice: what to do if they are not near misses.
-    """
+def _describe_missing(column: Column, origin: str, counts: tuple[int, int, int, int], advice: str = _ADD_LINES) -> str:
     rows, values, spaces, numbers = counts
     text = (
         f"The hierarchy of column {column.name!r} ({origin}) has no row for {_plural(values, 'value', 'values')} of "

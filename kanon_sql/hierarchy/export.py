@@ -22,7 +22,7 @@ from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import count_tree, require_tree
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.given import GivenHierarchies, make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.ready import READY
@@ -41,14 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Exportable:
-    """A hierarchy in a database, while it is open.
-
-    Attributes:
-        engine: holds it.
-        query: selects its rows.
-        shape: what it looks like.
-        statements: what makes the relation that the query reads, where it is not there already.
-    """
+    """A hierarchy in an open database: the query of its rows, and the statements that make what the query reads."""
 
     engine: Engine
     query: exp.Select
@@ -56,7 +49,6 @@ class Exportable:
     statements: tuple[exp.Expr, ...] = ()
 
     def text(self, null: str) -> str:
-        """Return it as a file of ARX (see ``arx_text``)."""
         return arx_text(self.engine.rows(self.query, "rows of the hierarchy"), null)
 
 
@@ -103,23 +95,12 @@ def export_hierarchy(
 
 
 def check_csv_target(path: Path, *, replace: bool) -> None:
-    """Raise unless a hierarchy can be written to a file.
-
-    Raises:
-        UsageError: it is no CSV file, or is there already.
-        SourceError: its directory is not there, or it is one.
-    """
     if path.suffix.lower() != ".csv":
         raise UsageError(f"Hierarchies are written as CSV: give a file whose name ends in .csv, not {path}.")
     require_free(path, replace=replace)
 
 
 def file_as_arx(name: str, null: str) -> tuple[Shape, str]:
-    """Return a hierarchy file, of any format, as a file of ARX.
-
-    Raises:
-        UsageError: it is a rule or a tree of intervals, which have no values without a column.
-    """
     rule = parse_rule(name) if name.startswith(READY) else FileRule(Path(name))
     if not isinstance(rule, FileRule):
         raise UsageError(f"{name} has no values of its own: give the table, and COLUMN={name}.")
@@ -141,20 +122,7 @@ def exportable(
     rule: str | None,
     listener: Callable[[Logged], None] | None = None,
 ) -> Iterator[Exportable]:
-    """Open a source and make the hierarchy of a column, or find the one that is stored.
-
-    Args:
-        source: what holds the column.
-        table: the table in a database.
-        column: the column.
-        rule: its rule or file; by default the one in the database, else the one that is chosen.
-        listener: called with each statement.
-
-    Raises:
-        UsageError: there is no such table or column.
-        HierarchyError: the hierarchy cannot be read, or is no tree.
-        SourceError: something cannot be read.
-    """
+    """Open a source and make the hierarchy of a column; by default the stored one, else a chosen one."""
     path = Path(source) if isinstance(source, str | Path) else None
     if table is None and rule is None and path is not None and is_database(path):
         with open_database(path, writable=False) as engine:
@@ -172,7 +140,7 @@ def _stored(engine: Engine, kept: StoredHierarchy) -> Exportable:
     kept.require_levels()
     require_tree(count_tree(engine, kept.relation, kept.height, kept.column), kept.height, kept.column, kept.origin)
     shape = shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
-    return Exportable(engine, arx_query(kept.relation, kept.height), shape)
+    return Exportable(engine, _arx_query(kept.relation, kept.height), shape)
 
 
 def _made(opened: Source, name: str, rule: str | None) -> Exportable:
@@ -184,14 +152,14 @@ def _made(opened: Source, name: str, rule: str | None) -> Exportable:
         note = "no hierarchy was given, and this one was chosen, as kanon init would"
         shape = replace(shape, notes=(*shape.notes, note))
     statements = (*opened.setup, lookup_statement(opened.engine, hierarchy))
-    return Exportable(opened.engine, arx_query(hierarchy.relation, hierarchy.height), shape, statements)
+    return Exportable(opened.engine, _arx_query(hierarchy.relation, hierarchy.height), shape, statements)
 
 
 _NEEDS_QUOTES = set('";\r\n')
 _BEGINS_ANOTHER_FORMAT = ("[", "{", "<", "\ufeff")
 
 
-def arx_query(relation: exp.Table, height: int) -> exp.Select:
+def _arx_query(relation: exp.Table, height: int) -> exp.Select:
     """Return the query of the rows of a lookup relation, the values as text, in the order of the values."""
     value = sql.cast(sql.column(VALUE, relation.name), "VARCHAR")
     levels = [sql.column(level_name(level)) for level in range(1, height + 1)]
@@ -200,14 +168,9 @@ def arx_query(relation: exp.Table, height: int) -> exp.Select:
 
 
 def arx_text(rows: Iterable[Sequence[str | None]], null: str = "") -> str:
-    """Return rows of a value and its labels as a file of ARX.
+    """Return rows (the value, then its label at each level up to the root) as a file of ARX; ``null`` stands for NULL.
 
-    Args:
-        rows: the value first (None is NULL), then the label of each level up to the root.
-        null: what stands for NULL.
-
-    Raises:
-        HierarchyError: a label is empty, which neither ARX nor our reader could tell from one that is missing.
+    A label must not be empty: neither ARX nor our reader could tell it from one that is missing.
     """
     lines = []
     for number, (value, *labels) in enumerate(rows, start=1):

@@ -25,8 +25,12 @@ VALUE = "value"
 
 
 def level_name(level: int) -> str:
-    """Return the name of the lookup column that holds the labels of a level (from 1)."""
     return f"level_{level}"
+
+
+def levels_columns(height: int) -> list[exp.Expr]:
+    """Return the columns of a lookup relation without its codes."""
+    return [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
 
 
 def distinct_values_query(column: Column, source: exp.Table) -> exp.Query:
@@ -50,7 +54,6 @@ def root_if_null(tested: exp.Expr) -> exp.Case:
 
 
 def concatenated(*parts: str | exp.Expr) -> exp.Expr:
-    """Return the parts put one after the other as text."""
     whole, *rest = [sql.literal(part) for part in parts]
     for part in rest:
         whole = exp.DPipe(this=whole, expression=part, safe=True)
@@ -72,12 +75,11 @@ def value_text(value: exp.Expr, family: str) -> exp.Expr:
 
 
 def number_literal(number: Decimal) -> exp.Expr:
-    """Return a number as it is, negative or not."""
     return exp.Literal.number(f"{number:f}") if number >= 0 else exp.Neg(this=exp.Literal.number(f"{-number:f}"))
 
 
 def value_as_written(column: Column) -> exp.Expr:
-    """Return a value as a person reads it: a FLOAT of 0.7 is 0.699999988, which nobody sees."""
+    """Return a value as a person reads it: a FLOAT of 0.7 is stored as 0.699999988."""
     value = sql.column(VALUE)
     return sql.cast(value, "VARCHAR") if column.type == "FLOAT" else value
 
@@ -99,7 +101,6 @@ def compared_value(value: exp.Expr, family: str = "text") -> exp.Expr:
 
 
 def matches_whole(pattern: str, code: exp.Expr) -> exp.Expr:
-    """Return whether the whole of a value as it is compared matches a regular expression."""
     return exp.RegexpLike(this=code.copy(), expression=sql.literal(f"^({pattern})$"))
 
 
@@ -146,14 +147,12 @@ def no_number(column: Column) -> exp.Expr:
 
 
 def is_above(column: Column, bound: Decimal, *, with_bound: bool) -> exp.Expr:
-    """Return ``value >= bound``, or ``value > bound`` without the bound itself."""
     return (exp.GTE if with_bound else exp.GT)(
         this=_number(column), expression=_bound(bound, column, ROUND_CEILING if with_bound else ROUND_FLOOR)
     )
 
 
 def is_below(column: Column, bound: Decimal, *, with_bound: bool) -> exp.Expr:
-    """Return ``value <= bound``, or ``value < bound`` without the bound itself."""
     return (exp.LTE if with_bound else exp.LT)(
         this=_number(column), expression=_bound(bound, column, ROUND_FLOOR if with_bound else ROUND_CEILING)
     )

@@ -1,4 +1,12 @@
-"""The hierarchies of columns: those that are given, those that are stored in the database, and chosen ones."""
+"""Make the hierarchy of each column: from the given rule or file, from the database, or by a chosen rule.
+
+1. ``make_hierarchies`` finds the rule of each column: given, else stored in schema ``kanon``, else chosen.
+2. ``build_hierarchy``, ``load_hierarchy`` and ``_use_stored`` make values and levels.
+3. ``_coded`` checks that it is a tree, and adds the prefix codes.
+
+The lookup relation ``(value, level_1, ..., level_h, code)`` has one row for every value and for NULL, which is a value
+like any other. Where a file gives it no row, it gets one that goes to the root at level 1.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +18,15 @@ from typing import TYPE_CHECKING, Protocol
 from sqlglot import exp
 
 from kanon_sql.engine.base import find_column
-from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.hierarchy.facts import column_facts
-from kanon_sql.hierarchy.lookup import build_hierarchy, load_hierarchy, load_prefixed, use_stored
-from kanon_sql.hierarchy.lookup_relation import Hierarchy, StoredHierarchy, coded_query
-from kanon_sql.hierarchy.prefix_file import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.errors import ComputationError, HierarchyError, UsageError
+from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, interval_query, require_fit
+from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
+from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name, levels_columns
+from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
+from kanon_sql.hierarchy.formats.rows import IntervalTree
+from kanon_sql.hierarchy.lookup_relation import Hierarchy, StoredHierarchy, code_words, coded_query
+from kanon_sql.hierarchy.rules.texts import PrefixRule, prefix_columns, prefix_values, prefixed_query, require_prefixes
+from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule, parse_rule
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -25,7 +35,9 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.hierarchy.spec import Rule
+    from kanon_sql.hierarchy.rules import ColumnExtremes
+    from kanon_sql.hierarchy.spec import FromFile, Rule
+
 
 SCHEMA = "kanon"
 REMEMBERING = frozenset({"releases", "dp_budgets", "dp_spent"})
@@ -34,7 +46,7 @@ _PREFIX = "hierarchy_"
 
 
 def stored_hierarchies(engine: Engine) -> dict[str, StoredHierarchy]:
-    """Return the hierarchies in the schema ``kanon``, by the folded name of their column."""
+    """Return the hierarchies in schema ``kanon``, by the folded name of their column."""
     found = {}
     for name, origin, columns in engine.rows(sql.statement("hierarchy/stored"), "hierarchies in the database"):
         column = str(name).removeprefix(_PREFIX)
@@ -53,7 +65,7 @@ def _height(columns: list[str]) -> int:
 
 
 def store_statements(hierarchy: Hierarchy, *, replace: bool) -> list[exp.Expr]:
-    """Return the statements that keep a hierarchy in the database, codes and all, with its origin as a comment."""
+    """Return the statements that keep a hierarchy with its codes in the database; its origin becomes a comment."""
     query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
     return _kept_statements(hierarchy, query, replace=replace)
 
@@ -77,7 +89,7 @@ def _kept_statements(hierarchy: Hierarchy, query: exp.Query, *, replace: bool) -
 
 
 class HierarchySettings(Protocol):
-    """What is said of hierarchies: by a policy, or by ``GivenHierarchies``."""
+    """The part of a policy that is about hierarchies."""
 
     @property
     def hierarchies(self) -> Mapping[str, str]:
@@ -94,13 +106,7 @@ class HierarchySettings(Protocol):
 
 @dataclass(frozen=True)
 class GivenHierarchies:
-    """Hierarchies that are given without a policy.
-
-    Attributes:
-        hierarchies: for columns that have one given, its rule or file.
-        hierarchy_directory: a directory with hierarchy files.
-        directory: where relative paths start from.
-    """
+    """Hierarchies that are given without a policy."""
 
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     hierarchy_directory: Path | None = None
@@ -116,13 +122,7 @@ def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: Hi
 
 
 def make_hierarchies(source: Source, columns: Sequence[Column], policy: HierarchySettings) -> tuple[Hierarchy, ...]:
-    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one.
-
-    Raises:
-        UsageError: a hierarchy is given for a column that does not exist, twice for one, or is written wrong.
-        HierarchyError: a hierarchy cannot be read, does not fit the type of its column, or is no tree.
-        SourceError: a file or directory cannot be read.
-    """
+    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one."""
     engine = source.engine
     given = given_rules(source, columns, policy)
     stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
@@ -146,31 +146,23 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: Hierarch
 
     def make(column: Column) -> Hierarchy:
         if column.name in kept:
-            return use_stored(engine, column, kept[column.name])
+            return _use_stored(engine, column, kept[column.name])
         rule = rules[column.name]
         chosen = column.name not in given
-        if isinstance(rule, FileRule):
+        if isinstance(rule, FileRule | PrefixRule):
             return replace(load_hierarchy(engine, source.tuples, column, rule), chosen=chosen)
-        if isinstance(rule, PrefixRule):
-            return replace(load_prefixed(engine, source.tuples, column, rule), chosen=chosen)
         return build_hierarchy(engine, source.relation, column, rule, facts[column.name], chosen=chosen)
 
     return tuple(make(column) for column in columns)
 
 
 def make_hierarchy(source: Source, column: Column, policy: HierarchySettings) -> Hierarchy:
-    """Return the hierarchy of one column, as ``make_hierarchies`` does."""
     (hierarchy,) = make_hierarchies(source, [column], policy)
     return hierarchy
 
 
 def given_rules(source: Source, columns: Sequence[Column], policy: HierarchySettings) -> dict[str, Rule]:
-    """Return the rules that a policy gives these columns: by name, else by a file in its directory.
-
-    Raises:
-        UsageError: a rule is given for a column that the source does not have, twice for one, or is written wrong.
-        HierarchyError: the directory is not there, or two of its files are for one column.
-    """
+    """Return the rules that a policy gives these columns: by name, else by a file in its directory."""
     rules: dict[str, Rule] = {}
     if policy.hierarchy_directory is not None:
         rules.update(_files_in(policy.hierarchy_directory, columns))
@@ -188,11 +180,7 @@ def given_rules(source: Source, columns: Sequence[Column], policy: HierarchySett
 
 
 def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]:
-    """Return the files of a directory that are for these columns: ``<column>.csv`` or ``*_hierarchy_<column>.csv``.
-
-    Raises:
-        HierarchyError: there is no such directory, or two files for one column.
-    """
+    """Return the files of a directory that are for these columns: ``<column>.csv`` or ``*_hierarchy_<column>.csv``."""
     if not directory.is_dir():
         raise HierarchyError(f"There is no directory {directory} with hierarchies.")
     rules = {}
@@ -208,3 +196,133 @@ def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]
         if found:
             rules[column.name] = FileRule(found[0])
     return rules
+
+
+def build_hierarchy(
+    engine: Engine, source: exp.Table, column: Column, rule: BuiltRule, facts: ColumnExtremes, *, chosen: bool = False
+) -> Hierarchy:
+    require_fit(rule, column)
+    try:
+        bound, origin, notes = bind_rule(engine, source, column, rule, facts)
+        query = built_query(bound, column, source, facts)
+        height = len(query.selects) - 1
+        made = _coded(engine, column, query, height, ROOT, origin, definition=query, chosen=chosen)
+        return replace(made, notes=notes)
+    except ComputationError:
+        if chosen and not isinstance(rule, FlatRule):  # this rule was not given
+            return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)
+        raise HierarchyError(
+            f"The hierarchy of column {column.name!r} ({rule}) cannot be computed: the column is {column.type}, and "
+            "some of its values, or of the bounds between them, have more digits than numbers can have. Round or "
+            "cast the column in a view, or use mask or flat."
+        ) from None
+
+
+def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FromFile) -> Hierarchy:
+    """Return a hierarchy read from a file; of prefixes and of a tree of intervals, the values are those of source."""
+    if isinstance(rule, PrefixRule):
+        return _load_prefixed(engine, source, column, rule)
+    rows = read_hierarchy(rule.path, column.name)
+    if isinstance(rows, IntervalTree):
+        query = interval_query(rows, column, source, str(rule))
+        made = _coded(engine, column, query, rows.height, ROOT, str(rule), definition=query)
+        return replace(made, format=rows.format, notes=rows.notes)
+    file = engine.temporary_name(f"kanon_file_{column.name}")
+    height = len(rows.levels)
+    columns = {VALUE: rows.values} | {level_name(n): labels for n, labels in enumerate(rows.levels, 1)}
+    engine.load(file, columns, "load a hierarchy")
+    notes = rows.notes
+    if column.lookup_type != "VARCHAR":
+        title = f"type of the values in the hierarchy of {column.name}"
+        untyped, beyond = engine.row(untyped_query(file, column), title)
+        if untyped:
+            raise HierarchyError(
+                f"The hierarchy of column {column.name!r} ({rule}): {untyped:,} of its {len(rows.values):,} "
+                f"values cannot be read as {column.type}, the type of the column. Write them as the column has them"
+                f"{', or remove the header line' if untyped == 1 and not rows.header else ''}."
+            )
+        if beyond:
+            left_out = "1 value is" if beyond == 1 else f"{beyond:,} values are"
+            notes = (*notes, f"{left_out} beyond what {column.type} can hold, and left out")
+    definition = _with_row_for_null(file, height, column)
+    hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule))
+    engine.run(sql.drop(file), "drop the rows of the file")
+    return replace(hierarchy, format=rows.format, notes=notes)
+
+
+def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
+    """Return a hierarchy of the values of a column, each with the levels that a file gives to its first characters.
+
+    Values whose first characters are not in the file get no row, as those that are not in another file.
+    """
+    rows = read_levels(rule.path, column.name)
+    require_prefixes(rule, rows, column)
+    prefixes = engine.temporary_name(f"kanon_prefixes_{column.name}")
+    engine.load(prefixes, prefix_columns(rows), "load a hierarchy")
+    query = prefixed_query(rule, rows, column, source, sql.aliased(prefixes, "prefixes"))
+    definition = prefixed_query(rule, rows, column, source, prefix_values(rows))
+    height = len(query.selects) - 1
+    hierarchy = _coded(engine, column, query, height, rows.levels[-1][0], str(rule), definition=definition)
+    engine.run(sql.drop(prefixes), "drop the rows of the file")
+    return hierarchy
+
+
+def _use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:
+    """Return a hierarchy that was loaded into the database before, checked again."""
+    stored.require_levels()
+    levels = [sql.column(level_name(level)) for level in range(1, stored.height + 1)]
+    value = exp.TryCast(this=sql.column(VALUE), to=exp.DataType.build(column.lookup_type, dialect=engine.dialect))
+    query = exp.select(sql.named(value, VALUE), *levels).from_(stored.relation.copy())
+    root = exp.select(sql.named(exp.Min(this=levels[-1].copy()), "root")).from_(stored.relation.copy())
+    (label,) = engine.row(root, f"root of the hierarchy of {column.name}")
+    return _coded(engine, column, query, stored.height, label or ROOT, stored.origin, stored=stored.relation)
+
+
+def _with_row_for_null(file: exp.Table, height: int, column: Column) -> exp.Query:
+    """Return the rows of a file, typed, with a row that sends NULL to the root unless the file has its own.
+
+    Values that the type of the column cannot hold have no row: no row of the table can have them.
+    """
+    typed = exp.TryCast(this=sql.column(VALUE), to=exp.DataType.build(column.lookup_type, dialect="duckdb"))
+    given = exp.select(sql.named(typed, VALUE), *levels_columns(height)[1:]).from_(file.copy())
+    held = exp.or_(sql.column(VALUE).is_(exp.null()), typed.copy().is_(exp.null()).not_())
+    given = given.where(held)
+    root = exp.select(sql.named(exp.Min(this=sql.column(level_name(height))), "root")).from_(file.copy())
+    has_null = exp.select("1").from_(file.copy()).where(sql.column(VALUE).is_(exp.null()))
+    null_row = (
+        exp.select(
+            sql.named(exp.null(), VALUE),
+            *(sql.named(sql.column("root", "top"), level_name(level)) for level in range(1, height + 1)),
+        )
+        .from_(root.subquery("top"))
+        .where(exp.Exists(this=has_null).not_())
+    )
+    return exp.union(given, null_row, distinct=False)
+
+
+def _coded(  # noqa: PLR0913 - the parts of a Hierarchy, passed through
+    engine: Engine,
+    column: Column,
+    query: exp.Query,
+    height: int,
+    root: str,
+    origin: str,
+    *,
+    definition: exp.Query | None = None,
+    stored: exp.Table | None = None,
+    chosen: bool = False,
+) -> Hierarchy:
+    """Return the hierarchy of a query of values and levels, checked and with codes."""
+    # 1. Values and levels, made once.
+    levels = engine.temporary_name(f"kanon_levels_{column.name}")
+    engine.run(sql.create_table(levels, query, temporary=True), f"levels of {column.name}")
+    # 2. They must form a tree.
+    counts = count_tree(engine, levels, height, column.name)
+    require_tree(counts, height, column.name, origin)
+    # 3. The tree gets its codes.
+    words = code_words(counts.children)
+    relation = engine.temporary_name(f"kanon_hierarchy_{column.name}")
+    coded = coded_query(levels, height, words)
+    engine.run(sql.create_table(relation, coded, temporary=True), f"prefix codes of {column.name}")
+    engine.run(sql.drop(levels), "drop the levels without codes")
+    return Hierarchy(column, height, relation, words, root, origin, definition, stored, chosen)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.expressions import VALUE, distinct_values_query, level_name
+from kanon_sql.hierarchy.expressions import VALUE, distinct_values_query, level_name, levels_columns
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import rendered
 
@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredHierarchy:
-    """A hierarchy that was loaded into the schema ``kanon`` of a database.
-
-    Attributes:
-        column: name of the column it is for.
-        relation: the table.
-        height: its number of levels; 0 for a table that is no hierarchy.
-        origin: the file or rule it was made from.
-    """
+    """A hierarchy in schema ``kanon`` of a database; its height is 0 if the table is no hierarchy."""
 
     column: str
     relation: exp.Table
@@ -48,11 +41,6 @@ class StoredHierarchy:
     origin: str
 
     def require_levels(self) -> None:
-        """Raise unless it has values and levels.
-
-        Raises:
-            HierarchyError: it has not.
-        """
         if self.height == 0:
             table = f"{self.relation.db}.{self.relation.name}"
             raise HierarchyError(
@@ -66,17 +54,13 @@ class Hierarchy:
     """The hierarchy of a quasi-identifier, ready to be joined.
 
     Attributes:
-        column: the column it generalizes.
         height: number of levels above the values; level ``height`` is the root.
         relation: the lookup relation with values, levels and codes.
-        words: how the codes are laid out.
         root: label of the root.
         origin: what it was made from, in the words of the person who gave it.
         definition: the query that makes values and levels from the source; None where a file gave them.
         stored: the table in schema ``kanon`` that holds it, where it was loaded before.
         chosen: whether it was chosen here because none was given.
-        format: the format of the file that gave it.
-        notes: what a person should know about how it was made.
     """
 
     column: Column
@@ -111,7 +95,6 @@ class Field:
 
     @property
     def mask(self) -> int:
-        """The field's bits within its word."""
         return ((1 << self.bits) - 1) << self.shift
 
 
@@ -123,7 +106,6 @@ class CodeWord:
 
     @property
     def bits(self) -> int:
-        """How many bits of the word are in use."""
         return sum(field.bits for field in self.fields)
 
     def mask(self, level: int) -> int:
@@ -139,8 +121,7 @@ def code_name(word: int) -> str:
 def code_words(children: tuple[int, ...]) -> tuple[CodeWord, ...]:
     """Return the layout of a column's codes.
 
-    Args:
-        children: for each level from 0 to below the root, the largest number of its labels under one parent.
+    ``children`` is for each level from 0 to below the root the largest number of its labels under one parent.
     """
     words: list[CodeWord] = []
     fields: list[Field] = []
@@ -158,9 +139,8 @@ def code_words(children: tuple[int, ...]) -> tuple[CodeWord, ...]:
 
 
 def coded_query(levels: exp.Table, height: int, words: tuple[CodeWord, ...]) -> exp.Query:
-    """Return the query that adds the codes to a relation of values and levels."""
     needed = [field.level for word in words for field in word.fields]
-    everything = [sql.column(VALUE), *(sql.column(level_name(level)) for level in range(1, height + 1))]
+    everything = levels_columns(height)
     qualified = [sql.column(column.name, "levels") for column in everything]
     # 3. The ordinals side by side.
     codes = [
@@ -230,7 +210,7 @@ def lookup_statement(
     Args:
         engine: holds the rows.
         hierarchy: what is looked up.
-        dialect: of the script; a rule that it cannot say gives rows.
+        dialect: of the script; a rule that the dialect cannot express gives rows.
         levels: those that are needed; None for all.
         source: the relation that a rule reads, where that is not the one that it was made for.
         only: which of the rows are written out; None for all.
@@ -247,7 +227,7 @@ def lookup_statement(
 def rule_query(
     hierarchy: Hierarchy, dialect: str, levels: Sequence[int] | None, source: exp.Table | None
 ) -> exp.Query | None:
-    """Return the query that makes some levels of a hierarchy from the source, if a dialect can say it; else None."""
+    """Return the query that makes some levels of a hierarchy from the source; None if the dialect cannot express it."""
     query = hierarchy.definition
     levels = range(1, hierarchy.height + 1) if levels is None else levels
     if not levels and source is not None:  # the values alone, whatever says their labels

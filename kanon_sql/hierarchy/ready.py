@@ -60,11 +60,6 @@ class ReadyMade:
 
 
 def ready_made(name: str) -> ReadyMade:
-    """Return a hierarchy that comes with kanon-sql.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
     known = catalogue()
     if name not in known:
         raise UsageError(f"There is no ready-made hierarchy {name!r}. There are: {', '.join(known)}.")
@@ -72,13 +67,11 @@ def ready_made(name: str) -> ReadyMade:
 
 
 def ready_made_names() -> list[str]:
-    """Return the names of the hierarchies that come with kanon-sql."""
     return list(catalogue())
 
 
 @cache
 def catalogue() -> dict[str, ReadyMade]:
-    """Return the hierarchies that come with kanon-sql by their names, sorted."""
     directory = data_directory("hierarchies")
     text = (directory / "catalogue.toml").read_text(encoding="utf-8")
     return {name: _entry(name, table, directory) for name, table in sorted(tomllib.loads(text).items())}

@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.errors import HierarchyError
+from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.check import count_missing
-from kanon_sql.hierarchy.expressions import VALUE, compared, level_name
-from kanon_sql.hierarchy.facts import column_facts
+from kanon_sql.hierarchy.expressions import VALUE, compared, level_name, levels_columns
 from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
-from kanon_sql.hierarchy.formats.intervals import IntervalTree
-from kanon_sql.hierarchy.lookup import build_hierarchy
+from kanon_sql.hierarchy.formats.rows import IntervalTree
+from kanon_sql.hierarchy.given import build_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade
 from kanon_sql.hierarchy.rules.numbers import StepRule
 from kanon_sql.hierarchy.rules.texts import CutRule
@@ -23,7 +23,7 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
@@ -37,15 +37,11 @@ class Shape:
     """A hierarchy in numbers.
 
     Attributes:
-        name: what it is called.
         height: its number of levels above the values; None for a rule whose levels the values decide.
         leaves: its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule, and for a
             tree of intervals, which has those of any column.
         labels: the number of labels at each level from 1; none for a rule.
-        origin: where it came from.
         by_prefix: whether its values are prefixes that values of a column are looked up by.
-        format: the format of the file that gave it; None of others.
-        notes: what a person should know about how it was made.
     """
 
     name: str
@@ -58,7 +54,6 @@ class Shape:
     notes: tuple[str, ...] = ()
 
     def summary(self) -> dict[str, Any]:
-        """Return the shape as plain values."""
         return {
             "name": self.name,
             "levels": self.height,
@@ -75,14 +70,10 @@ class Fit:
     """Whether a hierarchy fits a column.
 
     Attributes:
-        column: name of the column.
-        origin: the hierarchy.
         height: its levels; None if it could not be read.
         values_missing: distinct values of the column without a row; None if it could not be read.
         rows_missing: rows of the table with such a value; None if it could not be read.
         problem: what is wrong and what to do; None if it fits.
-        format: the format of the file that gave it; None of others.
-        notes: what a person should know about how it was made.
     """
 
     column: str
@@ -96,12 +87,6 @@ class Fit:
 
 
 def shape_of_file(path: Path, name: str) -> Shape:
-    """Return the shape of a hierarchy file.
-
-    Raises:
-        SourceError: it cannot be opened.
-        HierarchyError: it cannot be read as a hierarchy.
-    """
     return shape_of_rows(read_hierarchy(path, name), FileRule(path), name)
 
 
@@ -117,36 +102,22 @@ def shape_of_rows(rows: HierarchyRows | IntervalTree, rule: FileRule, name: str)
 
 
 def shape_query(relation: exp.Table, height: int) -> exp.Select:
-    """Return the query that counts the values of a lookup relation and the labels of each of its levels."""
     labels = [sql.count_distinct(sql.column(level_name(level))) for level in range(1, height + 1)]
     return exp.select(exp.Count(this=sql.column(VALUE)), *labels).from_(relation.copy())
 
 
 def shape_of_relation(engine: Engine, relation: exp.Table, height: int, name: str, origin: str) -> Shape:
-    """Return the shape of a lookup relation."""
     leaves, *labels = engine.row(shape_query(relation, height), f"shape of the hierarchy of {name}")
     return Shape(name, height, leaves, tuple(labels), origin)
 
 
 def shape_of_hierarchy(engine: Engine, made: Hierarchy) -> Shape:
-    """Return the shape of a hierarchy that was made for a column."""
     shape = shape_of_relation(engine, made.relation, made.height, made.column.name, made.origin)
     return replace(shape, format=made.format, notes=made.notes)
 
 
 def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Callable[[], Hierarchy]) -> Fit:
-    """Return whether a hierarchy fits a column: it is a tree, and has a row for every value.
-
-    Args:
-        engine: holds the table.
-        source: the table.
-        column: the column.
-        origin: what messages call the hierarchy.
-        make: reads or builds it.
-
-    Raises:
-        SourceError: there is no such file, or the database stopped.
-    """
+    """Return whether the hierarchy that ``make`` reads or builds fits: it is a tree with a row for every value."""
     try:
         hierarchy = make()
     except HierarchyError as error:
@@ -179,12 +150,11 @@ def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -
 
 
 def rows_query(relation: exp.Table, height: int, limit: int | None) -> exp.Select:
-    """Return the query of the values and labels of a lookup relation."""
-    columns: Sequence[exp.Expr] = [
-        sql.column(VALUE),
-        *(sql.column(level_name(level)) for level in range(1, height + 1)),
-    ]
-    query = exp.select(*columns).from_(relation.copy()).order_by(exp.Ordered(this=sql.column(VALUE), nulls_first=True))
+    query = (
+        exp.select(*levels_columns(height))
+        .from_(relation.copy())
+        .order_by(exp.Ordered(this=sql.column(VALUE), nulls_first=True))
+    )
     return query if limit is None else query.limit(limit)
 
 
@@ -192,7 +162,6 @@ Row = tuple[str | None, ...]
 
 
 def ready_shape(ready: ReadyMade) -> Shape:
-    """Return the shape of a ready-made hierarchy."""
     name = f"{READY}{ready.name}"
     if ready.path is None:
         rule = _rule_of(ready)
@@ -235,7 +204,7 @@ def _height(rule: BuiltRule) -> int | None:
 
 
 def _of_examples(ready: ReadyMade) -> list[Row]:
-    """Return what a rule does to the examples of the catalogue; nothing of any person's table is read."""
+    """Return what a rule does to the examples of the catalogue; no table of a user is read."""
     kind = {int: "INTEGER", str: "VARCHAR"}.get(type(ready.examples[0]), "DATE")
     with DuckDBEngine.in_memory() as engine:
         table = engine.temporary_name("kanon_examples")

@@ -1,4 +1,4 @@
-"""What a person may say to get a hierarchy: a file, or a rule that builds one from the data.
+"""How a hierarchy is specified: a file, or a rule that builds one from the data.
 
 age.csv                              a file, in any of the formats of docs/hierarchies.md
 ready:us_state                       a hierarchy that comes with kanon-sql
@@ -16,6 +16,21 @@ steps   steps:from=100               numbers in steps of 1, 2 and 5, then of pow
 quantiles:16,8,4                     numbers in so many groups of about equal counts: the data say the bounds
 prefixes   prefixes:3,1              texts by their first characters: as many as listed, or as the data ask for
 flat                                 the value itself, or *
+
+The same as a table of kanon.toml, which ``rule_text`` writes as such a text:
+
+age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin
+zip = { mask = "right", counts = [1, 2, 4] }
+postcode = { cut = [2, 3], letters = true }
+birth = { date = ["month", "year"] }
+income = { round = [2, 3] }
+cost = { steps = true, from = 100 }
+height = { quantiles = [16, 8, 4] }
+code = { prefixes = [3, 1] }                    # or true: as the data require
+sex = { flat = true }
+country = { ready = "country" }
+job = { file = "jobs.csv" }
+area = { file = "areas.csv", prefix = 3 }       # or [3, 2]; hide = true: the prefix itself is no level
 """
 
 from __future__ import annotations
@@ -25,23 +40,26 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.prefix_file import PrefixRule, parse_prefix
 from kanon_sql.hierarchy.ready import READY, ready_made
-from kanon_sql.hierarchy.rules import RuleError as _RuleError
-from kanon_sql.hierarchy.rules import comma_separated as _listed
-from kanon_sql.hierarchy.rules import decimal_text as _plain
-from kanon_sql.hierarchy.rules import require as _require
-from kanon_sql.hierarchy.rules import rises as _rises
-from kanon_sql.hierarchy.rules import seen_from_here
+from kanon_sql.hierarchy.rules import (
+    MOST_DIGITS,
+    RuleError,
+    comma_separated,
+    decimal_text,
+    require,
+    rises,
+    seen_from_here,
+)
 from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule, parse_quantiles, parse_steps
-from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, parse_cut, parse_prefixes
+from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, PrefixRule, parse_cut, parse_prefix, parse_prefixes
 from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 RULES = (
     "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  steps  quantiles:16,8,4  prefixes  flat  ready:NAME  "
@@ -50,7 +68,6 @@ RULES = (
 """The rules that exist, one example of each, for messages."""
 
 _LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
-_MOST_DIGITS = 18  # before the point and after it: what DECIMAL(38) holds, and sums of two of them
 
 DateUnit = Literal["day", "week", "month", "quarter", "year", "decade"]
 DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
@@ -58,8 +75,6 @@ DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
 
 @dataclass(frozen=True)
 class FileRule:
-    """A file with a hierarchy."""
-
     path: Path
 
     def __str__(self) -> str:
@@ -68,11 +83,9 @@ class FileRule:
         return self.with_path(seen_from_here(self.path))
 
     def absolute(self) -> str:
-        """Return the rule as text that means the same from any directory."""
         return self.with_path(str(self.path.absolute()))
 
     def with_path(self, path: str) -> str:
-        """Return the rule as text, with its file written as given."""
         return path
 
 
@@ -93,21 +106,21 @@ class IntervalRule:
     origin: Decimal = Decimal(0)
 
     def __post_init__(self) -> None:
-        _require(bool(self.widths), "intervals need at least one width, as in intervals:5,10,20")
-        _require(all(width > 0 for width in self.widths), "the width of an interval must be greater than 0")
+        require(bool(self.widths), "intervals need at least one width, as in intervals:5,10,20")
+        require(all(width > 0 for width in self.widths), "the width of an interval must be greater than 0")
         for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
-            _require(
+            require(
                 wide > narrow and Fraction(wide) % Fraction(narrow) == 0,
                 f"an interval of width {wide} cannot be put together from intervals of width {narrow}: "
                 "each width must be a multiple of the one before",
             )
         if self.bottom is not None and self.top is not None:
-            _require(self.bottom < self.top, "bottom must lie below top")
+            require(self.bottom < self.top, "bottom must lie below top")
 
     def __str__(self) -> str:
         settings = [("bottom", self.bottom), ("top", self.top), ("origin", self.origin or None)]
-        said = "".join(f":{name}={_plain(value)}" for name, value in settings if value is not None)
-        return f"intervals:{','.join(_plain(width) for width in self.widths)}{said}"
+        said = "".join(f":{name}={decimal_text(value)}" for name, value in settings if value is not None)
+        return f"intervals:{','.join(decimal_text(width) for width in self.widths)}{said}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +136,7 @@ class MaskRule:
     counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        _require(_rises(self.counts, above=0), "the numbers of masked characters must rise, as in mask:right:1,2,4")
+        require(rises(self.counts, above=0), "the numbers of masked characters must rise, as in mask:right:1,2,4")
 
     def __str__(self) -> str:
         return ":".join(["mask", self.side, *([",".join(map(str, self.counts))] if self.counts else [])])
@@ -137,8 +150,8 @@ class DateRule:
 
     def __post_init__(self) -> None:
         order = [DATE_UNITS.index(unit) for unit in self.units]
-        _require(_rises(order, above=-1), f"date units must go from small to large: {', '.join(DATE_UNITS)}")
-        _require(
+        require(rises(order, above=-1), f"date units must go from small to large: {', '.join(DATE_UNITS)}")
+        require(
             "week" not in self.units or self.units[-1] == "week",
             "a week can lie in two months, quarters and years, so that week must be the last unit before the root: "
             "leave week out, or the units after it",
@@ -155,8 +168,8 @@ class RoundRule:
     digits: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _require(bool(self.digits) and _rises(self.digits, above=-19), "digits must rise, as in round:1,2,3")
-        _require(self.digits[-1] < 28, "digits must be less than 28")  # noqa: PLR2004 - what DECIMAL(38,10) can hold
+        require(bool(self.digits) and rises(self.digits, above=-19), "digits must rise, as in round:1,2,3")
+        require(self.digits[-1] < 28, "digits must be less than 28")  # noqa: PLR2004 - what DECIMAL(38,10) can hold
 
     def __str__(self) -> str:
         return f"round:{','.join(map(str, self.digits))}"
@@ -164,8 +177,6 @@ class RoundRule:
 
 @dataclass(frozen=True)
 class FlatRule:
-    """The value itself, or the root."""
-
     def __str__(self) -> str:
         return "flat"
 
@@ -187,15 +198,6 @@ Rule = FromFile | BuiltRule
 
 
 def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
-    """Return the rule that a text stands for.
-
-    Args:
-        text: as in the table above.
-        relative_to: the directory that a file's path starts from; by default the working directory.
-
-    Raises:
-        UsageError: a rule is written wrong, or what looks like a rule is neither one nor a file.
-    """
     kind, *parts = text.split(":")
     try:
         if kind in _PARSERS:
@@ -204,7 +206,7 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
             return parse_prefix(parts, relative_to or Path())
     except (InvalidOperation, ValueError):
         raise UsageError(f"Hierarchy {text!r}: a number is expected where something else stands.") from None
-    except _RuleError as error:
+    except RuleError as error:
         raise UsageError(f"Hierarchy {text!r}: {error}.") from None
     rule = FileRule((relative_to or Path()) / text)
     if _LIKE_A_RULE.fullmatch(text) and not rule.path.exists():
@@ -212,12 +214,8 @@ def parse_rule(text: str, relative_to: Path | None = None) -> Rule:
     return rule
 
 
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[0-9]+", text) is not None
-
-
 def _ready(parts: list[str]) -> Rule:
-    _require(len(parts) == 1, "ready needs a name, as in ready:us_state")
+    require(len(parts) == 1, "ready needs a name, as in ready:us_state")
     (name,) = parts
     ready = ready_made(name)
     if ready.path is None:
@@ -228,41 +226,41 @@ def _ready(parts: list[str]) -> Rule:
 
 
 def _flat(parts: list[str]) -> FlatRule:
-    _require(not parts, "flat takes no settings")
+    require(not parts, "flat takes no settings")
     return FlatRule()
 
 
 def _date(parts: list[str]) -> DateRule:
-    units = _listed(parts[0]) if parts else ["month", "quarter", "year", "decade"]
-    _require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
-    _require(len(parts) <= 1, "after the units nothing may follow")
+    units = comma_separated(parts[0]) if parts else ["month", "quarter", "year", "decade"]
+    require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
+    require(len(parts) <= 1, "after the units nothing may follow")
     return DateRule(tuple(unit for unit in DATE_UNITS if unit in units))
 
 
 def _intervals(parts: list[str]) -> IntervalRule:
-    widths = tuple(_decimal(width) for width in _listed(parts[0])) if parts else ()
+    widths = tuple(_decimal(width) for width in comma_separated(parts[0])) if parts else ()
     settings: dict[str, Decimal] = {}
     for part in parts[1:]:
         name, _, value = part.partition("=")
-        _require(name in {"bottom", "top", "origin"}, "settings of intervals are bottom=, top= and origin=")
-        _require(name not in settings, f"{name}= is given twice")
+        require(name in {"bottom", "top", "origin"}, "settings of intervals are bottom=, top= and origin=")
+        require(name not in settings, f"{name}= is given twice")
         settings[name] = _decimal(value)
     return IntervalRule(widths, **settings)
 
 
 def _round(parts: list[str]) -> RoundRule:
-    _require(len(parts) == 1, "round needs digits, as in round:1,2,3")
-    return RoundRule(tuple(int(digit) for digit in _listed(parts[0])))
+    require(len(parts) == 1, "round needs digits, as in round:1,2,3")
+    return RoundRule(tuple(int(digit) for digit in comma_separated(parts[0])))
 
 
 def _decimal(text: str) -> Decimal:
     """Return a number that can be a bound of an interval."""
     number = Decimal(text)
-    _require(number.is_finite(), "the numbers of intervals must be finite")
+    require(number.is_finite(), "the numbers of intervals must be finite")
     normal = number.normalize()
-    _require(
-        normal.adjusted() < _MOST_DIGITS and -int(normal.as_tuple().exponent) <= _MOST_DIGITS,
-        f"the numbers of intervals have at most {_MOST_DIGITS} digits before the point and as many after it",
+    require(
+        normal.adjusted() < MOST_DIGITS and -int(normal.as_tuple().exponent) <= MOST_DIGITS,
+        f"the numbers of intervals have at most {MOST_DIGITS} digits before the point and as many after it",
     )
     return number
 
@@ -270,13 +268,15 @@ def _decimal(text: str) -> Decimal:
 def _mask(parts: list[str]) -> MaskRule:
     side: Literal["right", "left"] = "left" if parts and parts[0] == "left" else "right"
     counts = parts[1:] if parts and parts[0] in {"left", "right"} else parts
-    written = len(counts) <= 1 and all(_is_number(count) for part in counts for count in _listed(part))
-    _require(
+    written = len(counts) <= 1 and all(
+        re.fullmatch(r"[0-9]+", count) for part in counts for count in comma_separated(part)
+    )
+    require(
         written,
         "mask is written mask, mask:left or mask:right, and may say how many characters to mask at each level, "
         "as in mask:right:1,2,4",
     )
-    return MaskRule(side, tuple(int(count) for count in _listed(counts[0])) if counts else ())
+    return MaskRule(side, tuple(int(count) for count in comma_separated(counts[0])) if counts else ())
 
 
 _PARSERS: dict[str, Callable[[list[str]], Rule]] = {
@@ -291,3 +291,124 @@ _PARSERS: dict[str, Callable[[list[str]], Rule]] = {
     "quantiles": parse_quantiles,
     "prefixes": parse_prefixes,
 }
+
+
+# A rule as a table of kanon.toml
+
+_Table = dict[str, Any]
+
+
+def rule_text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
+    """Return the text of the rule that a setting of kanon.toml stands for: a text as it is, or a table.
+
+    ``where`` is what messages call the setting.
+    """
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} must be a text, or a table such as {{ intervals = [5, 10] }}.")
+    kinds = [kind for kind in _TABLES if kind in value]
+    if len(kinds) != 1:
+        said = " and ".join(kinds) or "nothing of it"
+        raise UsageError(f"{where} must say one of {', '.join(_TABLES)}; it says {said}.")
+    (kind,) = kinds
+    settings, write = _TABLES[kind]
+    if unknown := [name for name in value if name not in {kind, *settings}]:
+        known = f" Besides {kind} there may be {', '.join(settings)}." if settings else ""
+        raise UsageError(f"{where} has no setting {', '.join(unknown)}.{known}")
+    text = write(value, where)
+    if kind != "file":  # a file need not exist yet
+        try:
+            parse_rule(text)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
+    return text
+
+
+def _write_intervals(table: _Table, where: str) -> str:
+    settings = [f":{name}={_number(table[name], f'{where}.{name}')}" for name in _BOUNDS if name in table]
+    return f"intervals:{_numbers(table, 'intervals', where)}{''.join(settings)}"
+
+
+def _write_mask(table: _Table, where: str) -> str:
+    if table["mask"] not in {"right", "left"}:
+        raise UsageError(f'{where}.mask must be "right" or "left".')
+    counts = f":{_numbers(table, 'counts', where)}" if "counts" in table else ""
+    return f"mask:{table['mask']}{counts}"
+
+
+def _write_date(table: _Table, where: str) -> str:
+    units = table["date"] if isinstance(table["date"], list) else [table["date"]]
+    return f"date:{','.join(_text(unit, f'{where}.date') for unit in units)}"
+
+
+def _write_steps(table: _Table, where: str) -> str:
+    _is_true(table, "steps", where)
+    return f"steps:from={_number(table['from'], f'{where}.from')}" if "from" in table else "steps"
+
+
+def _write_prefixes(table: _Table, where: str) -> str:
+    return "prefixes" if table["prefixes"] is True else f"prefixes:{_numbers(table, 'prefixes', where)}"
+
+
+def _write_flat(table: _Table, where: str) -> str:
+    _is_true(table, "flat", where)
+    return "flat"
+
+
+def _write_file(table: _Table, where: str) -> str:
+    path = _text(table["file"], f"{where}.file")
+    path = path if "/" in path or "\\" in path else f"./{path}"  # a file may be called like a rule
+    hide = _is_true(table, "hide", where)
+    if "prefix" in table:
+        return f"prefix:{_numbers(table, 'prefix', where)}{':hide' if hide else ''}:{path}"
+    if hide:
+        raise UsageError(f"{where}.hide is for prefixes: add prefix, or leave it out.")
+    return path
+
+
+_BOUNDS = ("bottom", "top", "origin")
+_TABLES: dict[str, tuple[tuple[str, ...], Callable[[_Table, str], str]]] = {
+    "intervals": (_BOUNDS, _write_intervals),
+    "mask": (("counts",), _write_mask),
+    "cut": (
+        ("letters",),
+        lambda table, where: (
+            f"cut:{_numbers(table, 'cut', where)}{',letters' if _is_true(table, 'letters', where) else ''}"
+        ),
+    ),
+    "date": ((), _write_date),
+    "round": ((), lambda table, where: f"round:{_numbers(table, 'round', where)}"),
+    "steps": (("from",), _write_steps),
+    "quantiles": ((), lambda table, where: f"quantiles:{_numbers(table, 'quantiles', where)}"),
+    "prefixes": ((), _write_prefixes),
+    "flat": ((), _write_flat),
+    "ready": ((), lambda table, where: f"ready:{_text(table['ready'], f'{where}.ready')}"),
+    "file": (("prefix", "hide"), _write_file),
+}
+"""For each kind of hierarchy, the settings that it may have, and how it is written as the text of a rule."""
+
+
+def _numbers(table: _Table, name: str, where: str) -> str:
+    value = table[name]
+    listed = value if isinstance(value, list) else [value]
+    return ",".join(_number(number, f"{where}.{name}") for number in listed)
+
+
+def _number(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{where} must be a number, or where there are levels a list of numbers.")
+    return str(value)  # the shortest text that means this number: 0.1 is 0.1
+
+
+def _text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{where} must be a text.")
+    return value
+
+
+def _is_true(table: _Table, name: str, where: str) -> bool:
+    """Tell whether a setting is there; it can only be true."""
+    if name in table and table[name] is not True:
+        raise UsageError(f"{where}.{name} must be true; leave it out otherwise.")
+    return name in table

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -15,18 +16,16 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.hierarchy.build import DATES
+from kanon_sql.hierarchy.build import DATES, column_facts, facts_query
 from kanon_sql.hierarchy.expressions import NUMBERS, compared, compared_value, matches_whole
-from kanon_sql.hierarchy.facts import chosen_rule, column_facts, facts_query
 from kanon_sql.hierarchy.formats import read_levels
 from kanon_sql.hierarchy.ready import READY, ReadyMade, catalogue
-from kanon_sql.hierarchy.spec import DateRule, IntervalRule, MaskRule, RoundRule, parse_rule
+from kanon_sql.hierarchy.spec import BuiltRule, DateRule, FlatRule, IntervalRule, MaskRule, RoundRule, parse_rule
 from kanon_sql.hierarchy.vocabulary import kinds_of_name, role_of_kind
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.rules import ColumnExtremes
@@ -37,12 +36,10 @@ _KNOWN = ("hierarchy", "value", "label")
 
 
 @dataclass(frozen=True)
-class Present:
+class _Present:
     """Values of a column, NULL not counted.
 
     Attributes:
-        values: distinct values.
-        rows: rows that have one.
         labels: different labels that a hierarchy gives them at its first level; None where they were not counted.
     """
 
@@ -51,52 +48,48 @@ class Present:
     labels: int | None = None
 
 
-def entries_for(column: Column) -> list[ReadyMade]:
+def _entries_for(column: Column) -> list[ReadyMade]:
     """Return the ready-made hierarchies that a column of this type can have."""
     return [entry for entry in catalogue().values() if _fits_type(entry, column)]
 
 
-def load_known(engine: Engine, entries: Iterable[ReadyMade]) -> exp.Table:
+def _load_known(engine: Engine, entries: Iterable[ReadyMade]) -> exp.Table:
     """Return a temporary table of the values that ready-made files have: ``(hierarchy, value, label)``."""
     known = engine.temporary_name("kanon_ready")
-    rows = known_rows(entries)
+    rows = _known_rows(entries)
     loaded = {name: [row[place] for row in rows] for place, name in enumerate(_KNOWN)}
     engine.load(known, loaded, "ready-made values")
     return known
 
 
-def known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
+def _known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
     """Return the values of ready-made files and the label above each; prefixes as they are compared."""
     wanted = {entry.name: entry for entry in entries if entry.path is not None}
-    return [
-        (name, value, label)
-        for name, entry in sorted(wanted.items())
-        for value, label in zip(ready_values(entry), first_labels(entry), strict=True)
-    ]
+    return [(name, value, label) for name, entry in sorted(wanted.items()) for value, label in _file_values(entry)]
 
 
-def known_statement(known: exp.Table, entries: Iterable[ReadyMade]) -> exp.Create:
-    """Return the statement that makes the table of ``load_known``, for a script."""
-    values = sql.values("known", list(_KNOWN), known_rows(entries))
+def _known_statement(known: exp.Table, entries: Iterable[ReadyMade]) -> exp.Create:
+    """Return the statement that makes the table of ``_load_known``, for a script."""
+    values = sql.values("known", list(_KNOWN), _known_rows(entries))
     query = exp.select(*(sql.column(name) for name in _KNOWN)).from_(values)
     return sql.create_table(known.copy(), query, temporary=True)
 
 
-def count_covered(
+def _count_covered(
     engine: Engine, source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
-) -> tuple[Present, dict[str, Present]]:
+) -> tuple[_Present, dict[str, _Present]]:
     """Return what a column has, and how much of it each of some ready-made hierarchies has that has some of it."""
     rows = engine.rows(
-        ready_coverage_query(source, column, entries, known), f"which ready-made hierarchies fit {column.name}?"
+        _ready_coverage_query(source, column, entries, known), f"which ready-made hierarchies fit {column.name}?"
     )
-    found = {name: Present(int(values), int(n or 0), labels) for name, values, n, labels in rows}
+    found = {name: _Present(int(values), int(n or 0), labels) for name, values, n, labels in rows}
     return found.pop(_ALL), found
 
 
-def ready_coverage_query(
+def _ready_coverage_query(
     source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
 ) -> exp.Query:
-    """Return the query behind ``count_covered``: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
+    """Return the query behind ``_count_covered``: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
     own = sql.column(column.name, "source")
     value = sql.cast(own, "VARCHAR")
     present = (
@@ -160,7 +153,6 @@ def _needs_one_length(entry: ReadyMade) -> bool:
 
 
 def _fits_type(entry: ReadyMade, column: Column) -> bool:
-    """Tell whether a column of this type can have a hierarchy."""
     if entry.rule is not None:
         match parse_rule(entry.rule):
             case IntervalRule() | RoundRule():
@@ -171,32 +163,18 @@ def _fits_type(entry: ReadyMade, column: Column) -> bool:
                 return column.family == "text" or (column.family == "integer" and entry.values is not None)
     if entry.prefix:
         return column.family == "text" or (column.family == "integer" and entry.values is not None)
-    return column.family == "text" or (column.family == "integer" and all(map(str.isdecimal, ready_values(entry))))
-
-
-def ready_values(entry: ReadyMade) -> tuple[str, ...]:
-    """Return the values of the file of an entry, prefixes as they are compared."""
-    assert entry.path is not None  # noqa: S101 - callers ask for files only
-    return _read_values(entry.path, bool(entry.prefix))
-
-
-def first_labels(entry: ReadyMade) -> tuple[str, ...]:
-    """Return the label above each value of the file of an entry."""
-    assert entry.path is not None  # noqa: S101 - callers ask for files only
-    return tuple(label for _, label in _read_pairs(entry.path))
+    return column.family == "text" or (
+        column.family == "integer" and all(value.isdecimal() for value, _ in _file_values(entry))
+    )
 
 
 @cache
-def _read_values(path: Path, by_prefix: bool) -> tuple[str, ...]:
-    values = (value for value, _ in _read_pairs(path))
-    return tuple(map(compared, values)) if by_prefix else tuple(values)
-
-
-@cache
-def _read_pairs(path: Path) -> tuple[tuple[str, str], ...]:
-    """Return the values of a file, NULL left out, each with its label at the first level."""
-    rows = read_levels(path, "value")
-    return tuple((value, label) for value, label in zip(rows.values, rows.levels[0], strict=True) if value is not None)
+def _file_values(entry: ReadyMade) -> tuple[tuple[str, str], ...]:
+    """Return the values of the file of an entry, NULL left out, as they are compared, each with the label above it."""
+    assert entry.path is not None  # noqa: S101 - for entries with a file only
+    rows = read_levels(entry.path, "value")
+    values = (compared(value) if value and entry.prefix else value for value in rows.values)
+    return tuple((value, label) for value, label in zip(values, rows.levels[0], strict=True) if value is not None)
 
 
 _SHARE_WITH_NAME = 0.5
@@ -267,18 +245,13 @@ def columns_to_suggest(source: Source, names: Sequence[str] | None) -> list[Colu
     """Return the columns that were named; where none was, all but those that identify a person by their names."""
     if names:
         return list(dict.fromkeys(resolve_columns(names, source.columns, source.name)))
-    return [column for column in source.columns if not is_identifying(column.name)]
+    return [column for column in source.columns if not _is_identifying(column.name)]
 
 
-def is_identifying(name: str) -> bool:
-    """Tell whether the name of a column says that it identifies a person: such a column has no hierarchy."""
+def _is_identifying(name: str) -> bool:
+    """Tell whether the name of a column identifies a person: such a column gets no hierarchy."""
     kinds = kinds_of_name(name)
     return bool(kinds) and role_of_kind(kinds[0]) == "identifying"
-
-
-def suggestions(source: Source, column: Column) -> tuple[Suggestion, ...]:
-    """Return the hierarchies that would fit a column, best first; the last is the one that its type gives."""
-    return suggestions_for(source, [column])[column.name]
 
 
 def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tuple[Suggestion, ...]]:
@@ -297,7 +270,6 @@ def best_fitting(found: Sequence[Suggestion]) -> Suggestion:
 
 
 def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
-    """Return by name the rules of columns that nobody gave one, whose values are here already."""
     if not columns:
         return {}
     facts = column_facts(source.engine, source.relation, [(column, None) for column in columns])
@@ -315,12 +287,12 @@ def _suggestions_in(
 ) -> dict[str, tuple[Suggestion, ...]]:
     engine = source.engine
     fitting_entries = _candidates(columns)
-    known = load_known(engine, chain.from_iterable(fitting_entries.values()))
+    known = _load_known(engine, chain.from_iterable(fitting_entries.values()))
     found = {}
     for column in columns:
         ready: list[Suggestion] = []
         if entries := fitting_entries.get(column):
-            present, covered = count_covered(engine, source.relation, column, entries, known)
+            present, covered = _count_covered(engine, source.relation, column, entries, known)
             ready = _ready_made(column, entries, present, covered)
         found[column.name] = (*ready, *_by_type(column, facts[column.name], ready))
     return found
@@ -334,15 +306,17 @@ def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp
     facts = facts_query(source.relation, [(column, None) for column in columns])
     return [
         *source.setup,
-        *([known_statement(known, entries)] if known_rows(entries) else []),
+        *([_known_statement(known, entries)] if _known_rows(entries) else []),
         *([facts] if facts is not None else []),
-        *(ready_coverage_query(source.relation, column, fitting, known) for column, fitting in fitting_entries.items()),
+        *(
+            _ready_coverage_query(source.relation, column, fitting, known)
+            for column, fitting in fitting_entries.items()
+        ),
     ]
 
 
 def _candidates(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
-    """Return, for each column whose values are looked at, the ready-made hierarchies that may have them."""
-    fitting = {column: [entry for entry in entries_for(column) if _may_fit(entry, column)] for column in columns}
+    fitting = {column: [entry for entry in _entries_for(column) if _may_fit(entry, column)] for column in columns}
     return {column: entries for column, entries in fitting.items() if entries}
 
 
@@ -354,13 +328,12 @@ def _may_fit(entry: ReadyMade, column: Column) -> bool:
 
 
 def _ready_made(
-    column: Column, entries: Sequence[ReadyMade], present: Present, covered: dict[str, Present]
+    column: Column, entries: Sequence[ReadyMade], present: _Present, covered: dict[str, _Present]
 ) -> list[Suggestion]:
-    """Return the ready-made hierarchies that fit, best first."""
     found = []
     for entry in entries:
         by_rule = entry.rule is not None and not entry.weak
-        had = present if by_rule else covered.get(entry.name, Present(0, 0))
+        had = present if by_rule else covered.get(entry.name, _Present(0, 0))
         kinds = _kinds_shared(entry, column)
         share = had.values / present.values if present.values else 1.0
         if kinds:
@@ -372,9 +345,9 @@ def _ready_made(
     return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.rule))
 
 
-def _is_no_help(entry: ReadyMade, had: Present) -> bool:
+def _is_no_help(entry: ReadyMade, had: _Present) -> bool:
     """Tell whether an entry gives all values the same label at once, where it has more labels than the root."""
-    return had.labels == 1 and len(set(first_labels(entry))) > 1
+    return had.labels == 1 and len({label for _, label in _file_values(entry)}) > 1
 
 
 def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:
@@ -382,8 +355,8 @@ def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:
     return [place for place, kind in enumerate(kinds_of_name(column.name)) if kind in entry.kinds]
 
 
-def _suggestion(entry: ReadyMade, column: Column, present: Present, had: Present, kinds: list[int]) -> Suggestion:
-    missing = Present(present.values - had.values, present.rows - had.rows)
+def _suggestion(entry: ReadyMade, column: Column, present: _Present, had: _Present, kinds: list[int]) -> Suggestion:
+    missing = _Present(present.values - had.values, present.rows - had.rows)
     share = had.values / present.values if present.values else 1.0
     score = share * (_COVERS if not missing.values else _COVERS / 2)
     if kinds:
@@ -391,7 +364,7 @@ def _suggestion(entry: ReadyMade, column: Column, present: Present, had: Present
     if any(part in _letters(column.name) for part in entry.names):
         score += _SAME_WORD
     if entry.path is not None and not entry.prefix:
-        score += _SPECIFIC * had.values / len(ready_values(entry))
+        score += _SPECIFIC * had.values / len(_file_values(entry))
     if entry.after:
         score -= _AFTER
     if entry.weak:
@@ -409,8 +382,7 @@ def _suggestion(entry: ReadyMade, column: Column, present: Present, had: Present
     )
 
 
-def _reason(entry: ReadyMade, present: Present, missing: Present, *, named: bool) -> str:
-    """Return why a hierarchy is suggested, in counts."""
+def _reason(entry: ReadyMade, present: _Present, missing: _Present, *, named: bool) -> str:
     if not present.values:
         return "the name of the column; it has no values"
     if entry.rule is not None and entry.values is None:
@@ -425,13 +397,55 @@ def _reason(entry: ReadyMade, present: Present, missing: Present, *, named: bool
 
 
 def _by_type(column: Column, facts: ColumnExtremes, ready: Sequence[Suggestion]) -> list[Suggestion]:
-    """Return the rule that is chosen for a column if nobody says anything, unless it is a suggestion already."""
+    """Return the rule that is chosen for a column by default, unless it is a suggestion already."""
     rule = chosen_rule(column, facts)
     if any(parse_rule(suggestion.rule) == rule for suggestion in ready):
         return []
     distinct = ready[0].distinct if ready else None
     reason = f"what is chosen for {column.type} if nothing is said"
     return [Suggestion(str(rule), "made from the values", True, 0, 0, distinct, False, reason, 0.0)]  # noqa: FBT003 - the fields in their order
+
+
+_INTERVALS_AT_FIRST_LEVEL = 16
+_LEVELS_CHOSEN = 4
+_CODE_LENGTHS = range(2, 13)
+
+
+def chosen_rule(column: Column, facts: ColumnExtremes) -> BuiltRule:
+    """Return a rule for a column.
+
+    Numbers get intervals of 1, 2, 4 and 8 times a round width, about 16 of them at the first level. Dates get
+    months, quarters, years and decades (timestamps days before that). Text whose values are all of the same
+    length, 2 to 12 characters of ASCII, is a code like a ZIP and is masked from the right. All else is flat: a name
+    of two Chinese characters is no code, and its first character no group.
+    """
+    match column.family:
+        case "integer" | "decimal" | "float":
+            return _chosen_intervals(column, facts)
+        case "date":
+            return DateRule(("month", "quarter", "year", "decade"))
+        case "timestamp":
+            return DateRule(("day", "month", "quarter", "year", "decade"))
+        case "text" if facts.shortest == facts.longest == facts.most_bytes and facts.longest in _CODE_LENGTHS:
+            return MaskRule()
+        case _:
+            return FlatRule()
+
+
+def _chosen_intervals(column: Column, facts: ColumnExtremes) -> BuiltRule:
+    if facts.minimum is None or facts.maximum is None:
+        return FlatRule()
+    spread = facts.maximum - facts.minimum
+    smallest = Decimal(2) if column.family == "integer" else Decimal("1e-9")
+    width = max(smallest, _round_up(spread / _INTERVALS_AT_FIRST_LEVEL)) if spread else smallest
+    widths = [width * 2**doubling for doubling in range(_LEVELS_CHOSEN) if width * 2**doubling < spread]
+    return IntervalRule(tuple(widths)) if widths else FlatRule()
+
+
+def _round_up(number: Decimal) -> Decimal:
+    """Return the smallest of 1, 2 or 5 times a power of ten that is not below the number."""
+    power = Decimal(1).scaleb(number.adjusted())
+    return next(step * power for step in (Decimal(1), Decimal(2), Decimal(5), Decimal(10)) if step * power >= number)
 
 
 def _letters(name: str) -> str:

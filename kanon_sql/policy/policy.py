@@ -12,7 +12,7 @@
     [hierarchies]
     directory = "hierarchies"           # files <column>.csv or *_hierarchy_<column>.csv
     birth_date = "date:month,year"      # a rule, or a file; a column called directory has it in [hierarchies.columns]
-    age = { intervals = [5, 10], top = 90 }     # or a table (see kanon_sql.hierarchy.inline)
+    age = { intervals = [5, 10], top = 90 }     # or a table (see kanon_sql.hierarchy.spec)
 
     [privacy]
     k = 5
@@ -49,10 +49,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from kanon_sql.classes.cutting import OPTIONS, Cutting, cutting_of
 from kanon_sql.engine.files import write_whole
 from kanon_sql.errors import PolicyError, UsageError
-from kanon_sql.hierarchy.inline import rule_text
-from kanon_sql.hierarchy.prefix_file import PrefixRule
 from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.rules.texts import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule, rule_text
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel

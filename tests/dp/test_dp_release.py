@@ -7,6 +7,7 @@ import hmac
 import json
 import tempfile
 from collections import Counter
+from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -28,10 +29,20 @@ from kanon_sql.classes.lattice import Lattice
 from kanon_sql.cli.commands import dp_release
 from kanon_sql.dp import releaser
 from kanon_sql.dp.account import Limits
-from kanon_sql.dp.fixed_rules import copied_value, fixed_rules, make_fixed
-from kanon_sql.dp.node_choice import MOST_NODES, SCALE, candidates, scores, weight
 from kanon_sql.dp.safepub import k_for, parameters_of
-from kanon_sql.dp.sampling import copy_rows_statement, draw_sample, sample_statement
+from kanon_sql.dp.sampling import (
+    MOST_NODES,
+    SCALE,
+    candidates,
+    copied_value,
+    copy_rows_statement,
+    draw_sample,
+    fixed_rules,
+    make_fixed,
+    sample_statement,
+    scores,
+    weight,
+)
 from kanon_sql.engine.keys import padded
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import HierarchyError, KanonError, NoSolutionError, UsageError
@@ -593,7 +604,7 @@ def test_a_release_is_paid_for(database: Path, kanon: Callable[..., Ended]) -> N
     command = ("dp", "release", file, *ASKED, *LEVELS, "-k", 74, "--out", "r.csv", "--replace", "--budget", keeper)
     assert kanon(*command).code != 0
     source = open_source(file)
-    with budgets.closing(budgets.open_budgets(source, keeper, make=True)) as opened:
+    with closing(budgets.open_budgets(source, keeper, make=True)) as opened:
         opened.set(Limits(Decimal(1), Decimal("0.00001")))
     source.engine.close()
     assert [kanon(*command).code for _ in range(2)] == [0, 1]

@@ -20,7 +20,7 @@ from strategies import hierarchies, write_hierarchy
 import kanon_sql as kanon
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.hierarchy.lookup import load_hierarchy
+from kanon_sql.hierarchy.given import load_hierarchy
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS, code_name, code_words
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.sql.build import relation

@@ -8,8 +8,7 @@ import pytest
 
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.intervals import IntervalTree
-from kanon_sql.hierarchy.formats.rows import HierarchyRows
+from kanon_sql.hierarchy.formats.rows import HierarchyRows, IntervalTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable

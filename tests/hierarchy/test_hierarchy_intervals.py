@@ -14,7 +14,7 @@ from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.check import count_missing
-from kanon_sql.hierarchy.lookup import load_hierarchy
+from kanon_sql.hierarchy.given import load_hierarchy
 from kanon_sql.hierarchy.report import rows_query
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.sql.build import relation

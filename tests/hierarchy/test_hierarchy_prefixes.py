@@ -9,7 +9,7 @@ import pytest
 
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.lookup import load_prefixed
+from kanon_sql.hierarchy.given import load_hierarchy
 from kanon_sql.hierarchy.report import rows_query
 from kanon_sql.hierarchy.spec import PrefixRule, parse_rule
 
@@ -32,7 +32,7 @@ def lookup(values: str, rule: str, directory: Path) -> list[tuple[str | None, ..
         source = open_source(connection, "t")
         parsed = parse_rule(rule, directory)
         assert isinstance(parsed, PrefixRule)
-        made: Hierarchy = load_prefixed(source.engine, source.relation, source.columns[0], parsed)
+        made: Hierarchy = load_hierarchy(source.engine, source.relation, source.columns[0], parsed)
         return source.engine.rows(rows_query(made.relation, made.height, None))
 
 

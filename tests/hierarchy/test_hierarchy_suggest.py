@@ -11,13 +11,16 @@ from conftest import REPOSITORY, files_in, tables_of
 import kanon_sql as kanon_library
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.suggest import suggestions
+from kanon_sql.hierarchy.suggest import suggestions_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from conftest import Ended
+
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.hierarchy.suggest import Suggestion
 
 ADULT = REPOSITORY.parent / "shared/data/adult/adult.csv"
 
@@ -94,9 +97,15 @@ def table(values: str, column: str = "x") -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def suggestions(source: Source) -> tuple[Suggestion, ...]:
+    """Return what is suggested for the first column."""
+    column = source.columns[0]
+    return suggestions_for(source, [column])[column.name]
+
+
 def rules(connection: duckdb.DuckDBPyConnection) -> list[str]:
     source = open_source(connection, "t")
-    return [suggestion.rule for suggestion in suggestions(source, source.columns[0])]
+    return [suggestion.rule for suggestion in suggestions(source)]
 
 
 def test_values_speak_where_the_name_says_nothing() -> None:
@@ -149,7 +158,7 @@ def test_what_is_missing_is_counted() -> None:
     values = "('Male'), ('Male'), ('Female'), ('Sie'), ('Sie'), ('Er'), (NULL)"
     with table(values, "sex") as connection:
         source = open_source(connection, "t")
-        first, *_ = suggestions(source, source.columns[0])
+        first, *_ = suggestions(source)
     assert (first.rule, first.covers, first.by_name) == ("ready:sex", False, True)
     assert (first.distinct, first.values_missing, first.rows_missing) == (4, 2, 3)
     assert first.reason == "the name of the column, and it has 2 of the 4 values"
@@ -173,7 +182,7 @@ def test_a_table_without_rows_or_with_nulls_only(kind: str, name: str, first: st
         with duckdb.connect() as connection:
             connection.execute("CREATE TABLE t (" + f'"{name}" {kind}' + ")").execute(rows or "SELECT 1")
             source = open_source(connection, "t")
-            found = suggestions(source, source.columns[0])
+            found = suggestions(source)
             assert found[0].rule == first
             assert all(suggestion.covers for suggestion in found)
 
@@ -181,7 +190,7 @@ def test_a_table_without_rows_or_with_nulls_only(kind: str, name: str, first: st
 def test_hostile_names_and_values(tmp_path: Path, kanon: Callable[..., Ended]) -> None:
     with table("('Male'), (''), ('''; DROP TABLE t; --')", 'sex "of" person; --') as connection:
         source = open_source(connection, "t")
-        first, *_ = suggestions(source, source.columns[0])
+        first, *_ = suggestions(source)
         assert first.values_missing in {0, 2}
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (3,)
     path = tmp_path / "x.duckdb"

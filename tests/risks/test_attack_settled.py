@@ -125,7 +125,7 @@ def test_what_cannot_be_settled_is_not_excluded(table: tuple[Rows, Steps]) -> No
     A search that gives up at once stands for a release that is too large for it.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kanon_sql.risks.attacks.assignments._MOST_STEPS", 0)
+        patch.setattr("kanon_sql.risks.attacks.settled._MOST_STEPS", 0)
         found, can_be = attacked(table)
     certain, below_k = truth_of(table, can_be)
     linkage, homogeneity = (attack.figures() for attack in found.attacks[:2])

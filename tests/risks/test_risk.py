@@ -23,8 +23,7 @@ from strategies import TABLE, Case, cases, load
 import kanon_sql as kanon
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.evidence.risk import opened_population, risk_of
-from kanon_sql.risks.estimators.assessment import RiskSettings
-from kanon_sql.risks.estimators.thresholds import PRESETS, threshold_of
+from kanon_sql.risks.estimators.assessment import PRESETS, RiskSettings, threshold_of
 from kanon_sql.sql.dialects import render
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ import pytest
 from strategies import write_hierarchy
 
 import kanon_sql as kanon
-from kanon_sql.risks.attacks.candidates import find_candidates
+from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.joint import Joint, SensitiveInBoth, Side, join
-from kanon_sql.risks.attacks.people import make_people
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

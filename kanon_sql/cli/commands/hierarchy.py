@@ -28,7 +28,7 @@ from kanon_sql.engine.sources.addresses import is_warehouse, without_credentials
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.formats.intervals import IntervalTree
+from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.given import given_rules, make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import StoredHierarchy, lookup_statement
 from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names

@@ -28,8 +28,13 @@ from kanon_sql.engine.files import write_whole
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.export import check_csv_target, exportable, file_as_arx
-from kanon_sql.hierarchy.given import keep_hierarchy, make_hierarchies, store_statements, stored_hierarchies
-from kanon_sql.hierarchy.lookup import levels_columns
+from kanon_sql.hierarchy.expressions import levels_columns
+from kanon_sql.hierarchy.given import (
+    keep_hierarchy,
+    make_hierarchies,
+    store_statements,
+    stored_hierarchies,
+)
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy
 from kanon_sql.hierarchy.spec import FileRule, parse_rule

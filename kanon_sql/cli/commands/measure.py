@@ -34,8 +34,7 @@ from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against
 from kanon_sql.evidence.risk import opened_population, require_entity
 from kanon_sql.measures.shares import read_share
 from kanon_sql.release.script import logged_script
-from kanon_sql.risks.estimators.assessment import RiskSettings
-from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, PRESETS, threshold_of
+from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
 
 def measure_command(

@@ -45,7 +45,7 @@ from kanon_sql.release.script import logged_script
 if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.profile.result import Profile
-    from kanon_sql.risks.estimators.subsets import SubsetRisk
+    from kanon_sql.risks.estimators.tuples import SubsetRisk
 
 _SHOWN = 3  # subsets of each number of columns
 

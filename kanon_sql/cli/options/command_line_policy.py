@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from kanon_sql.engine.base import find_column, split_names
 from kanon_sql.engine.progress import Progress
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.prefix_file import PrefixRule
 from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import COUNTS_ROWS, Policy, read_policy

@@ -16,8 +16,8 @@ from kanon_sql.cli.options.options import DialectName, FormatOption, QuietOption
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.account import short_probability, without_zeros
-from kanon_sql.dp.answer import Answer, Figure, rounded_text
 from kanon_sql.dp.asking import answered, ask_sql, open_budgeted
+from kanon_sql.dp.questions.base import Answer, Figure, rounded_text
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,18 +1,19 @@
-"""What all questions have in common: who is protected, at what price, and which rows they are about."""
+"""What all questions have in common (who is protected, at what price, which rows), and the answer to one."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from sqlglot import exp
 
 from kanon_sql.dp.account import Charge, delta_of, epsilon_of
-from kanon_sql.dp.answer import Answer
 from kanon_sql.dp.condition import SOURCE, condition
 from kanon_sql.dp.contributions import QueriedRows
+from kanon_sql.dp.mechanisms import law_of
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.equality import collated
 from kanon_sql.errors import UsageError
@@ -21,10 +22,161 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.dp.answer import Figure, Unit
-    from kanon_sql.dp.mechanisms import Noise
+    from kanon_sql.dp.account import Budget
+    from kanon_sql.dp.mechanisms import Law, Noise
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
+
+
+CONFIDENCE = 0.95
+"""How probable it is that the exact answer lies in the interval of one."""
+
+Number = int | Decimal
+Unit = Literal["rows", "people"]
+_MOST_PLACES = 20
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of an answer.
+
+    Attributes:
+        value: with its noise; None for a question whose answer is a key.
+        key: what it is of; None for all rows, and for those without a value.
+        low: of the interval that has the exact number with a probability of 95 %; None where there is none.
+        high: of the same interval.
+        other: whether it is of the rows of all keys that are not counted by themselves.
+    """
+
+    value: Number | None
+    key: str | None = None
+    low: Number | None = None
+    high: Number | None = None
+    other: bool = False
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        interval = [json_number(self.low), json_number(self.high)]
+        return {"key": self.key, "other": self.other, "answer": json_number(self.value), "interval": interval}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question about a table was answered.
+
+    Attributes:
+        question: in words.
+        table: its name.
+        unit: what is counted, in one word: "rows" or "people".
+        counted: what is counted, and what is not, in words.
+        figures: the numbers.
+        keyed: whether the figures are of keys.
+        mechanism: the noise, or the mechanism.
+        scale: of the noise, in what the answer counts.
+        expected_error: by how much a figure is off in the mean; None where that depends on the table.
+        accuracy: how far off it may be, in words.
+        epsilon: what it cost.
+        delta: what it cost.
+        assumes: what that rests on.
+        budget: of the table, after it.
+        text: the SQL that found the exact numbers.
+    """
+
+    question: str
+    table: str
+    unit: Unit
+    counted: str
+    figures: tuple[Figure, ...]
+    keyed: bool
+    mechanism: str
+    scale: Number | float
+    expected_error: Number | float | None
+    accuracy: str
+    epsilon: Decimal
+    delta: Decimal
+    assumes: tuple[str, ...]
+    budget: Budget | None = None
+    text: str = ""
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the answer is a number of rows or people."""
+        return self.question == "count"
+
+    @property
+    def single(self) -> Figure | None:
+        """The figure, where the answer is one: a number, or a key; None where there is one for each key."""
+        return self.figures[0] if not self.keyed or (self.figures and self.figures[0].value is None) else None
+
+    @property
+    def value(self) -> Number | str | None:
+        """The answer, where it is a single one: a number, or a key."""
+        if self.single is None:
+            return None
+        return self.single.key if self.single.value is None else self.single.value
+
+    @property
+    def values(self) -> dict[str | None, Number | None]:
+        """The numbers by key; None is for the rows of no key."""
+        return {figure.key: figure.value for figure in self.figures}
+
+    def sql(self) -> str:
+        """Return the SQL that found the exact numbers, to which the noise was added."""
+        return self.text
+
+    def paid(self, budget: Budget, text: str) -> Answer:
+        """Return the answer with the budget that is left, and the SQL that found it."""
+        return replace(self, budget=budget, text=text)
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values: what ``--format json`` prints."""
+        each = [figure.summary() for figure in self.figures]
+        single = self.single
+        epsilon, delta = (None, None) if self.budget is None else self.budget.composed
+        return {
+            "question": self.question,
+            "table": self.table,
+            "unit": self.unit,
+            "counted": self.counted,
+            "answer": each if single is None else single.key if single.value is None else json_number(single.value),
+            "interval": None if single is None or single.low is None else each[0]["interval"],
+            "confidence": CONFIDENCE,
+            "expected_error": None if self.expected_error is None else float(self.expected_error),
+            "accuracy": self.accuracy,
+            "mechanism": self.mechanism,
+            "scale": float(self.scale),
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            "assumes": list(self.assumes),
+            "budget": None
+            if self.budget is None or epsilon is None or delta is None
+            else {
+                "epsilon": float(self.budget.epsilon),
+                "epsilon_spent": float(epsilon),
+                "delta": float(self.budget.delta),
+                "delta_spent": float(delta),
+            },
+        }
+
+
+def json_number(value: Number | None) -> int | float | None:
+    """Return a number as JSON has it: whole ones without a point."""
+    if value is None or isinstance(value, int):
+        return value
+    return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
+
+
+def rounded_text(value: Number | float | None, error: Number | float | None = None) -> str:
+    """Return a number for people: whole ones as they are, others to two digits of their error, or three digits."""
+    if value is None:
+        return ""
+    if isinstance(value, int) or (isinstance(value, Decimal) and value == value.to_integral_value()):
+        return f"{int(value):,}"
+    size, digits = (abs(float(value)), 2) if not error else (float(error), 1)
+    places = digits - math.floor(math.log10(size)) if size else 0
+    text = f"{value:,.{min(max(places, 0), _MOST_PLACES)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text and not error else text
+
 
 Row = tuple[Any, ...]
 
@@ -77,7 +229,7 @@ class Question(ABC):
 
     @property
     def key(self) -> str | None:
-        """The column whose values are told apart as they are written, if there is one."""
+        """The column whose values are keys, as they are written, if there is one."""
         return None
 
     @property
@@ -87,11 +239,7 @@ class Question(ABC):
 
     @abstractmethod
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the exact numbers.
-
-        Raises:
-            UsageError: a column does not exist or is not of the type that is needed, or bounds are wrong.
-        """
+        """Return the query of the exact numbers."""
 
     @abstractmethod
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
@@ -102,13 +250,16 @@ class Question(ABC):
         """Return what the answer counts and what it does not, in words; the table decides nothing of it."""
 
     @abstractmethod
-    def prepare(self, queried: QueriedRows) -> None:
-        """Raise what can be said against the question before anything is spent; tries the mechanism on nothing.
+    def sensitivity(self, queried: QueriedRows) -> int:
+        """Return by how much the exact numbers can change together when one person comes or goes."""
 
-        Raises:
-            UsageError: the mechanism cannot keep epsilon and delta.
-            SourceError: OpenDP is not installed.
-        """
+    def prepare(self, queried: QueriedRows) -> None:
+        """Raise what is wrong with the question before anything is spent; tries the mechanism on nothing."""
+        self.law(queried)
+
+    def law(self, queried: QueriedRows) -> Law:
+        """Return the noise of an answer."""
+        return law_of(self.noise, self.sensitivity(queried), *self.price)
 
     def build_answer(
         self,
@@ -141,13 +292,6 @@ class Question(ABC):
 
     @staticmethod
     def counted_rows(queried: QueriedRows, rows: str, once: str) -> str:
-        """Return which rows count, of questions that count rows.
-
-        Args:
-            queried: the rows.
-            rows: what they are, such as "rows with a value".
-            once: how a person counts who counts once.
-        """
         if queried.person is None:
             return rows
         person = queried.person.name
@@ -173,7 +317,7 @@ class Question(ABC):
         return Charge(about, epsilon, delta, group, None if queried.person is None else queried.person.name)
 
     def protecting(self, entity: str | None) -> Self:
-        """Return the question for the people whom a budget is about, where it names no others itself."""
+        """Return the question for the people of a budget, where it names no others itself."""
         return self if entity is None or self.entity is not None else replace(self, entity=entity)
 
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
@@ -192,7 +336,6 @@ def unit_of(queried: QueriedRows) -> Unit:
 
 
 def whole(value: Any) -> int:  # noqa: ANN401 - whatever an engine makes of a whole number
-    """Return a number of an engine as a whole number; nothing is 0."""
     return 0 if value is None else int(value)
 
 
@@ -200,11 +343,7 @@ _GROUPS = {"text", "integer", "boolean"}
 
 
 def queried_rows(source: Source, question: Question) -> QueriedRows:
-    """Return the rows that a question is about.
-
-    Raises:
-        UsageError: a column does not exist, or the condition is none.
-    """
+    """Return the rows that a question is about."""
     columns, name = source.columns, source.name
     conditions: list[exp.Expr] = []
     if question.where is not None:
@@ -231,9 +370,6 @@ def _require_no_collation(source: Source, name: str) -> None:
     """Raise where texts that are written differently count as equal: the first of them names the key of all.
 
     One person who goes takes that name away, and all rows of the key have another one.
-
-    Raises:
-        UsageError: the column has a collation.
     """
     columns = [column for column in resolve_columns([name], source.columns, source.name) if column.family == "text"]
     if collated(source.engine, source.relation, columns):

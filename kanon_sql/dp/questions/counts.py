@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.dp.answer import CONFIDENCE, Figure, rounded_text
 from kanon_sql.dp.condition import SOURCE
 from kanon_sql.dp.contributions import counts_of_keys, row_count
-from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale, choose, law_of, with_noise
-from kanon_sql.dp.questions.base import Question, unit_of, whole
+from kanon_sql.dp.mechanisms import above_threshold, choice_bound, choice_scale, choose, with_noise
+from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.dp.questions.numbers import exact_in_range
 from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.expressions import NUMBERS
 from kanon_sql.hierarchy.formats import read_levels
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.sql import build as sql
@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.dp.account import Number
-    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.contributions import QueriedRows
     from kanon_sql.dp.mechanisms import Law
-    from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.questions.base import Answer, Row
     from kanon_sql.engine.base import Column
 
 
@@ -44,24 +43,20 @@ class Count(Question):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return "count"
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the number."""
         return row_count(queried)
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what is counted."""
         return self.counted_rows(queried, "rows", "once")
 
-    def prepare(self, queried: QueriedRows) -> None:
-        """Find the noise."""
-        self._law(queried)
+    def sensitivity(self, queried: QueriedRows) -> int:
+        return queried.most_rows
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the number with noise: it changes by ``max_rows`` at most when one person comes or goes."""
-        law = self._law(queried)
+        law = self.law(queried)
         ((exact,),) = rows
         (noisy,) = with_noise([whole(exact)], law)
         bound = law.within(CONFIDENCE)
@@ -74,9 +69,6 @@ class Count(Question):
             accuracy=f"off by {rounded_text(law.expected_error)} on average, by at most {bound:,} in 95 of 100 answers",
         )
 
-    def _law(self, queried: QueriedRows) -> Law:
-        return law_of(self.noise, queried.most_rows, *self.price)
-
 
 _AS_TEXT = {"text", "integer", "boolean", "date"}
 _MOST_BINS = 10_000
@@ -84,19 +76,13 @@ _MOST_BINS = 10_000
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys, and how the rows of each are found.
-
-    Attributes:
-        labels: of the keys, in their order, each once.
-        label_of: by what the query of the table has as key, the label.
-    """
+    """Keys: the labels in their order, each once, and the label for what the query of the table has as key."""
 
     labels: tuple[str, ...]
     label_of: Mapping[str, str]
 
     @property
     def wanted(self) -> list[str]:
-        """What the query tells apart."""
         return [*self.label_of]
 
     def counts(self, found: Mapping[str | None, int]) -> tuple[list[int], int]:
@@ -112,12 +98,7 @@ class Keys:
         return list(by_label.values()), other
 
 
-def own_text(column: Column) -> exp.Expr:
-    """Return the values of a column as keys.
-
-    Raises:
-        UsageError: different texts may stand for one value of it.
-    """
+def _own_text(column: Column) -> exp.Expr:
     if column.family not in _AS_TEXT:
         raise UsageError(
             f"The values of column {column.name} ({column.kind}) are no keys: texts, whole numbers, dates and truth "
@@ -126,24 +107,14 @@ def own_text(column: Column) -> exp.Expr:
     return sql.cast(sql.column(column.name, SOURCE), "VARCHAR")
 
 
-def given_keys(keys: Sequence[str]) -> Keys:
-    """Return keys that a person gave: values as texts.
-
-    Raises:
-        UsageError: one is given twice, or none is.
-    """
+def _given_keys(keys: Sequence[str]) -> Keys:
     if not keys or len(set(keys)) < len(keys):
         raise UsageError("Give each key once, and one at least: --keys F,M")
     return Keys(tuple(keys), {key: key for key in keys})
 
 
-def level_keys(rule: str, level: int, column: Column, directory: Path | None = None) -> Keys:
-    """Return the labels of a level of a hierarchy file as keys.
-
-    Raises:
-        UsageError: it is no file, and so says no labels by itself; or it has no such level.
-        HierarchyError: it cannot be read.
-    """
+def _level_keys(rule: str, level: int, column: Column, directory: Path | None = None) -> Keys:
+    """Return the labels of a level of a hierarchy file as keys: the labels of other rules depend on the table."""
     parsed = parse_rule(rule, directory)
     if not isinstance(parsed, FileRule):
         raise UsageError(
@@ -159,12 +130,8 @@ def level_keys(rule: str, level: int, column: Column, directory: Path | None = N
 
 
 @dataclass(frozen=True)
-class Bins:
-    """Bins of numbers, each from one edge to below the next.
-
-    Attributes:
-        edges: in their order.
-    """
+class _Bins:
+    """Bins of numbers, each from one edge to below the next."""
 
     edges: tuple[Decimal, ...]
 
@@ -175,12 +142,8 @@ class Bins:
         return Keys(tuple(labels), {str(place): label for place, label in enumerate(labels)})
 
     def key(self, column: Column) -> exp.Expr:
-        """Return the number of the bin that a value is in, as a text; NULL outside of all.
-
-        Raises:
-            UsageError: the column has no numbers.
-        """
-        if column.family not in {"integer", "decimal", "float"}:
+        """Return the number of the bin that a value is in, as a text; NULL outside of all."""
+        if column.family not in NUMBERS:
             raise UsageError(f"Column {column.name} has no numbers to put in bins: give its values with --keys.")
         value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
         edges = [sql.cast(_plain(edge), "DOUBLE") for edge in self.edges]
@@ -193,16 +156,11 @@ class Bins:
         return exp.Case(ifs=cases)
 
 
-def bins_of(edges: Sequence[Decimal | float | str]) -> Bins:
-    """Return bins with these edges.
-
-    Raises:
-        UsageError: there are not two edges, or they do not rise.
-    """
+def _bins_of(edges: Sequence[Decimal | float | str]) -> _Bins:
     found = tuple(exact_in_range(edge, "An edge of a bin") for edge in edges)
     if len(found) < 2 or any(low >= high for low, high in pairwise(found)) or len(found) > _MOST_BINS:  # noqa: PLR2004 - a bin has two edges
         raise UsageError("Bins are given by edges that rise, such as --bins 0,18,65,120.")
-    return Bins(found)
+    return _Bins(found)
 
 
 def _plain(value: Decimal) -> exp.Expr:
@@ -215,8 +173,7 @@ class KeyedQuestion(Question):
     """A question about the keys of a column.
 
     Attributes:
-        column: the column.
-        keys: values that are told apart.
+        keys: values that are counted apart.
         bins: edges of bins of numbers, instead.
         hierarchy: a hierarchy file, or a ready: one, whose labels are the keys, instead.
         level: of the hierarchy; 0 is the values that it lists.
@@ -240,7 +197,6 @@ class KeyedQuestion(Question):
 
     @property
     def has_keys(self) -> bool:
-        """Whether somebody gave the keys."""
         return not (self.keys is None and self.bins is None and self.hierarchy is None)
 
     @property
@@ -249,39 +205,33 @@ class KeyedQuestion(Question):
         return self.column if self.bins is None else None
 
     def known(self, queried: QueriedRows) -> Keys | None:
-        """Return the keys; None if nobody gave them.
-
-        Raises:
-            UsageError: they are none.
-            HierarchyError: the hierarchy cannot be read.
-        """
         if self.keys is not None:
-            return given_keys(self.keys)
+            return _given_keys(self.keys)
         if self.bins is not None:
-            return bins_of(self.bins).keys
+            return _bins_of(self.bins).keys
         if self.hierarchy is not None and self.level is not None:
-            return level_keys(self.hierarchy, self.level, queried.column(self.column), self.directory)
+            return _level_keys(self.hierarchy, self.level, queried.column(self.column), self.directory)
         return None
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the rows by key."""
         column, known = queried.column(self.column), self.known(queried)
-        key = own_text(column) if self.bins is None else bins_of(self.bins).key(column)
+        key = _own_text(column) if self.bins is None else _bins_of(self.bins).key(column)
         return counts_of_keys(queried, key, None if known is None else known.wanted)
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what is counted."""
         return self.counted_rows(queried, "rows", "once, under one of its keys")
 
+    def sensitivity(self, queried: QueriedRows) -> int:
+        """Return the rows of a person: of all keys together."""
+        return queried.most_rows
+
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
-        """Return what the promise rests on."""
         if not self.has_keys:
             return super().assumes(queried)
         return (*super().assumes(queried), "The keys were known without looking at the table.")
 
 
-def by_key(rows: Sequence[Row]) -> dict[str | None, int]:
-    """Return the rows of each key, as the query found them."""
+def _by_key(rows: Sequence[Row]) -> dict[str | None, int]:
     return {None if key is None else str(key): whole(n) for key, n in rows}
 
 
@@ -290,7 +240,7 @@ _NULL, _VALUE = "n", "v"  # what the keys of a map begin with, which has no NULL
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(KeyedQuestion):
-    """The number of rows by key; where nobody gave the keys, of those that many people have, under delta."""
+    """The number of rows by key; where no keys are given, of those that many people have, under delta."""
 
     needs_delta: ClassVar[bool] = True
 
@@ -308,29 +258,27 @@ class Histogram(KeyedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"histogram of {self.column}"
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Find the noise."""
         if self.has_keys:
-            self._law(queried)
+            super().prepare(queried)
         else:
-            above_threshold({}, queried.most_rows, *self.price)
+            above_threshold({}, self.sensitivity(queried), *self.price)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the rows of each key with noise: all together change by ``max_rows`` at most with one person."""
         known = self.known(queried)
         if known is None:
             return self._above_threshold(rows, queried)
-        counts, other = known.counts(by_key(rows))
-        law = self._law(queried)
+        counts, other = known.counts(_by_key(rows))
+        law = self.law(queried)
         noisy = with_noise([*counts, other], law)
         return self._answered([*known.labels, None], noisy, law, queried, "")
 
     def _above_threshold(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
-        found = {_NULL if key is None else _VALUE + key: n for key, n in by_key(rows).items()}
-        kept, law, threshold = above_threshold(found, queried.most_rows, *self.price)
+        found = {_NULL if key is None else _VALUE + key: n for key, n in _by_key(rows).items()}
+        kept, law, threshold = above_threshold(found, self.sensitivity(queried), *self.price)
         labels = sorted(kept, key=lambda key: (-kept[key], key))
         why = f"; keys with a noisy count below {threshold:,} are left out"
         named = [None if key == _NULL else key.removeprefix(_VALUE) for key in labels]
@@ -354,9 +302,6 @@ class Histogram(KeyedQuestion):
             f"cases{why}",
         )
 
-    def _law(self, queried: QueriedRows) -> Law:
-        return law_of(self.noise, queried.most_rows, *self.price)
-
 
 @dataclass(frozen=True, kw_only=True)
 class MostFrequent(KeyedQuestion):
@@ -373,22 +318,20 @@ class MostFrequent(KeyedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"most frequent {self.column}"
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Try the mechanism on nothing."""
-        choose([0], queried.most_rows, self.price[0], monotone=True)
+        choose([0], self.sensitivity(queried), self.price[0], monotone=True)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return a key: the more rows it has, the likelier. All counts change in the same direction with one person."""
         known = self.known(queried)
         if known is None:
             raise TypeError("There are no keys")
-        counts, _ = known.counts(by_key(rows))
+        counts, _ = known.counts(_by_key(rows))
         epsilon, _ = self.price
-        chosen = choose(counts, queried.most_rows, epsilon, monotone=True)
-        scale = choice_scale(queried.most_rows, epsilon, monotone=True)
+        chosen = choose(counts, self.sensitivity(queried), epsilon, monotone=True)
+        scale = choice_scale(self.sensitivity(queried), epsilon, monotone=True)
         off = math.ceil(choice_bound(len(counts), scale, CONFIDENCE))
         return self.build_answer(
             queried,

@@ -1,6 +1,6 @@
 """Questions about a column of numbers between given bounds: sum, mean, quantile.
 
-The mean asks for two sums together: how far the values are above the lower bound, and how far below the upper one. A
+The mean needs two sums together: how far the values are above the lower bound, and how far below the upper one. A
 row adds the width of the bounds to both together, so that the pair costs no more than either of them alone; the mean is
 ``low + width * above / (above + below)``. A sum and a count, each for half of epsilon, would have twice the variance.
 
@@ -18,21 +18,18 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlglot import exp
 
 from kanon_sql.dp.account import Number, exact_decimal, without_zeros
-from kanon_sql.dp.answer import CONFIDENCE, Figure, rounded_text
 from kanon_sql.dp.condition import MOST_EXPONENT
 from kanon_sql.dp.contributions import Bounds, bounds_in_steps, counts_of_keys, in_steps, sides_of_mean, total_steps
-from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose, law_of, with_noise
-from kanon_sql.dp.questions.base import Question, unit_of, whole
+from kanon_sql.dp.mechanisms import choice_bound, choice_scale, choose, with_noise
+from kanon_sql.dp.questions.base import CONFIDENCE, Figure, Question, rounded_text, unit_of, whole
 from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.dp.answer import Answer
     from kanon_sql.dp.contributions import QueriedRows
-    from kanon_sql.dp.mechanisms import Law
-    from kanon_sql.dp.questions.base import Row
+    from kanon_sql.dp.questions.base import Answer, Row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,26 +54,18 @@ class BoundedQuestion(Question):
 
     @property
     def given(self) -> tuple[Decimal, Decimal]:
-        """The bounds as exact numbers."""
         low, high = self.bounds
         return Decimal(low), Decimal(high)
 
     def in_bounds(self, queried: QueriedRows) -> Bounds:
-        """Return the bounds in steps.
-
-        Raises:
-            UsageError: the column does not exist or has no numbers.
-        """
         return bounds_in_steps(self.given, queried.column(self.column), means=queried.person is not None)
 
     @property
     def cut_to_bounds(self) -> str:
-        """What becomes of values beyond the bounds."""
         low, high = self.given
         return f"values below {low} count as {low}, values above {high} as {high}"
 
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
-        """Return what the promise rests on."""
         low, high = self.given
         return (
             *super().assumes(queried),
@@ -85,11 +74,6 @@ class BoundedQuestion(Question):
 
 
 def exact_in_range(value: Number, what: str) -> Decimal:
-    """Return a number that a person gave, as an exact one.
-
-    Raises:
-        UsageError: it is none.
-    """
     found = exact_decimal(value, what)
     if found and abs(found.adjusted()) > MOST_EXPONENT:
         raise UsageError(f"{what} is a number from 1e-{MOST_EXPONENT} to 1e{MOST_EXPONENT} in size, not {value}.")
@@ -102,15 +86,12 @@ class Sum(BoundedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"sum of {self.column}"
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the sum."""
         return total_steps(queried, queried.column(self.column), self.in_bounds(queried))
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what is added up."""
         if queried.person is None:
             return f"the values of all rows; {self.cut_to_bounds}"
         person, most = queried.person.name, queried.most_rows
@@ -120,14 +101,10 @@ class Sum(BoundedQuestion):
             f"{self.cut_to_bounds}; rows without {person} are one person"
         )
 
-    def prepare(self, queried: QueriedRows) -> None:
-        """Find the noise."""
-        self._law(queried, self.in_bounds(queried))
-
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the sum with noise: it changes by ``max_rows`` times the bound that is farther from 0."""
         bounds = self.in_bounds(queried)
-        law = self._law(queried, bounds)
+        law = self.law(queried)
         ((exact,),) = rows
         (noisy,) = with_noise([whole(exact)], law)
         bound = law.within(CONFIDENCE)
@@ -143,8 +120,8 @@ class Sum(BoundedQuestion):
             "answers, and by what is not counted",
         )
 
-    def _law(self, queried: QueriedRows, bounds: Bounds) -> Law:
-        return law_of(self.noise, queried.most_rows * bounds.farthest, *self.price)
+    def sensitivity(self, queried: QueriedRows) -> int:
+        return queried.most_rows * self.in_bounds(queried).farthest
 
 
 _EACH = (1 + CONFIDENCE) / 2  # of two numbers, so that both keep to their bounds in 95 of 100 answers
@@ -156,15 +133,12 @@ class Mean(BoundedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"mean of {self.column}"
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the two sums."""
         return sides_of_mean(queried, queried.column(self.column), self.in_bounds(queried))
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what the mean is of."""
         if queried.person is None:
             return f"rows with a value; {self.cut_to_bounds}"
         person, most = queried.person.name, queried.most_rows
@@ -174,14 +148,10 @@ class Mean(BoundedQuestion):
             f"{self.cut_to_bounds}; rows without {person} are one person"
         )
 
-    def prepare(self, queried: QueriedRows) -> None:
-        """Find the noise."""
-        self._law(queried, self.in_bounds(queried))
-
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
         """Return the mean of two sums with noise; the middle of the bounds where these say that there are no rows."""
         bounds = self.in_bounds(queried)
-        law = self._law(queried, bounds)
+        law = self.law(queried)
         ((above, below),) = rows
         above, below = with_noise([whole(above), whole(below)], law)
         bound = law.within(_EACH)
@@ -200,8 +170,8 @@ class Mean(BoundedQuestion):
             "what is counted",
         )
 
-    def _law(self, queried: QueriedRows, bounds: Bounds) -> Law:
-        return law_of(self.noise, queried.most_rows * bounds.width, *self.price)
+    def sensitivity(self, queried: QueriedRows) -> int:
+        return queried.most_rows * self.in_bounds(queried).width
 
 
 def _mean(above: int, below: int, bounds: Bounds) -> Decimal:
@@ -247,7 +217,6 @@ class Quantile(BoundedQuestion):
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
         return f"quantile {without_zeros(Decimal(self.share))} of {self.column}"
 
     @property
@@ -255,7 +224,6 @@ class Quantile(BoundedQuestion):
         return int(Decimal(self.share) * _PARTS)
 
     def in_bounds(self, queried: QueriedRows) -> Bounds:
-        """Return the bounds in steps."""
         step = None if self.step is None else exact_in_range(self.step, "A step")
         bounds = bounds_in_steps(self.given, queried.column(self.column), step)
         if step is not None and bounds.width > _MOST_ASKED:
@@ -263,7 +231,6 @@ class Quantile(BoundedQuestion):
         return bounds
 
     def _gap(self, bounds: Bounds) -> int:
-        """Return the steps from one candidate to the next."""
         return 1 if self.step is not None else math.ceil(bounds.width / _MOST)
 
     def query(self, queried: QueriedRows) -> exp.Query:
@@ -279,15 +246,13 @@ class Quantile(BoundedQuestion):
         return counts_of_keys(queried, place, there=column)
 
     def counted(self, queried: QueriedRows) -> str:
-        """Return what is counted."""
         rows = self.counted_rows(queried, "rows with a value", "once, with one of its values")
         return f"{rows}; {self.cut_to_bounds}"
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Try the mechanism on nothing."""
-        choose([0], self._sensitivity(queried), self.price[0])
+        choose([0], self.sensitivity(queried), self.price[0])
 
-    def _sensitivity(self, queried: QueriedRows) -> int:
+    def sensitivity(self, queried: QueriedRows) -> int:
         return queried.most_rows * max(self._parts, _PARTS - self._parts)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
@@ -300,7 +265,7 @@ class Quantile(BoundedQuestion):
         gap = self._gap(bounds)
         candidates = bounds.width // gap + 1
         scores = self._scores({int(place): whole(n) for place, n in rows}, candidates)
-        sensitivity = self._sensitivity(queried)
+        sensitivity = self.sensitivity(queried)
         epsilon, _ = self.price
         chosen = choose(scores, sensitivity, epsilon)
         scale = choice_scale(sensitivity, epsilon)

@@ -33,7 +33,7 @@ from kanon_sql.risks.attacks.verdicts import counted
 if TYPE_CHECKING:
     from kanon_sql.evidence.report.figures import Attribute, Report
     from kanon_sql.risks.attacks.verdicts import Outcome
-    from kanon_sql.risks.estimators.subsets import SubsetRisk
+    from kanon_sql.risks.estimators.tuples import SubsetRisk
 
 Tone = Literal["good", "warn", "bad", "neutral"]
 _TONES: dict[Outcome, Tone] = {

@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING
 
 from kanon_sql.errors import HierarchyError, SourceError
 from kanon_sql.hierarchy.formats.amnesia import is_amnesia_text, read_amnesia_text
-from kanon_sql.hierarchy.formats.intervals import IntervalTree
-from kanon_sql.hierarchy.formats.json_files import (
-    is_amnesia,
-    is_category_tree,
-    is_rows,
-    parse_json,
-    read_amnesia_json,
-    read_category_tree,
-    read_rows,
-)
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows
+from kanon_sql.hierarchy.formats.json_files import read_json
+from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, IntervalTree
 from kanon_sql.hierarchy.formats.separated import read_separated
 
 if TYPE_CHECKING:
@@ -32,15 +23,9 @@ _CONFIG_LINE = re.compile(r"\s*qid\s+(hei|cat)\s+\S+\s+[^;]+")
 
 
 def read_hierarchy(path: Path, column: str) -> HierarchyRows | IntervalTree:
-    """Return the hierarchy in a file.
+    """Return the hierarchy in a file; an error names the line.
 
-    Args:
-        path: the file.
-        column: the column it is for; a first line that begins with this name is a header.
-
-    Raises:
-        SourceError: it cannot be opened.
-        HierarchyError: it cannot be read as a hierarchy; the message names the line.
+    A first line that begins with the name of the column is a header.
     """
     text = _text_of(path)
     try:
@@ -51,12 +36,7 @@ def read_hierarchy(path: Path, column: str) -> HierarchyRows | IntervalTree:
 
 
 def read_levels(path: Path, column: str) -> HierarchyRows:
-    """Return the rows of a hierarchy file, where a tree of intervals will not do.
-
-    Raises:
-        SourceError: it cannot be opened.
-        HierarchyError: it cannot be read as a hierarchy, or is a tree of intervals.
-    """
+    """Return the rows of a hierarchy file, where a tree of intervals will not do."""
     read = read_hierarchy(path, column)
     if isinstance(read, IntervalTree):
         raise HierarchyError(f"{path} is a tree of intervals; rows of labels are needed here: value;level 1;...;root.")
@@ -84,11 +64,7 @@ def _text_of(path: Path) -> str:
 
 
 def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
-    """Return what a text holds, by the first format that knows it.
-
-    Raises:
-        BrokenError: it is a configuration of the UTD Anonymization Toolbox, which was read up to version 0.1.
-    """
+    """Return what a text holds, by the first format that knows it; those of UTD were read up to version 0.1."""
     if _XML.match(text) or any(map(_CONFIG_LINE.fullmatch, text.splitlines())):
         raise BrokenError(
             None,
@@ -99,7 +75,7 @@ def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
     if is_amnesia_text(text):
         return read_amnesia_text(text)
     if _is_json(text):
-        return _read_json(text)
+        return read_json(text)
     return read_separated(text, column)
 
 
@@ -110,19 +86,3 @@ def _is_json(text: str) -> bool:
         return start.removeprefix('"embedded"').lstrip().startswith(":")
     bracket, after = start[:1], start[1:].lstrip()[:1]
     return (bracket == "[" and after in {"[", "{", "]", '"'}) or (bracket == "{" and after in {'"', "}"})
-
-
-def _read_json(text: str) -> HierarchyRows | IntervalTree:
-    # HANA's documentation shows the entry alone, without the braces around it.
-    document = parse_json("{" + text + "}" if text.lstrip().startswith('"') else text)
-    if is_amnesia(document):
-        return read_amnesia_json(document)
-    if is_category_tree(document):
-        return read_category_tree(document)
-    if is_rows(document):
-        return read_rows(document)
-    raise BrokenError(
-        None,
-        "is JSON, but no hierarchy of a kind that is known: rows in brackets, terms, embedded, cat and subcats, "
-        "or an export of Amnesia",
-    )

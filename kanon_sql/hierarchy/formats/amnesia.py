@@ -11,7 +11,7 @@
     * has NotMarried Married
 
 Of ranges, ``0.0,20.0 has 0.0,10.0 10.0,20.0``. Labels are separated by spaces, so that a label with a space cannot be
-told from two labels.
+distinguished from two labels.
 """
 
 from __future__ import annotations
@@ -21,8 +21,18 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from kanon_sql.hierarchy.formats.intervals import DEEPEST, Interval, IntervalNode, IntervalTree, tree_of
-from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Pair, line_place, rows_of_pairs
+from kanon_sql.hierarchy.formats.rows import (
+    DEEPEST,
+    BrokenError,
+    HierarchyRows,
+    Interval,
+    IntervalNode,
+    IntervalTree,
+    Pair,
+    line_place,
+    rows_of_pairs,
+    tree_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,16 +51,10 @@ class Relation:
 
 
 def is_amnesia_text(text: str) -> bool:
-    """Tell whether a text is in Amnesia's format."""
     return _FIRST.match(text) is not None
 
 
 def read_amnesia_text(text: str) -> HierarchyRows | IntervalTree:
-    """Return the hierarchy of a text in Amnesia's format.
-
-    Raises:
-        BrokenError: a line is no relation, or the tree is broken.
-    """
     lines = [(line_place(number), line.split()) for number, line in enumerate(text.splitlines(), start=1)]
     lines = [(place, tokens) for place, tokens in lines if tokens]
     kind = lines[0][1][0].lower()
@@ -86,16 +90,6 @@ def _relation(place: str, tokens: list[str]) -> Relation:
 
 
 def read_distinct(relations: Sequence[Relation], height: tuple[str, str] | None, name: str) -> HierarchyRows:
-    """Return the rows of a tree of labels.
-
-    Args:
-        relations: parents with their children.
-        height: how many levels the file says there are, the values among them, and where it says so.
-        name: what the format is called.
-
-    Raises:
-        BrokenError: it is no tree, or not as high as it says.
-    """
     pairs = [Pair(relation.place, child, relation.parent) for relation in relations for child in relation.children]
     if not pairs:
         raise BrokenError(relations[0].place, "no parent has a child")
@@ -105,11 +99,7 @@ def read_distinct(relations: Sequence[Relation], height: tuple[str, str] | None,
 
 
 def read_ranges(relations: Sequence[Relation], height: tuple[str, str] | None, name: str) -> IntervalTree:
-    """Return a tree of ranges; of a bound that two of them share, the number belongs to the upper one.
-
-    Raises:
-        BrokenError: a range is no range, overlaps another, or is not within its parent.
-    """
+    """Return a tree of ranges; of a bound that two of them share, the number belongs to the upper one."""
     children: dict[tuple[Decimal, Decimal], Relation] = {}
     below: set[tuple[Decimal, Decimal]] = set()
     for relation in relations:

@@ -23,16 +23,16 @@ from kanon_sql.hierarchy.formats.amnesia import Relation, read_distinct, read_ra
 from kanon_sql.hierarchy.formats.rows import BrokenError, HierarchyRows, Line, line_place, rows_of
 
 if TYPE_CHECKING:
-    from kanon_sql.hierarchy.formats.intervals import IntervalTree
+    from kanon_sql.hierarchy.formats.rows import IntervalTree
 
 
-class Array(list[Any]):
+class _Array(list[Any]):
     """An array, with the line where it begins."""
 
     line: int = 0
 
 
-class Object(dict[str, Any]):
+class _Object(dict[str, Any]):
     """An object, with the line where it begins."""
 
     line: int = 0
@@ -41,7 +41,7 @@ class Object(dict[str, Any]):
 class _Decoder(json.JSONDecoder):
     """Reads arrays and objects that know their line.
 
-    The standard decoder's own functions read them; only its scanner in Python, not the one in C, asks for them.
+    The standard decoder's own functions read them; only its scanner in Python, not the one in C, calls them.
     """
 
     def __init__(self, text: str) -> None:
@@ -55,17 +55,17 @@ class _Decoder(json.JSONDecoder):
         self.parse_object = self._located_object
         self.scan_once = scanner.py_make_scanner(self)
 
-    def _located_array(self, text_and_end: tuple[str, int], scan_once: Any) -> tuple[Array, int]:  # noqa: ANN401 - the scanner
+    def _located_array(self, text_and_end: tuple[str, int], scan_once: Any) -> tuple[_Array, int]:  # noqa: ANN401 - the scanner
         items, end = self._array(text_and_end, scan_once)
-        array = Array(items)
+        array = _Array(items)
         array.line = self._line(text_and_end[1])
         return array, end
 
-    def _located_object(self, text_and_end: tuple[str, int], *settings: Any) -> tuple[Object, int]:  # noqa: ANN401 - of the scanner
+    def _located_object(self, text_and_end: tuple[str, int], *settings: Any) -> tuple[_Object, int]:  # noqa: ANN401 - of the scanner
         strict, scan_once, _, _, memo = settings
         line = self._line(text_and_end[1])
         pairs, end = self._object(text_and_end, strict, scan_once, None, list, memo)
-        found = Object(pairs)
+        found = _Object(pairs)
         if len(found) < len(pairs):
             raise BrokenError(line_place(line), "an object has two entries of the same name. Keep one of them")
         found.line = line
@@ -77,12 +77,24 @@ class _Decoder(json.JSONDecoder):
         return bisect_left(self._line_ends, place) + 1
 
 
-def parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the value of a JSON text: None, bool, str (numbers too), ``Array`` or ``Object``.
+def read_json(text: str) -> HierarchyRows | IntervalTree:
+    # HANA's documentation shows the entry alone, without the braces around it.
+    document = _parse("{" + text + "}" if text.lstrip().startswith('"') else text)
+    if isinstance(document, _Object) and "hierType" in document:
+        return _read_amnesia(document)
+    if _is_category_tree(document):
+        return _read_category_tree(document)
+    if _is_rows(document):
+        return _read_rows(document)
+    raise BrokenError(
+        None,
+        "is JSON, but no hierarchy of a kind that is known: rows in brackets, terms, embedded, cat and subcats, "
+        "or an export of Amnesia",
+    )
 
-    Raises:
-        BrokenError: it is no JSON.
-    """
+
+def _parse(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the value of a JSON text: None, bool, str (numbers too), ``_Array`` or ``_Object``."""
     try:
         return _Decoder(text).decode(text)
     except json.JSONDecodeError as error:
@@ -94,23 +106,17 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
 _IN_THE_DATABASE = {"view": "a view", "function": "a function"}
 
 
-def is_rows(document: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Tell whether a document has rows of levels."""
-    if isinstance(document, Object):
+def _is_rows(document: Any) -> bool:  # noqa: ANN401 - any JSON value
+    if isinstance(document, _Object):
         hana = document.get("hierarchy", document)
         return bool({"terms"} & document.keys()) or (
-            isinstance(hana, Object) and bool({"embedded", *_IN_THE_DATABASE} & hana.keys())
+            isinstance(hana, _Object) and bool({"embedded", *_IN_THE_DATABASE} & hana.keys())
         )
-    return isinstance(document, Array) and not any(isinstance(item, Object) for item in document)
+    return isinstance(document, _Array) and not any(isinstance(item, _Object) for item in document)
 
 
-def read_rows(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
-    """Return the rows of a document.
-
-    Raises:
-        BrokenError: it has none, or they are no tree.
-    """
-    if isinstance(document, Array):
+def _read_rows(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
+    if isinstance(document, _Array):
         return _either_way(_lines(document), "rows in JSON (ARXaaS)")
     if "terms" in document:
         terms = document["terms"]
@@ -133,14 +139,14 @@ def read_rows(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
 
 
 def _lines(rows: Any) -> list[Line]:  # noqa: ANN401 - any JSON value
-    if not isinstance(rows, Array) or not rows:
+    if not isinstance(rows, _Array) or not rows:
         raise BrokenError(None, 'has no rows. They are written [["value", "level 1", "*"], ...]')
     lines = []
     for number, row in enumerate(rows, start=1):
-        if not isinstance(row, Array):
+        if not isinstance(row, _Array):
             raise BrokenError(line_place(rows.line), f"entry {number:,} is no row in brackets")
         place = f"{line_place(row.line)}, entry {number:,}"
-        if any(isinstance(cell, Array | Object) for cell in row):
+        if any(isinstance(cell, _Array | _Object) for cell in row):
             raise BrokenError(place, "a row holds texts and numbers, and no brackets of its own")
         if len(row) < 2:  # noqa: PLR2004 - a value and a label
             raise BrokenError(place, "a row needs the value and at least one level")
@@ -170,30 +176,24 @@ def _either_way(lines: list[Line], name: str) -> HierarchyRows:
 _RANGE = re.compile(r"\s*(-?[\d.]+(?:[eE]-?\d+)?)\s*[,-]\s*(-?[\d.]+(?:[eE]-?\d+)?)\s*")
 
 
-def is_category_tree(document: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Tell whether a document is a tree of categories, or a list of such trees."""
-    roots = document if isinstance(document, Array) else [document]
-    return bool(roots) and all(isinstance(root, Object) and {"cat", "subcats"} & root.keys() for root in roots)
+def _is_category_tree(document: Any) -> bool:  # noqa: ANN401 - any JSON value
+    roots = document if isinstance(document, _Array) else [document]
+    return bool(roots) and all(isinstance(root, _Object) and {"cat", "subcats"} & root.keys() for root in roots)
 
 
-def read_category_tree(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
-    """Return the rows of a tree of categories.
-
-    Raises:
-        BrokenError: a category has no name, or its subcategories are no list.
-    """
-    roots = document if isinstance(document, Array) else [document]
+def _read_category_tree(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JSON value
+    roots = document if isinstance(document, _Array) else [document]
     lines: list[Line] = []
     waiting: list[tuple[Any, list[str], str]] = [(root, [], line_place(1)) for root in reversed(roots)]
     while waiting:
         node, above, above_place = waiting.pop()
-        if not isinstance(node, Object):
+        if not isinstance(node, _Object):
             raise BrokenError(above_place, "among the subcats is something that is no category in braces")
         place = line_place(node.line)
         name, children = node.get("cat"), node.get("subcats")
         if not isinstance(name, str):
             raise BrokenError(place, "a category has no cat, which is its name")
-        if children is not None and not isinstance(children, Array):
+        if children is not None and not isinstance(children, _Array):
             raise BrokenError(place, "subcats is a list of categories, or null")
         if children:
             waiting.extend((child, [name, *above], place) for child in reversed(children))
@@ -204,17 +204,7 @@ def read_category_tree(document: Any) -> HierarchyRows:  # noqa: ANN401 - any JS
     return rows_of(lines, "mosaicrown JSON tree")
 
 
-def is_amnesia(document: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Tell whether Amnesia exported a document."""
-    return isinstance(document, Object) and "hierType" in document
-
-
-def read_amnesia_json(document: Object) -> HierarchyRows | IntervalTree:
-    """Return the hierarchy of an export of Amnesia.
-
-    Raises:
-        BrokenError: a level is no object of lists, or the tree is broken.
-    """
+def _read_amnesia(document: _Object) -> HierarchyRows | IntervalTree:
     relations = list(_relations(document))
     if not relations:
         raise BrokenError(line_place(document.line), "there is no level1, so that no value has a parent")
@@ -225,15 +215,15 @@ def read_amnesia_json(document: Object) -> HierarchyRows | IntervalTree:
     return read_ranges([_with_commas(relation) for relation in relations], stated, "Amnesia JSON, ranges")
 
 
-def _relations(document: Object) -> list[Relation]:
+def _relations(document: _Object) -> list[Relation]:
     found = []
     for name, level in document.items():
         if re.fullmatch(r"level\d+", name) is None:
             continue
-        if not isinstance(level, Object):
+        if not isinstance(level, _Object):
             raise BrokenError(line_place(document.line), f"{name} is no object of parents with their children")
         for parent, children in level.items():
-            if not isinstance(children, Array) or not all(isinstance(child, str) for child in children):
+            if not isinstance(children, _Array) or not all(isinstance(child, str) for child in children):
                 raise BrokenError(line_place(level.line), f"the children of a parent of {name} are no list of texts")
             found.append(Relation(line_place(children.line), parent, tuple(children)))
     return found

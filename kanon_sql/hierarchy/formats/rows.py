@@ -1,20 +1,27 @@
-"""Rows of equal length, leaf first, which every format becomes; checked with the place in the file that is wrong."""
+"""What every format becomes: rows of equal length, leaf first, or a tree of intervals.
+
+Both are checked here, with the place in the file that is wrong. A tree of intervals has no values of its own: its rows
+come from the data.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kanon_sql.hierarchy.expressions import ROOT
+from kanon_sql.hierarchy.rules import MOST_DIGITS, decimal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from decimal import Decimal
 
 
 class BrokenError(Exception):
-    """A file is not what its format asks for; ``read`` says in which file.
+    """A file is not what its format requires; ``read`` says in which file.
 
     Attributes:
         place: where, as in ``line 3``; None if it is about the whole file.
@@ -35,8 +42,7 @@ class HierarchyRows:
         values: the leaves; None is the row that the file gives to NULL.
         levels: for each level from 1 to the root, the label of each row.
         header: whether the first line was taken as a header.
-        format: the format that was recognised.
-        notes: what was done to the rows that a person should know.
+        notes: changes to the rows that a person should know.
     """
 
     values: list[str | None]
@@ -56,21 +62,14 @@ class Line:
 
 
 def line_place(number: int) -> str:
-    """Return how a line is called in messages."""
     return f"line {number:,}"
 
 
 def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root: bool = False) -> HierarchyRows:
     """Return rows of equal length: a gap keeps the label below it, a short row gets its last label again.
 
-    Args:
-        lines: the rows, one at least, with one label at least.
-        name: what the format is called.
-        header: whether a header was left out of them.
-        add_root: whether the format leaves the root out, so that ``*`` goes on top of them all.
-
-    Raises:
-        BrokenError: a value has two rows, a label two parents, or some rows do not end in the root of the others.
+    ``add_root`` puts ``*`` on top of them all, for formats that leave the root out; ``name`` is what the format is
+    called.
     """
     height = max(len(line.labels) for line in lines)
     # Equal rows say the same: the first of them counts.
@@ -94,7 +93,7 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
             )
         levels.append([ROOT] * len(lines))
         notes = (f"it has {len(roots):,} roots, and a common root * was put above them",)
-    _check(lines, levels)
+    _require_tree(lines, levels)
     return HierarchyRows([line.value for line in lines], levels, header=header, format=name, notes=notes)
 
 
@@ -111,7 +110,7 @@ def _padded(line: Line, height: int) -> list[str]:
     return padded
 
 
-def _check(lines: Sequence[Line], levels: list[list[str]]) -> None:
+def _require_tree(lines: Sequence[Line], levels: list[list[str]]) -> None:
     """Raise at the first row that keeps the rows from being a tree."""
     seen: dict[str | None, int] = {}
     for row, line in enumerate(lines):
@@ -155,19 +154,13 @@ def _rows(number: int) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """A child and its parent, and where they stand."""
-
     place: str
     child: str | None
     parent: str
 
 
 def rows_of_pairs(pairs: Iterable[Pair], name: str, *, header: bool = False) -> HierarchyRows:
-    """Return the rows of a tree of child,parent pairs: a row for every child that is nobody's parent.
-
-    Raises:
-        BrokenError: a child has no parent or two, or is its own ancestor.
-    """
+    """Return the rows of a tree of child,parent pairs: a row for every child that is no parent."""
     parents: dict[str | None, str] = {}
     places: dict[str | None, str] = {}
     for pair in pairs:
@@ -201,10 +194,112 @@ def _require_no_circle(parents: dict[str | None, str], places: dict[str | None, 
 
 
 def _ancestors(parents: dict[str | None, str], value: str | None) -> list[str]:
-    """Return the labels above a leaf, up to its root."""
     chain: list[str] = []
     parent = parents.get(value)
     while parent is not None:
         chain.append(parent)
         parent = parents.get(parent)
     return chain
+
+
+DEEPEST = 100
+"""Levels that a tree may have."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The numbers from a lower bound, which belongs to it, to an upper one, which does unless it is open there."""
+
+    low: Decimal
+    high: Decimal
+    high_open: bool = True
+
+    def __str__(self) -> str:
+        return f"[{decimal_text(self.low)}, {decimal_text(self.high)}{')' if self.high_open else ']'}"
+
+    @property
+    def is_empty(self) -> bool:
+        return self.low > self.high or (self.low == self.high and self.high_open)
+
+    def within(self, other: Interval) -> bool:
+        high = self.high < other.high or (self.high == other.high and (self.high_open or not other.high_open))
+        return self.low >= other.low and high
+
+    def meets(self, later: Interval) -> bool:
+        """Tell whether it shares a number with one that begins later."""
+        return self.high > later.low or (self.high == later.low and not self.high_open)
+
+
+@dataclass(frozen=True)
+class IntervalNode:
+    """An interval with those inside it, in their order, and where it stands in its file."""
+
+    interval: Interval
+    children: tuple[IntervalNode, ...]
+    place: str
+
+
+@dataclass(frozen=True)
+class IntervalTree:
+    root: IntervalNode
+    format: str
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def height(self) -> int:
+        """The number of levels, the root being the last."""
+        return max(depth for _, depth in self.nodes()) + 1
+
+    def nodes(self) -> Iterator[tuple[IntervalNode, int]]:
+        """Return all intervals with their depth (0 of the root), from low to high and from the outside in."""
+        waiting = [(self.root, 0)]
+        while waiting:
+            node, depth = waiting.pop()
+            yield node, depth
+            waiting.extend((child, depth + 1) for child in reversed(node.children))
+
+    def paths(self) -> list[list[str]]:
+        """Return for each lowest interval its label at every level; one that ends early keeps its label above it."""
+        found = []
+        way: list[str] = []
+        for node, depth in self.nodes():
+            way[depth:] = [str(node.interval)]
+            if not node.children:
+                lowest = [way[-1]] * (self.height - len(way))
+                found.append([*lowest, *reversed(way[1:]), ROOT])
+        return found
+
+
+def tree_of(root: IntervalNode, name: str, notes: tuple[str, ...] = ()) -> IntervalTree:
+    """Return a tree of intervals in their order; none is empty, outside of its parent, or overlaps another."""
+    tree = IntervalTree(_ordered(root, 0), name, notes)
+    if not tree.root.children:
+        raise BrokenError(root.place, "the root has no intervals under it, so that there is nothing to generalize to")
+    for node, _ in tree.nodes():
+        _require_nested(node)
+    return tree
+
+
+def _ordered(node: IntervalNode, depth: int) -> IntervalNode:
+    if depth > DEEPEST:
+        raise BrokenError(node.place, f"the tree is more than {DEEPEST} levels high")
+    children = sorted(node.children, key=lambda child: child.interval.low)
+    return IntervalNode(node.interval, tuple(_ordered(child, depth + 1) for child in children), node.place)
+
+
+def _require_nested(node: IntervalNode) -> None:
+    own = node.interval
+    if own.is_empty:
+        raise BrokenError(node.place, "no number lies in this interval: its lower bound must lie below its upper one")
+    for bound in (own.low, own.high):
+        fraction = decimal_text(bound).partition(".")[2]
+        if bound.adjusted() >= MOST_DIGITS or len(fraction) > MOST_DIGITS:
+            raise BrokenError(
+                node.place, f"bounds have at most {MOST_DIGITS} digits before the point and as many after it"
+            )
+    for child in node.children:
+        if not child.interval.within(own):
+            raise BrokenError(child.place, "this interval is not within the one above it")
+    for lower, upper in zip(node.children, node.children[1:], strict=False):
+        if lower.interval.meets(upper.interval):
+            raise BrokenError(upper.place, "this interval overlaps the one before it")

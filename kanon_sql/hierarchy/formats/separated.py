@@ -16,15 +16,7 @@ _SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 
 
 def read_separated(text: str, column: str) -> HierarchyRows:
-    """Return the rows of a file of separated values.
-
-    Args:
-        text: the file.
-        column: the column it is for; a first line that begins with this name is a header.
-
-    Raises:
-        BrokenError: it is no hierarchy.
-    """
+    """Return the rows of a text; a first line that begins with the name of the column is a header."""
     raw = list(StringIO(text, newline=""))
     separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate)))
     lines = _split(raw, separator, whole=True)
@@ -44,7 +36,6 @@ def read_separated(text: str, column: str) -> HierarchyRows:
 
 
 def _name(separator: str, *, header: bool, jagged: bool) -> str:
-    """Return what the format is called."""
     if separator == ";" and not header and not jagged:
         return "ARX CSV"
     more = [", with a header" if header else "", ", rows of different length" if jagged else ""]
@@ -61,11 +52,6 @@ def _sample(raw: list[str], separator: str) -> list[Line]:
 
 
 def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
-    """Return the lines that have content.
-
-    Raises:
-        BrokenError: a record is too long; or, of a whole file, a quote is not closed.
-    """
     reader = csv.reader(raw, delimiter=separator, quotechar='"', doublequote=True)
     lines, first, begun, written = [], 1, 1, ""
     try:

@@ -19,11 +19,6 @@ class RuleError(Exception):
 
 
 def require(condition: bool, otherwise: str) -> None:
-    """Raise unless a condition holds.
-
-    Raises:
-        RuleError: with the text.
-    """
     if not condition:
         raise RuleError(otherwise)
 
@@ -34,7 +29,6 @@ def rises(numbers: Sequence[int], *, above: int) -> bool:
 
 
 def comma_separated(text: str) -> list[str]:
-    """Return what stands between commas."""
     return [part.strip() for part in text.split(",")]
 
 
@@ -47,14 +41,13 @@ def decimal_text(number: Decimal) -> str:
 
 
 def seen_from_here(path: Path) -> str:
-    """Return a path as seen from the working directory, where it lies below."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 @dataclass(frozen=True)
 class ColumnExtremes:
-    """Extremes of a column, as far as somebody asked for them.
+    """Extremes of a column, as far as they were requested.
 
     Attributes:
         minimum, maximum: of numbers; None for other types or where there is no number.

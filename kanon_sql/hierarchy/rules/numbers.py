@@ -31,27 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cut:
-    """Numbers up to a bound, from where the cut before it ends.
-
-    Attributes:
-        bound: where they end.
-        with_bound: whether the bound is among them.
-        label: what they are called.
-    """
+    """Numbers up to a bound (included or not), from where the cut before it ends, and their label."""
 
     bound: Decimal
     with_bound: bool
     label: str
 
 
-def label_of_cuts(column: Column, cuts: Sequence[Cut], beyond: str) -> exp.Expr:
-    """Return the label of a value: that of the first cut that it is below.
-
-    Args:
-        column: the column of numbers.
-        cuts: from low to high.
-        beyond: the label of numbers above all cuts.
-    """
+def _label_of_cuts(column: Column, cuts: Sequence[Cut], beyond: str) -> exp.Expr:
     case = exp.Case().when(no_number(column), sql.literal(ROOT))
     for cut in cuts:
         case = case.when(is_below(column, cut.bound, with_bound=cut.with_bound), sql.literal(cut.label))
@@ -68,11 +55,9 @@ def between(low: Decimal, high: Decimal, *, dashed: bool) -> str:
 
 @dataclass(frozen=True)
 class BoundsRule:
-    """Numbers cut at the same bounds whatever their values: a rule of quantiles once the data have said its bounds.
+    """Numbers cut at the same bounds whatever their values: a rule of quantiles with the bounds that the data have.
 
-    Attributes:
-        origin: the rule that it was made from.
-        levels: for each level the bounds, from low to high; those of a level are among those of the level below.
+    ``levels`` has the bounds of each level, from low to high; those of a level are among those of the level below.
     """
 
     origin: str
@@ -83,7 +68,7 @@ class BoundsRule:
 
     def labels(self, column: Column) -> list[exp.Expr]:
         """Return the label of a value at each level but the root; below and above all bounds it names one only."""
-        return [label_of_cuts(column, *_cuts_at(column, bounds)) for bounds in self.levels]
+        return [_label_of_cuts(column, *_cuts_at(column, bounds)) for bounds in self.levels]
 
 
 def _cuts_at(column: Column, bounds: tuple[Decimal, ...]) -> tuple[list[Cut], str]:
@@ -128,7 +113,7 @@ class StepRule:
         negative = any(bound < 0 for bound in extremes)
         dashed = column.family == "integer" and self.start >= 1 and not negative
         return [
-            label_of_cuts(column, _cuts_of_steps(self._bounds(level, largest), negative=negative, dashed=dashed), ROOT)
+            _label_of_cuts(column, _cuts_of_steps(self._bounds(level, largest), negative=negative, dashed=dashed), ROOT)
             for level in range(len(_STEPS))
         ]
 
@@ -143,11 +128,6 @@ class StepRule:
 
 
 def parse_steps(parts: list[str]) -> StepRule:
-    """Return the rule that was written after ``steps``.
-
-    Raises:
-        RuleError: it is written wrong.
-    """
     require(len(parts) <= 1, "after steps there may be from=, as in steps:from=100")
     if not parts:
         return StepRule()
@@ -182,11 +162,7 @@ _EXACT = Context(prec=80)
 
 @dataclass(frozen=True)
 class QuantileRule:
-    """Groups of about equal counts.
-
-    Attributes:
-        groups: how many there are at each level; each a divisor of the one before, so that the levels nest.
-    """
+    """Groups of about equal counts; their number at each level divides the one before, so that levels nest."""
 
     groups: tuple[int, ...]
 
@@ -206,7 +182,7 @@ class QuantileRule:
 
     def settled(self, engine: Engine, source: exp.Table, column: Column) -> BoundsRule:
         """Return the rule with the bounds that the data ask for; fewer where there are not so many values."""
-        rows = engine.rows(quantile_query(self.groups[0], column, source), f"quantiles of {column.name}")
+        rows = engine.rows(_quantile_query(self.groups[0], column, source), f"quantiles of {column.name}")
         bounds: dict[int, Decimal] = {}
         for number, low, high, wanted in rows:
             if low is not None and wanted is not None:  # else all values are on one side
@@ -219,16 +195,11 @@ class QuantileRule:
 
 
 def parse_quantiles(parts: list[str]) -> QuantileRule:
-    """Return the rule that was written after ``quantiles``.
-
-    Raises:
-        RuleError: it is written wrong.
-    """
     require(len(parts) == 1, "quantiles need numbers of groups, as in quantiles:16,8,4")
     return QuantileRule(tuple(int(number) for number in comma_separated(parts[0])))
 
 
-def quantile_query(groups: int, column: Column, source: exp.Table) -> exp.Query:
+def _quantile_query(groups: int, column: Column, source: exp.Table) -> exp.Query:
     """Return the query of the bounds between groups: one row for each, ``(bound, low, high, wanted)``.
 
     With ``before`` the rows whose value is smaller, a value is in group ``floor(before * groups / rows)``. The bound
@@ -303,7 +274,6 @@ def roundest(low: Decimal, high: Decimal, wanted: Decimal) -> Decimal:
 
 
 def _multiple(step: int, least: int, most: int, middle: int) -> int | None:
-    """Return the multiple of a step above ``least`` and up to ``most`` that is nearest to ``middle``."""
     first, last = least // step + 1, most // step
     if first > last:
         return None

@@ -1,9 +1,447 @@
-"""What the name of a column suggests: kinds of columns, the words for them in several languages, and their roles.
+"""What the name of a column suggests: its kind (birth date, postcode, diagnosis), and the role of that kind.
 
-No SQL and no table here: a name goes in, kinds come out.
+1. The kinds of columns, with the role that a column of each kind usually has.
+2. The words of ``words/*.toml``, one file per language, and the words that a name is made of: it is split at
+   snake_case, camelCase, accents and digits; words without spaces between them are taken apart.
+3. Matching. The word that says what a thing *is* decides: an e-mail count is a count, a date of diagnosis is a date. In
+   English, German and Chinese that is the last word, in Romance languages the first one. A person's word ("patient")
+   says whose a column is, and a carrier ("name", "code") takes its meaning from the word beside it: the name of a
+   patient is a person's name, the name of a drug is a drug.
 """
 
-from kanon_sql.hierarchy.vocabulary.kinds import KINDS, Kind, Role, role_of_kind, text_of_kind
-from kanon_sql.hierarchy.vocabulary.matching import is_of_person, kinds_of_name
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
 
 __all__ = ["KINDS", "Kind", "Role", "is_of_person", "kinds_of_name", "role_of_kind", "text_of_kind"]
+
+
+# 1. Kinds
+
+Role = Literal["identifying", "quasi-identifying", "sensitive", "insensitive"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    role: Role
+    text: str
+
+
+_IDENTIFYING = {
+    "person_name": "a person's name",
+    "first_name": "a first name",
+    "last_name": "a last name",
+    "email": "an e-mail address",
+    "phone": "a phone number",
+    "street_address": "a street address",
+    "national_id": "a national identity, tax or insurance number",
+    "passport": "the number of a passport or licence",
+    "iban": "a bank account number",
+    "credit_card": "a payment card number",
+    "account": "an account number",
+    "username": "a user name",
+    "url": "a web address",
+    "ip_address": "a network address",
+    "mac_address": "a hardware address",
+    "vehicle": "a vehicle or its plate",
+    "device": "a device",
+    "record_id": "the number of a person",
+    "visit_id": "the number of a visit or a record",
+    "coordinates": "coordinates",
+    "photo": "a picture or another trait of the body",
+}
+_QUASI = {
+    "birth_date": "a date of birth",
+    "birth_year": "a year of birth",
+    "age": "an age",
+    "sex": "sex or gender",
+    "postcode": "a postcode",
+    "city": "a town",
+    "region": "a region",
+    "us_state": "a state",
+    "country": "a country",
+    "nationality": "nationality",
+    "ethnicity": "ethnic origin",
+    "marital_status": "marital status",
+    "education": "education",
+    "occupation": "an occupation",
+    "employer": "an employer or school",
+    "insurer": "an insurer",
+    "department": "a department or class",
+    "admission_date": "a date of admission or discharge",
+    "event_date": "the date of an event",
+    "hire_date": "the date when somebody began or left",
+    "household_size": "the size or kind of a household",
+    "language": "a language",
+    "height": "body height",
+    "weight": "body weight",
+    "body": "a trait of the body",
+}
+_SENSITIVE = {
+    "diagnosis": "a diagnosis",
+    "icd10": "a diagnosis code",
+    "medication": "a medicine",
+    "procedure": "a treatment",
+    "test_result": "a test result",
+    "health": "health or habits",
+    "income": "income",
+    "salary": "pay",
+    "balance": "money that somebody has or owes",
+    "credit_score": "a credit rating",
+    "grade": "a grade",
+    "religion": "religion",
+    "politics": "political views or a union",
+    "sexual_orientation": "sexual orientation",
+    "criminal": "crime or discipline",
+    "disability": "a disability",
+    "pregnancy": "pregnancy",
+    "performance": "how well somebody works",
+}
+_INSENSITIVE = {
+    "count": "a count",
+    "amount": "an amount",
+    "measurement": "a measurement or a duration",
+    "category": "a type, a status or a setting",
+    "reference": "a number of something else",
+    "notes": "free text",
+    "time": "a time of recording",
+}
+
+_BY_ROLE: dict[Role, dict[str, str]] = {
+    "identifying": _IDENTIFYING,
+    "quasi-identifying": _QUASI,
+    "sensitive": _SENSITIVE,
+    "insensitive": _INSENSITIVE,
+}
+KINDS: dict[str, Kind] = {
+    name: Kind(name, role, text) for role, kinds in _BY_ROLE.items() for name, text in kinds.items()
+}
+
+
+def role_of_kind(kind: str) -> Role:
+    return KINDS[kind].role
+
+
+def text_of_kind(kind: str) -> str:
+    return KINDS[kind].text
+
+
+# 2. Words
+
+_LONGEST_NAME = 200  # characters that are looked at
+_MOST_WORDS = 24
+_LETTERS = str.maketrans(
+    {"ß": "ss", "œ": "oe", "Œ": "Oe", "æ": "ae", "Æ": "Ae", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[\u3400-\u9fff]+|[^\W\d_]+")
+_POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b", re.IGNORECASE)  # patient's id
+_LINKS = ("", "s", "es", "n", "en", "e")  # letters between the parts of a German compound
+_SHORTEST_TAIL = 5  # letters of a known word at the end of a compound whose beginning is not known
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words and numbers of a name in small letters, without accents."""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text[:_LONGEST_NAME]).translate(_LETTERS))
+    plain = "".join(character for character in plain if not unicodedata.combining(character))
+    return tuple(word.casefold() for word in _WORD.findall(_POSSESSIVE.sub("", plain))[:_MOST_WORDS])
+
+
+def spellings(phrase: str) -> set[tuple[str, ...]]:
+    """Return the words of a phrase as they are written without accents: ``ö`` is ``o``, and ``oe`` too."""
+    return {words_of(phrase), words_of(unicodedata.normalize("NFC", phrase).translate(_UMLAUTS))}
+
+
+def _is_chinese(word: str) -> bool:
+    return "\u3400" <= word[0] <= "\u9fff"
+
+
+def _parts_of_chinese(word: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return a run of Chinese characters in words: the longest known ones, others character by character."""
+    longest = 8
+    parts: list[str] = []
+    while word:
+        end = next((end for end in range(min(longest, len(word)), 1, -1) if word[:end] in known), 1)
+        parts.append(word[:end])
+        word = word[end:]
+    return tuple(parts)
+
+
+def _parts_of_compound(word: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the parts of a German or Dutch compound; the word alone, where it is none of known words.
+
+    A compound whose last part alone is known is two parts, because the last part says what it is.
+    """
+    shortest = 3
+    best: dict[int, tuple[str, ...]] = {0: ()}
+    for end in range(shortest, len(word) + 1):
+        for start in [start for start in best if end - start >= shortest]:
+            part = _without_link(word[start:end], known, is_last=end == len(word))
+            if part is not None and (end not in best or len(best[start]) + 1 < len(best[end])):
+                best[end] = (*best[start], part)
+    if len(word) in best:
+        return best[len(word)]
+    starts = range(shortest, len(word) - _SHORTEST_TAIL + 1)
+    return next(((word[:start], word[start:]) for start in starts if word[start:] in known), (word,))
+
+
+def _without_link(piece: str, known: Collection[str], *, is_last: bool) -> str | None:
+    """Return the known word that a piece of a compound is, without the letters that link it to the next one."""
+    for link in _LINKS[:1] if is_last else _LINKS:
+        stem = piece.removesuffix(link)
+        if piece.endswith(link) and stem in known:
+            return stem
+    return None
+
+
+def _parts_around(
+    word: str, people: Collection[str], carriers: Collection[str], known: Collection[str]
+) -> tuple[str, ...]:
+    """Return a person and what is said of it, or a thing and its name or number, where they are written as one word.
+
+    ``patientid`` is ``patient id`` and ``cityname`` is ``city name``; ``usage`` is no age.
+    """
+    shortest = 4
+    for cut in range(2, len(word) - 1):
+        head, tail = word[:cut], word[cut:]
+        if head in people and len(head) >= shortest and (tail in carriers or tail in known):
+            return (head, tail)
+        if tail in carriers and head in known and len(head) >= shortest:
+            return (head, tail)
+    return (word,)
+
+
+LANGUAGES = ("english", "german", "french", "spanish", "chinese", "others")
+_SECTIONS = ("identifying", "quasi", "sensitive", "insensitive")
+
+
+@dataclass(frozen=True)
+class _Phrase:
+    """A phrase of one language for one kind.
+
+    Attributes:
+        kind: the kind that it suggests.
+        place: where it must stand: ``any``, ``whole`` (nothing else but people), ``person`` (the same, with a person)
+            or ``start``.
+        head_first: whether the language says first what a thing is, as in ``date de naissance``.
+    """
+
+    kind: str
+    place: str
+    head_first: bool
+
+
+@dataclass(frozen=True)
+class Words:
+    entries: dict[str, tuple[_Phrase, ...]]
+    people: frozenset[str]
+    carriers: frozenset[str]
+    numbers: frozenset[str]
+    keys: frozenset[str]
+    empty: frozenset[str]
+    compounds: frozenset[str]
+
+
+_PLACES = {"=": "whole", "@": "person", "^": "start"}
+
+
+@cache
+def _all_words() -> Words:
+    files = [_read(language) for language in LANGUAGES]
+    empty = _folded(word for file in files for word in file["about"]["empty"])
+    entries: dict[str, dict[_Phrase, None]] = {}
+    compounds: set[str] = set()
+    for file in files:
+        about = file["about"]
+        for section in _SECTIONS:
+            for kind, phrases in file.get(section, {}).items():
+                _require_kind(kind)
+                for phrase in phrases:
+                    entry = _Phrase(kind, _PLACES.get(phrase[0], "any"), about["head"] == "first")
+                    for letters in _letters(phrase.lstrip("".join(_PLACES)), empty):
+                        entries.setdefault(letters, {})[entry] = None
+                        if about.get("compounds"):
+                            compounds.add(letters)
+        if about.get("compounds"):
+            compounds |= _folded([*about["people"], *about["carriers"]])
+    return Words(
+        entries={letters: tuple(found) for letters, found in entries.items()},
+        people=_folded(word for file in files for word in file["about"]["people"]),
+        carriers=_folded(word for file in files for word in file["about"]["carriers"]),
+        numbers=_folded(word for file in files for word in file["about"]["numbers"]),
+        keys=_folded(word for file in files for word in file["about"].get("keys", ())),
+        empty=empty,
+        compounds=frozenset(word for word in compounds if _is_chinese(word) or len(word) > 2),  # noqa: PLR2004 - "nr" is in every second word
+    )
+
+
+def _read(language: str) -> dict[str, Any]:
+    path = resources.files("kanon_sql.hierarchy.vocabulary") / "words" / f"{language}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _require_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise KeyError(f"the words name a kind {kind!r} that is none")
+
+
+def _folded(words: Iterable[str]) -> frozenset[str]:
+    return frozenset("".join(spelled) for word in words for spelled in spellings(word))
+
+
+def _letters(phrase: str, empty: frozenset[str]) -> set[str]:
+    """Return a phrase without spaces; and without its empty words, where two words or more are left."""
+    found = set()
+    for words in spellings(phrase):
+        kept = [word for word in words if word not in empty]
+        found.add("".join(words))
+        if len(kept) > 1:
+            found.add("".join(kept))
+    return found
+
+
+# 3. Matching
+
+_LONGEST_PHRASE = 6  # words
+_OF = {"of", "at", "in", "on", "for", "since"}  # the English words that come after the word that says what a thing is
+_WEAK_HEADS = {"category", "amount", "count"}  # the type, the cost or the number of something sensitive tell of it
+_DATED = {"birth_date", "admission_date", "event_date", "hire_date"}  # a number of an admission is no date of one
+_WHOLE, _HEAD, _STILL_SENSITIVE, _ELSEWHERE = 3, 2, 1, 0
+
+
+@lru_cache(maxsize=4096)
+def kinds_of_name(name: str) -> tuple[str, ...]:
+    """Return the kinds of column that a name suggests, best first; none where it says nothing.
+
+    Names may be English, German, French, Spanish or Chinese, and partly of other languages.
+    """
+    words = _all_words()
+    return _kinds_of(_words_of_name(name, words), words)
+
+
+def _kinds_of(name_words: tuple[str, ...], words: Words) -> tuple[str, ...]:
+    if not name_words:
+        return ()
+    if all(word in words.people or word in words.empty for word in name_words) and any(
+        word in words.people for word in name_words
+    ):
+        return ("person_name",)
+    ranked: dict[str, tuple[int, int]] = {}
+    for tokens in dict.fromkeys([name_words, tuple(word for word in name_words if word not in words.empty)]):
+        for kind, rank in _matches(tokens, words):
+            ranked[kind] = max(rank, ranked.get(kind, rank))
+    found = _with_sensitive_first(ranked)
+    if (
+        not any(rank[0] >= _STILL_SENSITIVE for rank in ranked.values())
+        and {name_words[0], name_words[-1]} & words.numbers
+    ):
+        return ("reference", *(kind for kind in found if kind != "reference"))
+    if found and _is_key_of(found[0], name_words, words):
+        return ("reference", *found)
+    return found
+
+
+def _is_key_of(kind: str, name_words: tuple[str, ...], words: Words) -> bool:
+    """Tell whether a name is that of a key to what a kind is about: a ``drug_id`` is no drug, but stands for one.
+
+    The key of a town is as well known as the town; a phrase such as "national id" has the word of the key in it, and is
+    no key to anything.
+    """
+    if kind not in _DATED and role_of_kind(kind) != "sensitive":
+        return False
+    if name_words[-1] in words.keys:
+        return kind in _kinds_of(name_words[:-1], words)
+    return name_words[0] in words.keys and kind in _kinds_of(name_words[1:], words)
+
+
+@lru_cache(maxsize=4096)
+def is_of_person(name: str) -> bool:
+    """Tell whether a name speaks of a person: patient, customer, employee, student."""
+    words = _all_words()
+    return any(word in words.people for word in _words_of_name(name, words))
+
+
+def _words_of_name(name: str, words: Words) -> tuple[str, ...]:
+    """Return the words of a name, with words that are written together taken apart; without numbers at its end."""
+    found: list[str] = []
+    for word in words_of(name):
+        if word in words.entries or word.isdigit():
+            found.append(word)
+        elif _is_chinese(word):
+            found.extend(_parts_of_chinese(word, words.compounds))
+        else:
+            parts = _parts_around(word, words.people, words.carriers, words.entries)
+            found.extend(parts if len(parts) > 1 else _parts_of_compound(word, words.compounds))
+    if "".join(found) not in words.entries:
+        while found and found[-1].isdigit():
+            found.pop()
+    return tuple(found)
+
+
+def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield each kind that words of a name suggest, with how well they do: where they stand, and how long they are."""
+    about = {place for place, word in enumerate(tokens) if word in words.people}
+    rest = [place for place in range(len(tokens)) if place not in about and tokens[place] not in words.empty]
+    letters = "".join(tokens[place] for place in rest if not tokens[place].isdigit())
+    for entry in words.entries.get(letters, ()):
+        if entry.place == "whole" or (entry.place == "person" and about):
+            yield entry.kind, (_WHOLE, len(letters))
+    found: list[tuple[_Phrase, str, int]] = []
+    for start in range(len(tokens)):
+        for end in range(start + 1, min(len(tokens), start + _LONGEST_PHRASE) + 1):
+            phrase = "".join(tokens[start:end])
+            for entry in words.entries.get(phrase, ()):
+                rank = _rank(entry, tokens, start, end, words)
+                if rank is not None:
+                    found.append((entry, phrase, rank))
+    ends = any(rank == _HEAD and not entry.head_first for entry, _, rank in found)
+    for entry, phrase, rank in found:
+        # "Admission" is English and French: where an English word ends the name, it is read as English.
+        shared = entry.head_first and any(not other.head_first for other in words.entries[phrase])
+        yield entry.kind, (_ELSEWHERE if rank == _HEAD and ends and shared else rank, len(phrase))
+
+
+def _rank(entry: _Phrase, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
+    """Return how good the place of a phrase in a name is; None where it may not stand there."""
+    if entry.place in {"whole", "person"}:
+        return None
+    if start == 0 and end == len(tokens):
+        return _WHOLE if entry.place == "any" else None
+    if entry.place == "start":
+        return _HEAD if start == 0 else None
+    silent = words.carriers | words.empty | words.people
+    if entry.head_first:
+        is_head = all(word in silent for word in tokens[:start])
+    else:
+        last = next((place for place, word in enumerate(tokens) if word in _OF and place >= end > 0), len(tokens))
+        is_head = all(word in silent or word.isdigit() for word in tokens[end:last])
+        is_short = end - start == 1 and len(tokens[start]) == 1 and _is_chinese(tokens[start])
+        if is_short and not (is_head and last == end):
+            return None
+    return _HEAD if is_head else _ELSEWHERE
+
+
+def _with_sensitive_first(ranked: dict[str, tuple[int, int]]) -> tuple[str, ...]:
+    """Return the kinds, best first; the type, the cost or the number of something sensitive are sensitive too."""
+    best = max(ranked.values(), default=(0, 0))
+    heads = {kind for kind, rank in ranked.items() if rank[0] >= _HEAD}
+    weak = bool(heads) and heads <= _WEAK_HEADS and best[0] == _HEAD
+
+    def order(kind: str) -> tuple[int, int]:
+        place, length = ranked[kind]
+        if weak and place == _ELSEWHERE and role_of_kind(kind) == "sensitive":
+            return (_WHOLE + 1, length)
+        return (place, length)
+
+    return tuple(sorted(ranked, key=order, reverse=True))

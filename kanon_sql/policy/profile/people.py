@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from kanon_sql.engine.equality import written
-from kanon_sql.hierarchy.vocabulary import is_of_person, kinds_of_name, role_of_kind
-from kanon_sql.hierarchy.vocabulary.words import words_of
+from kanon_sql.hierarchy.vocabulary import is_of_person, kinds_of_name, role_of_kind, words_of
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.sql import build as sql
 

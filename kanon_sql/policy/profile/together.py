@@ -17,8 +17,16 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.equality import written
-from kanon_sql.risks.estimators.subsets import Subsets, largest_subsets, subset_risks
-from kanon_sql.risks.estimators.tuples import MEMBERS, PERSON, collect, people, value_name
+from kanon_sql.risks.estimators.tuples import (
+    MEMBERS,
+    PERSON,
+    Subsets,
+    collect,
+    largest_subsets,
+    people,
+    subset_risks,
+    value_name,
+)
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -26,8 +34,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.policy.profile.figures import ColumnFigures
-    from kanon_sql.risks.estimators.subsets import SubsetRisk
-    from kanon_sql.risks.estimators.tuples import Tuples
+    from kanon_sql.risks.estimators.tuples import SubsetRisk, Tuples
 
 _ONE_PERSON = "one_person"
 

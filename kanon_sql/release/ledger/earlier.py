@@ -18,7 +18,7 @@ from kanon_sql.engine.sources.addresses import is_warehouse
 from kanon_sql.engine.sources.open_source import is_database, open_beside, open_beside_warehouse, open_database
 from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.hierarchy.given import make_hierarchy
-from kanon_sql.hierarchy.prefix_file import PrefixRule
+from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import Policy

@@ -23,9 +23,8 @@ from kanon_sql.release.ledger.earlier import (
     make_again,
     read_as_it_stands,
 )
-from kanon_sql.risks.attacks.candidates import find_candidates
+from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.joint import SensitiveInBoth, Side, join, least_values
-from kanon_sql.risks.attacks.people import make_people
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -39,9 +38,8 @@ if TYPE_CHECKING:
     from kanon_sql.measures.places import Places
     from kanon_sql.release.ledger.store import Entry
     from kanon_sql.release.publication import Publication
-    from kanon_sql.risks.attacks.candidates import Candidates
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.joint import Joint
-    from kanon_sql.risks.attacks.people import OriginalRows
     from kanon_sql.search.prepare import Prepared
 
 

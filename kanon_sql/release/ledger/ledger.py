@@ -18,7 +18,7 @@ from sqlglot import exp
 from kanon_sql.engine.progress import timed
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
-from kanon_sql.hierarchy.prefix_file import PrefixRule
+from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError

@@ -11,8 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kanon_sql.errors import NoRightError, UsageError
+from kanon_sql.hierarchy.expressions import levels_columns
 from kanon_sql.hierarchy.given import SCHEMA
-from kanon_sql.hierarchy.lookup import levels_columns
 from kanon_sql.release.publication import GENERALIZED, joined_hierarchies
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import release_query

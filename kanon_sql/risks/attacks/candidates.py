@@ -1,4 +1,13 @@
-"""In which classes of a release a person can be: those whose every label covers her values, and that have room for her.
+"""What an attacker knows, and the classes of a release where she can look: the candidates of each person.
+
+What the attacker knows: the quasi-identifier values of every row of the original. Tuples are what is looked up, for
+rows that are alike find the same classes.
+
+    kanon_original(column_1, column_2, ...)             the columns that are needed, in the order of the original
+    kanon_people(position, tuple)                       each row: where it stands in the original, and its tuple
+    kanon_tuples(tuple, place_1, ..., n)                each different tuple, and how many rows have it
+
+Where she looks: a person can be in the classes whose every label covers her values, and that have room for her.
 
     kanon_classes(class, label_1, ..., n)               classes of the release; label i is its number (see ``covers``)
     kanon_candidates(tuple, class)                      the classes that each tuple of the original finds
@@ -20,12 +29,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
 from kanon_sql.models.counted import N
+from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers
-from kanon_sql.risks.attacks.people import TUPLE
 from kanon_sql.risks.attacks.settled import Settled, settle
 from kanon_sql.sql import build as sql
 
@@ -34,7 +44,69 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.measures.places import Places
-    from kanon_sql.risks.attacks.people import OriginalRows
+
+
+TUPLE = "tuple"
+POSITION = "position"
+_ROWID = "rowid"
+
+
+@dataclass(frozen=True)
+class OriginalRows:
+    """What the attacker knows: ``kanon_original`` (``copy``), ``kanon_people``, ``kanon_tuples``.
+
+    The first of ``columns`` is ``column_1`` of the copy.
+    """
+
+    copy: exp.Table
+    columns: tuple[Column, ...]
+    relation: exp.Table
+    tuples: exp.Table
+
+    def value(self, column: Column, table: str | None = None) -> exp.Column:
+        return sql.column(copied_name(self.columns.index(column)), table)
+
+
+def copied_name(number: int) -> str:
+    return f"column_{number + 1}"
+
+
+def position(table: str | None = None) -> exp.Column:
+    """Return the place of a row in a copy: the engine numbers rows as they came in."""
+    return exp.column(_ROWID, table=table)
+
+
+def copy_of(engine: Engine, relation: exp.Table, columns: Sequence[exp.Expr], wanted: str, title: str) -> exp.Table:
+    """Return a temporary table with columns of a relation under names of our own, its rows in the same order."""
+    named = [sql.named(column, copied_name(number)) for number, column in enumerate(columns)]
+    return temporary_table(engine, wanted, exp.select(*named).from_(relation.copy()), title)
+
+
+def make_people(engine: Engine, source: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> OriginalRows:
+    values = [sql.column(column.name) for column in columns]
+    copy = copy_of(engine, source, values, "kanon_original", "the original, in its order")
+    # 1. Each value as its place.
+    query = exp.select(sql.named(position("source"), POSITION)).from_(sql.aliased(copy, "source"))
+    for own in places:
+        alias, number = f"lookup_{own.number + 1}", columns.index(own.hierarchy.column)
+        same = sql.same(sql.column(copied_name(number), "source"), sql.column(VALUE, alias))
+        query = query.select(sql.named(sql.column("place", alias), own.place))
+        query = query.join(sql.aliased(own.relation, alias), on=same)
+    placed = temporary_table(engine, "kanon_placed", query, "places of the values of each row")
+    # 2. Different tuples.
+    names = [own.place for own in places]
+    distinct = exp.select(*names, sql.named(sql.count_rows(), N)).from_(placed.copy()).group_by(*names)
+    numbered = exp.select(sql.named(exp.Window(this=exp.RowNumber()), TUPLE), *names, N)
+    query = numbered.from_(distinct.subquery("distinct_tuples"))
+    tuples = temporary_table(engine, "kanon_tuples", query, "tuples of quasi-identifiers")
+    # 3. Which row has which.
+    same = sql.all_of(exp.EQ(this=sql.column(name, "tuples"), expression=sql.column(name, "placed")) for name in names)
+    query = exp.select(sql.column(POSITION, "placed"), sql.column(TUPLE, "tuples"))
+    query = query.from_(sql.aliased(placed, "placed")).join(sql.aliased(tuples, "tuples"), on=same)
+    people = temporary_table(engine, "kanon_people", query, "the tuple of each row")
+    engine.run(sql.drop(placed), "drop places of the values of each row")
+    return OriginalRows(copy, tuple(columns), people, tuples)
+
 
 CLASS = "class"
 FOUND = "found"
@@ -50,16 +122,12 @@ class Candidates:
     """The classes that people can be in.
 
     Attributes:
-        classes: the classes of the release.
-        pairs: each tuple with each class that it finds.
         found: for each tuple, how much it finds.
         sets: the classes of each different thing that is found.
         labels: for each quasi-identifier, by its number, the numbers of its labels.
         full_domain: whether no person finds two classes.
         exact: whether everyone can be in each class that she finds. Else some of them may still be ruled out, and
             ``fewest`` in ``found`` is smaller than ``size``: the rows of the smallest class alone.
-        number: how many classes there are.
-        rows: rows of the release.
     """
 
     classes: exp.Table
@@ -76,42 +144,26 @@ class Candidates:
 def find_candidates(
     engine: Engine, people: OriginalRows, places: Sequence[Places], release: exp.Table, columns: Sequence[Column]
 ) -> Candidates:
-    """Return the classes of a release that each person of the original can be in.
-
-    Args:
-        engine: holds both.
-        people: the rows of the original.
-        places: the values of each quasi-identifier.
-        release: the release.
-        columns: its quasi-identifiers, in the order of the places.
-
-    Raises:
-        UsageError: labels of the release cannot be read.
-    """
-    written = engine.temporary_name("kanon_published")
     query = _written_query(release, columns, places)
-    engine.run(sql.create_table(written, query, temporary=True), "classes of the release")
+    written = temporary_table(engine, "kanon_published", query, "classes of the release")
     covers = [make_covers(engine, written, own) for own in places]
     exact = [own for own in covers if own.functional]
     wide = sorted(
         (own for own in covers if not own.functional),
         key=lambda own: (_spread(engine, people, written, own), own.number),
     )
-    classes = engine.temporary_name("kanon_classes")
     query = _classes_query(written, covers, [*exact, *wide])
-    engine.run(sql.create_table(classes, query, temporary=True), "classes of the release, numbered")
+    classes = temporary_table(engine, "kanon_classes", query, "classes of the release, numbered")
     engine.run(sql.drop(written), "drop the classes as they are written")
     covered = _find(engine, people, classes, exact, wide)
-    settled = settle(engine, people, classes, covered) if wide else Settled(covered, exact=True, certain=True)
+    settled = settle(engine, people.tuples, classes, covered) if wide else Settled(covered, exact=True, certain=True)
     pairs = settled.pairs
-    found = engine.temporary_name("kanon_found")
     query = _found_query(people, pairs, classes, exact=settled.exact)
-    engine.run(sql.create_table(found, query, temporary=True), "what each tuple finds")
-    sets = engine.temporary_name("kanon_found_classes")
+    found = temporary_table(engine, "kanon_found", query, "what each tuple finds")
     same = exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "found"))
     query = exp.select(sql.column(FOUND, "found"), sql.column(CLASS, "pairs")).distinct()
     query = query.from_(sql.aliased(found, "found")).join(sql.aliased(pairs, "pairs"), on=same)
-    engine.run(sql.create_table(sets, query, temporary=True), "the classes that are found together")
+    sets = temporary_table(engine, "kanon_found_classes", query, "the classes that are found together")
     for own in covers:
         engine.run(sql.drop(own.relation), "drop what labels cover")
     labels = {own.number: own.labels for own in covers}
@@ -121,7 +173,6 @@ def find_candidates(
 
 
 def label_name(number: int) -> str:
-    """Return the name of the column with the label of a quasi-identifier."""
     return f"label_{number + 1}"
 
 
@@ -181,24 +232,20 @@ def _find(
     engine: Engine, people: OriginalRows, classes: exp.Table, exact: Sequence[Covers], wide: Sequence[Covers]
 ) -> exp.Table:
     """Return the relation of all pairs of a tuple and a class that covers it."""
-    pairs = engine.temporary_name("kanon_candidates")
     if not wide:
         query = _looked_up(people, exact, [CLASS], classes)
-        engine.run(sql.create_table(pairs, query, temporary=True), "the class of each tuple")
-        return pairs
+        return temporary_table(engine, "kanon_candidates", query, "the class of each tuple")
     words: exp.Table | None = None
     if exact:
-        words = engine.temporary_name("kanon_words")
         names = [label_name(own.number) for own in exact]
         blocks = exp.select(*names, _WORD, sql.named(sql.sum_of(sql.column(_BIT)), _BITS)).from_(classes.copy())
         query = _looked_up(people, exact, [_WORD, _BITS], blocks.group_by(*names, _WORD).subquery("blocks"))
-        engine.run(sql.create_table(words, query, temporary=True), "classes by the columns without overlaps")
+        words = temporary_table(engine, "kanon_words", query, "classes by the columns without overlaps")
     for own in wide:
         words = _narrowed(engine, people, classes, own, words)
     if words is None:  # there are wide columns
         raise AssertionError
-    query = _pairs_query(words, classes)
-    engine.run(sql.create_table(pairs, query, temporary=True), "the classes of each tuple")
+    pairs = temporary_table(engine, "kanon_candidates", _pairs_query(words, classes), "the classes of each tuple")
     engine.run(sql.drop(words), "drop the words of classes")
     return pairs
 
@@ -224,7 +271,6 @@ def _narrowed(
 ) -> exp.Table:
     """Return the words of classes of each tuple that are left after one more column; the words before are dropped."""
     # 1. The classes that cover each value, as bits.
-    mask = engine.temporary_name("kanon_mask")
     covers = exp.select(LABEL, PLACE).distinct().from_(own.relation.copy()).subquery("covers")
     same_label = exp.EQ(this=sql.column(LABEL, "covers"), expression=sql.column(label_name(own.number), "classes"))
     query = exp.select(
@@ -234,7 +280,7 @@ def _narrowed(
     )
     query = query.from_(sql.aliased(classes, "classes")).join(covers, on=same_label)
     query = query.group_by(sql.column(PLACE, "covers"), sql.column(_WORD, "classes"))
-    engine.run(sql.create_table(mask, query, temporary=True), f"classes that cover values of column {own.number + 1}")
+    mask = temporary_table(engine, "kanon_mask", query, f"classes that cover values of column {own.number + 1}")
     # 2. What they have in common with the words before.
     place = sql.column(place_name(own.number), "tuples")
     same_place = exp.EQ(this=sql.column(PLACE, "mask"), expression=place)
@@ -251,8 +297,7 @@ def _narrowed(
         query = query.join(sql.aliased(people.tuples, "tuples"), on=same_tuple)
         query = query.join(sql.aliased(mask, "mask"), on=exp.and_(same_place, same_word))
         query = query.where(exp.NEQ(this=bits.copy(), expression=sql.literal(0)))
-    left = engine.temporary_name("kanon_words")
-    engine.run(sql.create_table(left, query, temporary=True), f"classes that are left after column {own.number + 1}")
+    left = temporary_table(engine, "kanon_words", query, f"classes that are left after column {own.number + 1}")
     engine.run(sql.drop(mask), "drop the classes that cover values")
     if words is not None:
         engine.run(sql.drop(words), "drop the words of classes")
@@ -260,7 +305,6 @@ def _narrowed(
 
 
 def _pairs_query(words: exp.Table, classes: exp.Table) -> exp.Select:
-    """Return the query that takes words of classes apart."""
     common = exp.Paren(this=exp.BitwiseAnd(this=sql.column(_BITS, "words"), expression=sql.column(_BIT, "classes")))
     same_word = exp.EQ(this=sql.column(_WORD, "words"), expression=sql.column(_WORD, "classes"))
     has_bit = exp.NEQ(this=common, expression=sql.literal(0))

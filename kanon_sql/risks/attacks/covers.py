@@ -24,6 +24,7 @@ from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import released_query, spellings_query
 from kanon_sql.measures.published_labels import RELEASED, readings_of
 from kanon_sql.models.counted import N
+from kanon_sql.risks import temporary_table
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -39,9 +40,6 @@ class Covers:
     """What the labels of one quasi-identifier cover.
 
     Attributes:
-        number: number of the quasi-identifier.
-        labels: the labels of the release, numbered.
-        relation: the values that each of them covers.
         functional: whether no value has two labels, so that looking up a value is an equality join.
     """
 
@@ -52,34 +50,23 @@ class Covers:
 
 
 def make_covers(engine: Engine, classes: exp.Table, places: Places) -> Covers:
-    """Return what the labels of a column of a release cover.
-
-    Args:
-        engine: holds all relations.
-        classes: the classes of the release, labels as text (see ``measures.published``).
-        places: the values of the column in the original.
-
-    Raises:
-        UsageError: some labels can be read as nothing that the original has.
-    """
     name = places.hierarchy.column.name
     # 1. The labels, and what they can be in the hierarchy.
-    labels = engine.temporary_name(f"kanon_labels_{name}")
     every = exp.select(sql.named(exp.Window(this=exp.RowNumber()), NUMBER), LABEL, RELEASED)
     every = every.from_(released_query(classes, places.labels).subquery(RELEASED))
-    engine.run(sql.create_table(labels, every, temporary=True), f"labels of {name} in the release")
-    readings = engine.temporary_name(f"kanon_readings_{name}")
+    labels = temporary_table(engine, f"kanon_labels_{name}", every, f"labels of {name} in the release")
     query = _readings_query(labels, places)
-    engine.run(sql.create_table(readings, query, temporary=True), f"what labels of {name} may be in the hierarchy")
+    readings = temporary_table(
+        engine, f"kanon_readings_{name}", query, f"what labels of {name} may be in the hierarchy"
+    )
     # 2. On the levels that all of them are on; else whatever each of them may be.
     (there,) = engine.row(exp.select(sql.count_rows()).from_(labels.copy()), f"labels of {name}")
     by_level = engine.rows(_levels_query(labels, readings), f"levels of {name}")
     common = [level for level, found in by_level if found == there]
-    covers = engine.temporary_name(f"kanon_covers_{name}")
     query = exp.select(LABEL, PLACE).distinct().from_(readings.copy())
     if common:
         query = query.where(exp.In(this=sql.column("level"), expressions=[sql.literal(level) for level in common]))
-    engine.run(sql.create_table(covers, query, temporary=True), f"values under labels of {name}")
+    covers = temporary_table(engine, f"kanon_covers_{name}", query, f"values under labels of {name}")
     if not common and there:
         _add_sets_and_ranges(engine, labels, readings, covers, places)
     engine.run(sql.drop(readings), f"drop what labels of {name} may be in the hierarchy")
@@ -140,18 +127,16 @@ def _add_sets_and_ranges(
 ) -> None:
     """Add the values of sets and ranges, for labels that the hierarchy does not explain."""
     name = places.hierarchy.column.name
-    unread = engine.temporary_name(f"kanon_unread_{name}")
     explained = exp.select(LABEL).from_(_enough_query(labels, readings).subquery("enough"))
     query = exp.select("*").from_(labels.copy())
     query = query.where(
         sql.column(LABEL).is_(exp.null()).not_(),
         exp.Not(this=exp.In(this=sql.column(NUMBER), query=explained.subquery())),
     )
-    engine.run(sql.create_table(unread, query, temporary=True), f"labels of {name} that may be sets or ranges")
+    unread = temporary_table(engine, f"kanon_unread_{name}", query, f"labels of {name} that may be sets or ranges")
     for reading, cutting in readings_of(unread, places):
         title = f"labels of {name} as {cutting.labels}s"
-        read = engine.temporary_name(f"kanon_read_{name}")
-        engine.run(sql.create_table(read, reading, temporary=True), title)
+        read = temporary_table(engine, f"kanon_read_{name}", reading, title)
         for found in _in_ranges(read, places) if cutting.labels == "range" else _in_sets(read, places):
             engine.run(exp.insert(found, covers.copy(), columns=[LABEL, PLACE]), f"values under {title}")
         engine.run(sql.drop(read), f"drop {title}")
@@ -159,7 +144,6 @@ def _add_sets_and_ranges(
 
 
 def _in_sets(read: exp.Table, places: Places) -> list[exp.Select]:
-    """Return the query of the values in sets."""
     in_set = exp.EQ(this=sql.column(places.place, "read"), expression=sql.column(PLACE, "places"))
     return [_present(read, places, in_set)]
 
@@ -196,18 +180,13 @@ def _present(read: exp.Table | exp.Subquery, places: Places, condition: exp.Expr
 
 
 def _most_query(covers: exp.Table) -> exp.Select:
-    """Return the query of the most labels that a value has."""
     distinct = exp.select(LABEL, PLACE).distinct().from_(covers.copy()).subquery("distinct_pairs")
     counted = exp.select(sql.named(sql.count_rows(), "labels")).from_(distinct).group_by(PLACE)
     return exp.select(exp.Max(this=sql.column("labels"))).from_(counted.subquery("counted"))
 
 
 def _require_all(engine: Engine, covers: exp.Table, there: int, name: str) -> None:
-    """Raise if some label covers nothing: an attack that cannot read the release says nothing about it.
-
-    Raises:
-        UsageError: there are such labels.
-    """
+    """Raise if some label covers nothing: an attack that cannot read the release says nothing about it."""
     (read,) = engine.row(
         exp.select(sql.count_distinct(sql.column(LABEL))).from_(covers.copy()), f"labels of {name} that can be read"
     )

@@ -16,25 +16,24 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
 from kanon_sql.models.counted import N
-from kanon_sql.risks.attacks.candidates import CLASS, FOUND, SIZE
-from kanon_sql.risks.attacks.people import POSITION, TUPLE, position
-from kanon_sql.risks.attacks.released import told_name, truth
+from kanon_sql.risks import temporary_table
+from kanon_sql.risks.attacks.candidates import CLASS, FOUND, POSITION, SIZE, TUPLE, position
+from kanon_sql.risks.attacks.released import shared_name, truth
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from kanon_sql.engine.base import Engine
-    from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.released import Released
 
-TOLD = "value"
+SHARED_VALUE = "value"
 _DIFFERENT, _MOST, _GUESS = "different", "most", "guess"
 _FEWEST, _COULD_BE = "fewest", "could_be"
 
@@ -44,8 +43,6 @@ class Guesses:
     """What an attacker who guesses the most frequent value of the candidates knows, for one sensitive column.
 
     Attributes:
-        column: its name in the original.
-        values: different values in the original.
         certain: rows of the original all whose candidates have one value.
         certain_right: those for which it is the true one. (A suppressed row may be taken for others.)
         confident: rows for which the share of the most frequent value reaches the confidence.
@@ -53,7 +50,6 @@ class Guesses:
         confident_open: rows for which it may reach it: some of their classes may still be ruled out.
         by_different: for numbers of different values among the candidates, how many rows find so many.
         by_fewest: the same, if of classes that may still be ruled out only the one with the fewest values is left.
-        relation: ``kanon_values`` of the column.
     """
 
     column: str
@@ -71,32 +67,27 @@ class Guesses:
 def make_guesses(
     engine: Engine, people: OriginalRows, candidates: Candidates, released: Released, number: int, confidence: Fraction
 ) -> Guesses:
-    """Return what candidates say of a column.
-
-    Args:
-        engine: holds all relations.
-        people: the rows of the original.
-        candidates: the classes that they can be in.
-        released: the rows of the release.
-        number: of the column among those that the release shares with its original.
-        confidence: the share that counts as known.
-    """
+    """Return what candidates say of a shared column; ``confidence`` is the share that counts as known."""
     column = released.shared[number].original
-    values = values_among_candidates(engine, candidates, released, number)
-    guesses = engine.temporary_name("kanon_guesses")
+    values = _values_among_candidates(engine, candidates, released, number)
     title = f"the most frequent {column.name} among candidates"
-    engine.run(sql.create_table(guesses, _guesses_query(values), temporary=True), title)
+    guesses = temporary_table(engine, "kanon_guesses", _guesses_query(values), title)
     own = people.value(column, "original")
-    true = exp.select(sql.column(FOUND, "found"), sql.named(truth(own, column), TOLD))
+    true = exp.select(sql.column(FOUND, "found"), sql.named(truth(own, column), SHARED_VALUE))
     true = true.from_(sql.aliased(people.copy, "original"))
     for alias, relation, condition in (
         ("people", people.relation, exp.EQ(this=sql.column(POSITION, "people"), expression=position("original"))),
         ("found", candidates.found, exp.EQ(this=sql.column(TUPLE, "found"), expression=sql.column(TUPLE, "people"))),
     ):
         true = true.join(sql.aliased(relation, alias), on=condition)
-    truths = exp.select(FOUND, TOLD, sql.named(sql.count_rows(), N)).from_(true.subquery("true")).group_by(FOUND, TOLD)
+    truths = (
+        exp.select(FOUND, SHARED_VALUE, sql.named(sql.count_rows(), N))
+        .from_(true.subquery("true"))
+        .group_by(FOUND, SHARED_VALUE)
+    )
     (found_values,) = engine.row(
-        exp.select(sql.count_distinct(sql.column(TOLD))).from_(true.subquery("true")), f"different {column.name}"
+        exp.select(sql.count_distinct(sql.column(SHARED_VALUE))).from_(true.subquery("true")),
+        f"different {column.name}",
     )
     counts = _counts_query(truths, guesses, confidence, _open(candidates, released, number, confidence))
     rows = engine.rows(counts, f"how often {column.name} is known")
@@ -120,24 +111,22 @@ def make_guesses(
     )
 
 
-def values_among_candidates(engine: Engine, candidates: Candidates, released: Released, number: int) -> exp.Table:
+def _values_among_candidates(engine: Engine, candidates: Candidates, released: Released, number: int) -> exp.Table:
     """Return the relation of the values of a shared column among the rows of what is found."""
-    name, column = told_name(number), released.shared[number].original.name
-    in_class = exp.select(CLASS, sql.named(sql.column(name), TOLD), sql.named(sql.count_rows(), N))
+    name, column = shared_name(number), released.shared[number].original.name
+    in_class = exp.select(CLASS, sql.named(sql.column(name), SHARED_VALUE), sql.named(sql.count_rows(), N))
     in_class = in_class.from_(released.relation.copy()).group_by(CLASS, sql.column(name))
     same = exp.EQ(this=sql.column(CLASS, "in_class"), expression=sql.column(CLASS, "sets"))
     rows = sql.named(sql.sum_of(sql.column(N, "in_class")), N)
-    query = exp.select(sql.column(FOUND, "sets"), sql.column(TOLD, "in_class"), rows)
+    query = exp.select(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"), rows)
     query = query.from_(sql.aliased(candidates.sets, "sets")).join(in_class.subquery("in_class"), on=same)
-    query = query.group_by(sql.column(FOUND, "sets"), sql.column(TOLD, "in_class"))
-    relation = engine.temporary_name("kanon_values")
-    engine.run(sql.create_table(relation, query, temporary=True), f"{column} among candidates")
-    return relation
+    query = query.group_by(sql.column(FOUND, "sets"), sql.column(SHARED_VALUE, "in_class"))
+    return temporary_table(engine, "kanon_values", query, f"{column} among candidates")
 
 
 def _guesses_query(values: exp.Table) -> exp.Select:
     """Return the query of the most frequent value of what is found; of equals, the first one as text."""
-    order = [exp.Ordered(this=sql.column(N), desc=True), exp.Ordered(this=sql.column(TOLD))]
+    order = [exp.Ordered(this=sql.column(N), desc=True), exp.Ordered(this=sql.column(SHARED_VALUE))]
     own = [sql.column(FOUND)]
     rank = exp.Window(this=exp.RowNumber(), partition_by=own, order=exp.Order(expressions=order))
     different = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[sql.column(FOUND)])
@@ -147,7 +136,7 @@ def _guesses_query(values: exp.Table) -> exp.Select:
         sql.named(different, _DIFFERENT),
         sql.named(sql.cast(size, "BIGINT"), SIZE),
         sql.named(sql.column(N), _MOST),
-        sql.named(sql.column(TOLD), _GUESS),
+        sql.named(sql.column(SHARED_VALUE), _GUESS),
         sql.named(rank, "rank"),
     ).from_(values.copy())
     first = exp.EQ(this=sql.column("rank"), expression=sql.literal(1))
@@ -159,7 +148,7 @@ def _open(candidates: Candidates, released: Released, number: int, confidence: F
     if candidates.exact:
         return None
     values: dict[str, Any] = {
-        "told": sql.column(told_name(number)),
+        "told": sql.column(shared_name(number)),
         "numerator": confidence.numerator,
         "denominator": confidence.denominator,
     }
@@ -175,7 +164,7 @@ def _counts_query(
     most = exp.Mul(this=sql.column(_MOST, "guesses"), expression=sql.literal(confidence.denominator))
     needed = exp.Mul(this=sql.column(SIZE, "guesses"), expression=sql.literal(confidence.numerator))
     confident = exp.GTE(this=most, expression=needed)
-    right = exp.EQ(this=sql.column(_GUESS, "guesses"), expression=sql.column(TOLD, "truths"))
+    right = exp.EQ(this=sql.column(_GUESS, "guesses"), expression=sql.column(SHARED_VALUE, "truths"))
     same = exp.EQ(this=sql.column(FOUND, "guesses"), expression=sql.column(FOUND, "truths"))
     each = exp.select(
         sql.column(_DIFFERENT, "guesses"), sql.named(confident, "confident"), sql.named(right, "is_right")
@@ -199,9 +188,7 @@ class Homogeneity:
     """What is known of one sensitive column.
 
     Attributes:
-        column: its name.
         confidence: the share of one value among the candidates that counts as known.
-        rows: rows of the original.
         rows_certain: rows all whose candidates have one value.
         rows_certain_right: those for which it is the true one.
         rows_confident: rows for which one value has at least that share.
@@ -217,11 +204,10 @@ class Homogeneity:
     rows_confident: int
     rows_confident_right: int
     rows_open: int = 0
-    name: str = "homogeneity"
+    name: ClassVar[str] = "homogeneity"
 
     @property
     def succeeded(self) -> bool:
-        """Whether a value is certain, or as sure as the confidence that was asked about."""
         return self.rows_confident > 0
 
     @property
@@ -231,26 +217,15 @@ class Homogeneity:
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         share = "" if self.confidence == 1 else f"; below a confidence of {self.confidence:g}: --alpha, or --t"
         return f"l-diversity of {self.column}: --l 2 or more{share}"
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
-        return {
-            "column": self.column,
-            "confidence": self.confidence,
-            "rows": self.rows,
-            "rows_certain": self.rows_certain,
-            "rows_certain_right": self.rows_certain_right,
-            "rows_confident": self.rows_confident,
-            "rows_confident_right": self.rows_confident_right,
-            "rows_open": self.rows_open,
-        }
+        return dict(vars(self))
 
 
 def homogeneity(guesses: Guesses, rows: int, confidence: float) -> Homogeneity:
-    """Return what is known of a column without knowing more than quasi-identifiers."""
+    """Return what is known of a column from quasi-identifiers alone."""
     return Homogeneity(
         guesses.column,
         confidence,
@@ -268,9 +243,7 @@ class Background:
     """What is known of one sensitive column by one who can rule out values.
 
     Attributes:
-        column: its name.
         values: its different values in the original.
-        rows: rows of the original.
         rows_certain: for each number of values that are ruled out, rows whose value is certain then.
         rows_open: ... rows for which that is possible, and not certain: some of their classes may still be ruled out.
     """
@@ -280,11 +253,11 @@ class Background:
     rows: int
     rows_certain: dict[int, int]
     rows_open: dict[int, int]
-    name: str = "background knowledge"
+    name: ClassVar[str] = "background knowledge"
 
     @property
     def succeeded(self) -> bool:
-        """Whether some row is certain after ruling out values that do not leave one for everybody."""
+        """Whether some row is certain after ruling out values that do not leave one for everyone."""
         return self._says_something(self.rows_certain)
 
     @property
@@ -294,18 +267,16 @@ class Background:
 
     @property
     def meaningless(self) -> bool:
-        """Whether each number of values that is ruled out leaves one for everybody, with or without a release."""
+        """Whether each number of values that is ruled out leaves one for everyone, with or without a release."""
         return self.values <= min(self.rows_certain) + 1
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         most = max(self.rows_certain)
         diverse = f"l-diversity of {self.column}: --l {most + 2} or more"
         return diverse if self.values >= most + 2 else f"{diverse}, which its {self.values:,} different values rule out"
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         return {
             "column": self.column,
             "values": self.values,

@@ -20,10 +20,11 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
+from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.released import class_values, truth
 from kanon_sql.sql import build as sql
 
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
 
 _ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at least, and few are ever needed
 
@@ -42,10 +42,8 @@ class JointClasses:
     """How small groups get that are alike in two releases.
 
     Attributes:
-        groups: the groups.
         smallest: people in the smallest group; rows where no column names people; None if there are no groups.
         alone: people (or rows) in groups of one.
-        groups_below_k: groups of fewer than k.
         rows_below_k: rows of the original in them.
         people_below_k: people in them, each counted once; None where no column names people.
     """
@@ -68,7 +66,6 @@ class Known:
     """What two releases together say of a sensitive column.
 
     Attributes:
-        column: its name.
         least: how many different values a group must have: the l of l-diversity, or 2.
         rows_certain: rows for which one value is possible.
         rows_certain_right: those for which it is the true one.
@@ -85,7 +82,6 @@ class Known:
 
     @property
     def too_few(self) -> str:
-        """How many values groups with fewer than ``least`` have, in words."""
         return f"fewer than {self.least} values" if self.least > 2 else "one value"  # noqa: PLR2004 - of two
 
 
@@ -94,11 +90,8 @@ class Joint:
     """What a second release of the same table adds.
 
     Attributes:
-        other: name of the other release.
         k: a smaller group than this is a success of the attack.
         rows: rows of the original that are in one of the releases, or in both.
-        classes: the groups that are left.
-        known: what is known of each sensitive column that both have.
     """
 
     other: str
@@ -106,7 +99,7 @@ class Joint:
     rows: int
     classes: JointClasses
     known: tuple[Known, ...]
-    name: str = "joint release"
+    name: ClassVar[str] = "joint release"
 
     @property
     def succeeded(self) -> bool:
@@ -122,49 +115,23 @@ class Joint:
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         return (
             "publishing one of the two only; or two releases that leave out no row, the second one made by "
             "generalizing the first one further"
         )
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         return {
             "other": self.other,
             "k": self.k,
             "rows": self.rows,
-            "groups": self.classes.groups,
-            "smallest": self.classes.smallest,
-            "alone": self.classes.alone,
-            "groups_below_k": self.classes.groups_below_k,
-            "rows_below_k": self.classes.rows_below_k,
-            "people_below_k": self.classes.people_below_k,
-            "columns": [
-                {
-                    "column": known.column,
-                    "least": known.least,
-                    "rows_certain": known.rows_certain,
-                    "rows_certain_right": known.rows_certain_right,
-                    "rows_certain_together": known.rows_certain_together,
-                    "rows_alike": known.rows_alike,
-                }
-                for known in self.known
-            ],
+            **vars(self.classes),
+            "columns": [dict(vars(known)) for known in self.known],
         }
 
 
 @dataclass(frozen=True)
 class SensitiveInBoth:
-    """A sensitive column that both releases have.
-
-    Attributes:
-        original: the column of the original.
-        first: that of the first release.
-        second: that of the second release.
-        least: how many different values a group must have.
-    """
-
     original: Column
     first: Column
     second: Column
@@ -187,23 +154,17 @@ class _Tables:
     def create(
         self, statement: str, title: str, values: Mapping[str, Any] | None = None, **tables: exp.Table
     ) -> exp.Table:
-        """Return a temporary table with the rows of a statement."""
-        table = self._engine.temporary_name(f"kanon_{PurePosixPath(statement).name}")
         query = self.query(statement, values, **tables)
-        self._engine.run(sql.create_table(table, query, temporary=True), title)
-        return self.keep(table)
+        return self.keep(temporary_table(self._engine, f"kanon_{PurePosixPath(statement).name}", query, title))
 
     def query(self, statement: str, values: Mapping[str, Any] | None = None, **tables: exp.Table) -> exp.Query:
-        """Return a statement about the tables."""
         return sql.query(statement, values=values or {}, tables=self._known | tables)
 
     def keep(self, table: exp.Table) -> exp.Table:
-        """Return a table that is dropped with the others."""
         self._made.append(table)
         return table
 
     def drop(self) -> None:
-        """Drop all tables that were made."""
         while self._made:
             self._engine.run(sql.drop(self._made.pop()), "drop what two releases have in common")
 
@@ -211,12 +172,7 @@ class _Tables:
 class Side:
     """One of two releases, and what depends on it alone: made when it is first joined, and kept for other joins.
 
-    Args:
-        engine: holds everything.
-        people: the rows of the original.
-        candidates: the classes that people can be in.
-        relation: rows of the release.
-        columns: its quasi-identifiers, in the order of the labels of the candidates.
+    ``columns`` are its quasi-identifiers in the order of the labels of the candidates.
     """
 
     def __init__(
@@ -243,15 +199,17 @@ class Side:
 
     @property
     def choices(self) -> exp.Table:
-        """The classes behind what is found."""
         _ = self.found
         return self._tables["choices"]
 
     @cached_property
     def is_certain(self) -> bool:
         """Whether no tuple finds several classes."""
+        if self.candidates.full_domain:
+            return True
         several = exp.LT(this=sql.column("found"), expression=sql.literal(0))
-        return self.candidates.full_domain or not self._count(self.found, several)
+        (number,) = self._engine.row(sql.select_count(self.found).where(several), "how many are left")
+        return not number
 
     @cached_property
     def shape(self) -> tuple[Any, ...]:
@@ -272,21 +230,14 @@ class Side:
         return self._values[key]
 
     def drop(self) -> None:
-        """Drop what was made; nothing of it is used any more."""
         self._tables.drop()
-
-    def _count(self, table: exp.Table, condition: exp.Expr | None = None) -> int:
-        (rows,) = self._engine.row(sql.select_count(table).where(condition), "how many are left")
-        return int(rows)
 
 
 def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int]:
     """Return how many different values of each sensitive column models require of a class.
 
-    Only of l-diversity (distinct, entropy and recursive) that number is known; other models require a distribution.
-
-    Args:
-        models: the name of each, what it requires, and its sensitive column.
+    ``models`` has the name of each, what it requires, and its sensitive column. Only of l-diversity (distinct, entropy
+    and recursive) that number is known; other models require a distribution.
     """
     least: dict[str, int] = {}
     for name, required, column in models:
@@ -306,16 +257,10 @@ def join(
     k: int,
     person: Column | None = None,
 ) -> Joint:
-    """Return what a second release adds.
+    """Return what a second release, called ``other``, adds; a group of fewer than ``k`` is a success.
 
-    Args:
-        engine: holds everything.
-        people: the rows of the original; the sensitive columns and the person are among their columns.
-        sides: the two releases.
-        sensitive: the sensitive columns that both releases have.
-        other: name of the second release.
-        k: the smallest group that is allowed.
-        person: the column of the original that names people; without one, each row is about another person.
+    The sensitive columns and ``person`` are among the columns of ``people``; without ``person``, each row is about
+    another person.
     """
     joined = _Joined(engine, people, sides, k, person)
     try:
@@ -344,7 +289,6 @@ class _Joined:
         self._tables["groups"] = self._tables.create(statement, title, of_people)
 
     def classes(self) -> tuple[int, JointClasses]:
-        """Return how many rows are in one of the releases, and how small groups get."""
         if self._are_the_same():  # the second one adds nothing: the classes of the first one count
             title, classes = "sizes of the classes of both", self._sides[0].candidates.classes
             sizes = self._tables.create("attacks/joint_sizes_same", title, classes=classes)
@@ -360,7 +304,6 @@ class _Joined:
         return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
 
     def known(self, column: SensitiveInBoth) -> Known:
-        """Return what is known of a sensitive column."""
         name, own = column.original.name, truth(self._people.value(column.original, "original"), column.original)
         title = f"{name} among rows that are alike in both releases"
         values = self._tables.create("attacks/joint_values", title, {"value": own})
@@ -381,7 +324,6 @@ class _Joined:
         return Known(name, column.least, *found)
 
     def drop(self) -> None:
-        """Drop what was made."""
         self._tables.drop()
 
     def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -15,7 +15,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.class_people import ClassPeople
+    from kanon_sql.risks.attacks.released import ClassPeople
 
 _UP_TO = (1, 2, 4, 9, 19, 49, 99, 999)
 """The upper ends of what sizes are counted together."""
@@ -29,7 +29,6 @@ class LinkedPeople:
     the most.
 
     Attributes:
-        entity: the column that names the person.
         smallest_class: people of the class with the fewest, at least; None for a release without rows.
         smallest_class_at_most: ... at most.
         smallest: the fewest people among whose rows a person is, at least; None if no person finds a row.
@@ -57,9 +56,7 @@ class Linkage:
 
     Attributes:
         k: fewer candidate rows than this, and a person is found.
-        rows: rows of the original.
         rows_without_class: those that no class covers: suppressed rows, or rows of another table.
-        rows_with_one_class: those that find exactly one class.
         smallest_single_class: rows of the smallest class that is found alone.
         smallest: the fewest candidate rows that a row of the original finds; None if none finds any.
         rows_below_k: rows that find fewer than k candidates, and some.
@@ -78,7 +75,7 @@ class Linkage:
     rows_open: int
     sizes: dict[str, int]
     people: LinkedPeople | None = None
-    name: str = "linkage"
+    name: ClassVar[str] = "linkage"
 
     @property
     def succeeded(self) -> bool:
@@ -93,7 +90,6 @@ class Linkage:
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         entity = "--entity, where one person has many rows"
         if self.people is not None:
             entity = f"--entity {shlex.quote(self.people.entity)}, so that k counts people"
@@ -103,7 +99,6 @@ class Linkage:
         )
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         return {
             "k": self.k,
             "rows": self.rows,
@@ -122,13 +117,9 @@ class Linkage:
 def link(
     engine: Engine, candidates: Candidates, k: int, found_people: tuple[exp.Table, ClassPeople] | None = None
 ) -> Linkage:
-    """Return what looking people up gives.
+    """Return what looking people up gives; fewer than ``k`` candidates, and a person is found.
 
-    Args:
-        engine: holds everything.
-        candidates: the classes that people can be in.
-        k: fewer candidates than this, and a person is found.
-        found_people: the rows that each person has with each tuple, and the people of each class; None counts rows.
+    ``found_people`` has the rows of each person with each tuple, and the people of each class; None counts rows.
     """
     by = (SIZE, CLASSES, FEWEST)
     query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)

@@ -1,9 +1,9 @@
 """Minimality: what is known of sensitive values by one who knows how the release was chosen (Wong et al. 2007)?
 
-Whoever knows that the release is the one that loses least under its models knows that every release that loses less
-violates them. So assignments of the published values to the people of each class under which a cheaper release would
-be allowed are impossible. Counted are the rows whose value is the same in all that are left, of those whose class has
-several values.
+An attacker who knows that the release is the one that loses least under its models knows that every release that loses
+less violates them. So assignments of the published values to the people of each class under which a cheaper release
+would be allowed are impossible. Counted are the rows whose value is the same in all that are left, of those whose class
+has several values.
 
 Only for full-domain releases by ``optimal`` without suppressed rows, of few rows: all assignments are gone through.
 """
@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from math import log, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -42,9 +42,6 @@ class Minimality:
     """What is known of one sensitive column by one who knows the algorithm.
 
     Attributes:
-        column: its name.
-        algorithm: by which the release was chosen.
-        rows: rows of the original.
         assignments: of the published values to the people of each class.
         possible: those of them under which the release is the one that loses least.
         rows_certain: rows whose value is the same in all of these, of classes with several values.
@@ -60,7 +57,7 @@ class Minimality:
     rows_certain: int = 0
     rows_certain_right: int = 0
     reason: str | None = None
-    name: str = "minimality"
+    name: ClassVar[str] = "minimality"
 
     @property
     def succeeded(self) -> bool:
@@ -73,17 +70,9 @@ class Minimality:
         return "kanon dp release, whose promise holds for one who knows the algorithm; no l, t or alpha stops it"
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
-        return {
-            "column": self.column,
-            "algorithm": self.algorithm,
-            "rows": self.rows,
-            "assignments": self.assignments,
-            "possible": self.possible,
-            "rows_certain": self.rows_certain,
-            "rows_certain_right": self.rows_certain_right,
-            "not_counted": self.reason,
-        }
+        found = dict(vars(self))
+        found["not_counted"] = found.pop("reason")
+        return found
 
 
 def minimality(
@@ -158,7 +147,6 @@ def minimality(
 
 
 def _worlds(groups: Sequence[tuple[list[int], Counter[Value]]], rows: int) -> Iterator[list[Value]]:
-    """Return every assignment of the values of each class to its members."""
     for arranged in product(*(list(_arranged(counts)) for _, counts in groups)):
         world: list[Value] = [None] * rows
         for (members, _), own in zip(groups, arranged, strict=True):
@@ -172,7 +160,6 @@ def _label(person: Label, node: Node, trees: Sequence[Mapping[str | None, Sequen
 
 
 def _allowed(labels: Sequence[Label], world: Sequence[Value], conditions: Sequence[Any]) -> bool:
-    """Tell whether all classes satisfy the models."""
     classes: dict[Label, Counter[Value]] = {}
     for label, value in zip(labels, world, strict=True):
         classes.setdefault(label, Counter())[value] += 1
@@ -201,7 +188,7 @@ def _condition(model: PrivacyModel, whole: Counter[Value]) -> Callable[[Counter[
 
 
 def _arrangements(counts: Counter[Value]) -> int:
-    """Return in how many ways values can be given to people, that tell people apart and equal values not."""
+    """Return in how many ways values can be given to people: people are distinct, equal values are not."""
     ways, left = 1, counts.total()
     for n in counts.values():
         for place in range(n):
@@ -211,7 +198,6 @@ def _arrangements(counts: Counter[Value]) -> int:
 
 
 def _arranged(counts: Counter[Value]) -> Iterator[tuple[Value, ...]]:
-    """Return the different orders of values."""
     if not counts.total():
         yield ()
         return

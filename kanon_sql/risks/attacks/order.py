@@ -12,7 +12,7 @@ whatever the scores are; summed over all groups and divided by its standard devi
 approximation where there are many items.
 
 A release that is sorted by columns that it shows is tested among rows that are alike in these: to be sorted by what
-everybody sees gives nothing away. The test raises a false alarm with a probability of 1 in a million.
+everyone sees gives nothing away. The test raises a false alarm with a probability of 1 in a million.
 
     kanon_items(item, class, told_1, ..., size, place)             rows of the release that are alike in every column
     kanon_scores(item, class, told_1, ..., size, place, label_1, ..., score)
@@ -23,21 +23,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.risks.attacks.candidates import CLASS, SIZE, label_name
-from kanon_sql.risks.attacks.people import POSITION, TUPLE, copied_name, position
-from kanon_sql.risks.attacks.released import never_null, told_name, truth
+from kanon_sql.risks import temporary_table
+from kanon_sql.risks.attacks.candidates import CLASS, POSITION, SIZE, TUPLE, copied_name, label_name, position
+from kanon_sql.risks.attacks.released import never_null, shared_name, truth
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.people import OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.released import Released
 
 ERROR_PROBABILITY = 1e-6
@@ -55,7 +54,6 @@ class Order:
 
     Attributes:
         reason: why there is nothing to test; None if there is.
-        rows: rows of the release.
         rows_distinct: those that are like no other row of the release: an order would give them away one by one.
         sorted_by: columns of the release that it is sorted by, one after the other.
         correlation: of score and place among items that chance could exchange; None where there are none.
@@ -68,20 +66,17 @@ class Order:
     sorted_by: tuple[str, ...] = ()
     correlation: float | None = None
     z: float = 0.0
-    name: str = "order"
+    name: ClassVar[str] = "order"
 
     @property
     def succeeded(self) -> bool:
-        """Whether the release follows the order of the original."""
         return abs(self.z) > Z_LIMIT
 
     @property
     def stopped_by(self) -> str:
-        """What stops it."""
         return "random order, in which kanon anonymize publishes; ORDER BY random() when you copy a release"
 
     def figures(self) -> dict[str, Any]:
-        """Return what was found, as plain values."""
         tested = self.reason is None
         return {
             "reason": self.reason,
@@ -102,27 +97,19 @@ def order_of(
     released: Released,
     quasi_identifiers: Sequence[Column],
 ) -> Order:
-    """Return what the order of the rows of a release says.
-
-    Args:
-        engine: holds everything.
-        people: the rows of the original.
-        candidates: the classes that they can be in.
-        released: the rows of the release.
-        quasi_identifiers: of the original.
-    """
     (rows,) = engine.row(exp.select(sql.count_rows()).from_(released.relation.copy()), "rows of the release")
     if not rows:
         return Order("the release has no rows", 0)
     labels = len(quasi_identifiers)
     shown = [_Shown(column, number, label_name(number)) for number, column in enumerate(quasi_identifiers)]
-    shown += [_Shown(both.original, labels + number, told_name(number)) for number, both in enumerate(released.shared)]
+    shown += [
+        _Shown(both.original, labels + number, shared_name(number)) for number, both in enumerate(released.shared)
+    ]
     sorted_by = _sorted_by(engine, released.copy, labels, shown)
     # 1. Items and their scores.
-    items, scores = engine.temporary_name("kanon_items"), engine.temporary_name("kanon_scores")
-    engine.run(sql.create_table(items, _items_query(released), temporary=True), "rows that are alike in every column")
+    items = temporary_table(engine, "kanon_items", _items_query(released), "rows that are alike in every column")
     query = _scores_query(people, candidates, released, items)
-    engine.run(sql.create_table(scores, query, temporary=True), "where the original has what each of them could be")
+    scores = temporary_table(engine, "kanon_scores", query, "where the original has what each of them could be")
     # 2. The test.
     found = engine.row(_test_query(scores, [*(own.name for own in sorted_by), SIZE]), "how far it follows the original")
     covariation, variance, of_scores, of_places = map(float, found)
@@ -139,7 +126,7 @@ def order_of(
 
 def _items_query(released: Released) -> exp.Select:
     """Return the query of the items, numbered by what they show."""
-    shown = [CLASS, *(told_name(number) for number in range(len(released.shared)))]
+    shown = [CLASS, *(shared_name(number) for number in range(len(released.shared)))]
     grouped = exp.select(
         *shown, sql.named(sql.count_rows(), SIZE), sql.named(exp.Avg(this=sql.column(POSITION)), _PLACE)
     )
@@ -151,13 +138,13 @@ def _items_query(released: Released) -> exp.Select:
 
 def _scores_query(people: OriginalRows, candidates: Candidates, released: Released, items: exp.Table) -> exp.Select:
     """Return the query of items with their labels, and the mean place of the rows of the original that could be it."""
-    told = [told_name(number) for number in range(len(released.shared))]
+    shared = [shared_name(number) for number in range(len(released.shared))]
     score = sql.named(exp.Avg(this=sql.column(POSITION, "people")), _SCORE)
     query = exp.select(sql.column(_ITEM, "items"), score).from_(sql.aliased(people.copy, "original"))
     of_class = [exp.EQ(this=sql.column(CLASS, "items"), expression=sql.column(CLASS, "pairs"))]
     of_class += [
         exp.EQ(this=sql.column(name, "items"), expression=truth(people.value(both.original, "original"), both.original))
-        for name, both in zip(told, released.shared, strict=True)
+        for name, both in zip(shared, released.shared, strict=True)
     ]
     for alias, relation, condition in (
         ("people", people.relation, exp.EQ(this=sql.column(POSITION, "people"), expression=position("original"))),
@@ -170,7 +157,7 @@ def _scores_query(people: OriginalRows, candidates: Candidates, released: Releas
     same_item = exp.EQ(this=sql.column(_ITEM, "items"), expression=sql.column(_ITEM, "scored"))
     same_class = exp.EQ(this=sql.column(CLASS, "classes"), expression=sql.column(CLASS, "items"))
     return (
-        exp.select(*(sql.column(name, "items") for name in (_ITEM, CLASS, *told, SIZE, _PLACE)))
+        exp.select(*(sql.column(name, "items") for name in (_ITEM, CLASS, *shared, SIZE, _PLACE)))
         .select(*(sql.column(name, "classes") for name in labels), sql.column(_SCORE, "scored"))
         .from_(sql.aliased(items, "items"))
         .join(scored.subquery("scored"), on=same_item)
@@ -209,7 +196,6 @@ class _Shown:
     """A column that a release shows.
 
     Attributes:
-        column: that of the original.
         number: of the column in the copy of the release (see ``released``).
         name: of the column in the items.
     """
@@ -223,13 +209,7 @@ def _sorted_by(engine: Engine, copy: exp.Table, labels: int, shown: Sequence[_Sh
     """Return the columns that a release is sorted by: all of it by the first one, rows alike in that by the next.
 
     Upwards or downwards, as text or, where all are numbers, as numbers; NULLs first or last. A column that is the same
-    in all rows is none.
-
-    Args:
-        engine: holds the copy.
-        copy: the release in its order; labels first, then the other columns, never NULL.
-        labels: how many labels there are.
-        shown: its columns.
+    in all rows is none. The copy has ``labels`` labels first, then the other columns, never NULL.
     """
     found: list[_Shown] = []
     left = list(shown)
@@ -255,9 +235,8 @@ def _is_constant(counted: Sequence[int]) -> bool:
 def _is_sorted(counted: Sequence[int]) -> bool:
     """Tell whether one of the ways to compare goes in one direction only.
 
-    Args:
-        counted: steps up and down, of texts with NULLs first, of texts with NULLs last, of numbers, and between NULLs
-            and others; then how many values are no numbers.
+    ``counted`` has steps up and down, of texts with NULLs first, of texts with NULLs last, of numbers, and between
+    NULLs and others; then how many values are no numbers.
     """
     *steps, no_numbers = counted
     *ways, nulls = zip(steps[::2], steps[1::2], strict=True)

@@ -1,9 +1,19 @@
-"""The rows of a release, in its order: the class of each, and the columns that the original has too.
+"""The rows of a release beside its original: the class of each row, columns that both have, the people of each class.
 
-    kanon_released(position, class, told_1, ...)       told_i is never NULL, and equal where the values are
+    kanon_released(position, class, told_1, ...)  rows in their order; told_i is never NULL, and equal where values are
+    kanon_persons(tuple, person, n)               rows of the original by tuple and person
+    kanon_members(class, person, n, up_to)        people who can have rows in a class (``attacks/people_members.sql``)
+    kanon_in_classes(class, n, possible, at_least, at_most)    people of each class
 
 A value is compared as text, in the form in which the original writes it: 5.0, which a data frame may have made of 5, is
 5 again, if the column of the original holds whole numbers. NULL is a value of its own.
+
+A release does not name people. Its rows are matched with those of the original by their labels, as by an attacker (see
+``candidates``). Where the rows that can be in a class are as many as it has, they are the rows of the class, and its
+people are known. What is left has rows to choose from: suppressed rows that look like those of a class, or classes with
+overlapping labels. There the people are counted on the safe side, as if those with most rows had been published
+(``at_least``), and the other way round (``at_most``). A release that has the column itself (as pseudonyms, for example)
+is counted by it.
 """
 
 from __future__ import annotations
@@ -13,20 +23,32 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.errors import UsageError
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import read_as
 from kanon_sql.models.counted import N
-from kanon_sql.risks.attacks.candidates import CLASS, label_name
+from kanon_sql.risks import temporary_table
+from kanon_sql.risks.attacks.candidates import (
+    CLASS,
+    POSITION,
+    copied_name,
+    copy_of,
+    find_candidates,
+    label_name,
+    make_people,
+    position,
+)
 from kanon_sql.risks.attacks.covers import NUMBER
-from kanon_sql.risks.attacks.people import POSITION, copied_name, copy_of, position
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.attacks.candidates import Candidates
+    from kanon_sql.measures.places import Places
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
 
 
 @dataclass(frozen=True)
@@ -52,8 +74,7 @@ class Released:
     shared: tuple[Shared, ...]
 
 
-def told_name(number: int) -> str:
-    """Return the name of a shared column."""
+def shared_name(number: int) -> str:
     return f"told_{number + 1}"
 
 
@@ -71,29 +92,19 @@ def truth(value: exp.Expr, column: Column) -> exp.Expr:
 def make_released(
     engine: Engine, release: exp.Table, columns: Sequence[Column], shared: Sequence[Shared], candidates: Candidates
 ) -> Released:
-    """Return the rows of a release.
-
-    Args:
-        engine: holds it.
-        release: the release.
-        columns: its quasi-identifiers, in the order of the labels.
-        shared: the columns that are compared with those of the original.
-        candidates: its classes.
-    """
     labels = [text_of(sql.column(column.name), column) for column in columns]
-    told = [_told(both) for both in shared]
-    copy = copy_of(engine, release, [*labels, *told], "kanon_release", "the release, in its order")
+    values = [_as_original(both) for both in shared]
+    copy = copy_of(engine, release, [*labels, *values], "kanon_release", "the release, in its order")
     query = exp.select(
         sql.named(position("written"), POSITION),
         sql.column(CLASS, "classes"),
         *(
-            sql.named(sql.column(copied_name(len(labels) + number), "written"), told_name(number))
-            for number in range(len(told))
+            sql.named(sql.column(copied_name(len(labels) + number), "written"), shared_name(number))
+            for number in range(len(values))
         ),
     ).from_(sql.aliased(copy, "written"))
-    query = _with_classes(query, candidates)
-    relation = engine.temporary_name("kanon_released")
-    engine.run(sql.create_table(relation, query, temporary=True), "the class of each row of the release")
+    query = _with_classes(query, candidates, _copied(len(labels)))
+    relation = temporary_table(engine, "kanon_released", query, "the class of each row of the release")
     return Released(relation, copy, tuple(shared))
 
 
@@ -107,43 +118,181 @@ def class_values(
 ) -> exp.Table:
     """Return the values of a column in each class of a release, classes from 1, as ``(class, value, n)``.
 
-    Args:
-        engine: holds the release.
-        release: the release.
-        columns: its quasi-identifiers, in the order of the labels.
-        released: the column.
-        original: the column of the original.
-        candidates: the classes.
+    ``columns`` are the quasi-identifiers of the release in the order of the labels.
     """
     labels = [sql.named(text_of(sql.column(column.name), column), copied_name(n)) for n, column in enumerate(columns)]
-    value = sql.named(_told(Shared(released, original)), "value")
+    value = sql.named(_as_original(Shared(released, original)), "value")
     written = exp.select(*labels, value, sql.named(sql.count_rows(), N)).from_(release.copy())
     written = written.group_by(*(each.this.copy() for each in (*labels, value)))
     number = exp.Add(this=sql.column(CLASS, "classes"), expression=sql.literal(1))
     query = exp.select(
         sql.named(number, CLASS), sql.column("value", "written"), sql.named(sql.sum_of(sql.column(N, "written")), N)
     ).from_(written.subquery("written"))
-    query = _with_classes(query, candidates).group_by(sql.column(CLASS, "classes"), sql.column("value", "written"))
-    relation = engine.temporary_name("kanon_class_values")
-    engine.run(sql.create_table(relation, query, temporary=True), f"{original.name} in classes of the release")
-    return relation
+    query = _with_classes(query, candidates, _copied(len(labels))).group_by(
+        sql.column(CLASS, "classes"), sql.column("value", "written")
+    )
+    return temporary_table(engine, "kanon_class_values", query, f"{original.name} in classes of the release")
 
 
-def _with_classes(query: exp.Select, candidates: Candidates) -> exp.Select:
-    """Return a query of labels as they are written, joined with the classes that have them."""
+def _copied(labels: int) -> list[exp.Expr]:
+    return [sql.column(copied_name(place), "written") for place in range(labels)]
+
+
+def _with_classes(query: exp.Select, candidates: Candidates, labels: Sequence[exp.Expr]) -> exp.Select:
+    """Return a query joined with the classes that have its labels, which are given as they are written."""
     same = []
-    for place, (number, numbered) in enumerate(candidates.labels.items()):
+    for label, (number, numbered) in zip(labels, candidates.labels.items(), strict=True):
         alias = f"labels_{number + 1}"
-        written = sql.column(copied_name(place), "written")
-        query = query.join(sql.aliased(numbered, alias), on=sql.same(sql.column(LABEL, alias), written))
+        query = query.join(sql.aliased(numbered, alias), on=sql.same(sql.column(LABEL, alias), label))
         same.append(exp.EQ(this=sql.column(label_name(number), "classes"), expression=sql.column(NUMBER, alias)))
     return query.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
 
 
-def _told(both: Shared) -> exp.Expr:
+def _as_original(both: Shared) -> exp.Expr:
     """Return a value of the release as the original would write it, where it can."""
     text = text_of(sql.column(both.released.name), both.released)
     if both.original.type != "VARCHAR" and both.original.family != "other":
         value, is_value = read_as(text.copy(), both.original)
         text = exp.Case().when(is_value, text_of(value, both.original)).else_(text)
     return never_null(text)
+
+
+_PERSON, _UP_TO, _AT_LEAST, _AT_MOST = "person", "up_to", "at_least", "at_most"
+
+
+@dataclass(frozen=True)
+class ClassPeople:
+    """The people of the classes of a release.
+
+    Attributes:
+        smallest: people of the class with the fewest, at least; None for a release without rows.
+        smallest_at_most: ... at most.
+        settled: whether it is known who is in which class.
+        one_row_each: whether every person has one row, so that rows are people, whichever were published.
+    """
+
+    entity: str
+    smallest: int | None
+    smallest_at_most: int | None
+    settled: bool
+    one_row_each: bool
+    members: exp.Table
+    sizes: exp.Table
+
+    @property
+    def exact(self) -> bool:
+        return self.smallest == self.smallest_at_most
+
+
+def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Table:
+    query = sql.query(
+        "attacks/people_of_tuples",
+        values={_PERSON: people.value(entity, "original")},
+        tables={"people": people.relation, "original": people.copy},
+    )
+    return temporary_table(engine, "kanon_persons", query, "who has which tuples")
+
+
+def people_by_original(engine: Engine, candidates: Candidates, persons: exp.Table, entity: Column) -> ClassPeople:
+    """Return the people of each class of a release, as far as the original tells."""
+    query = sql.query("attacks/people_members", tables={"pairs": candidates.pairs, "persons": persons})
+    counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
+    rows, named = engine.row(counts, "rows and people of the original")
+    return _counted(engine, candidates, query, entity, one_row_each=rows == named)
+
+
+def people_by_release(
+    engine: Engine, candidates: Candidates, release: exp.Table, columns: Sequence[Column], entity: Column
+) -> ClassPeople:
+    """Return the people of each class of a release that has the column that names them, or its pseudonyms."""
+    released = make_released(engine, release, columns, (Shared(entity, entity),), candidates)
+    query = sql.query("attacks/people_of_release", tables={"released": released.relation})
+    return _counted(engine, candidates, query, entity)
+
+
+def with_people(
+    engine: Engine,
+    release: exp.Table,
+    columns: Sequence[Column],
+    kept: Sequence[Column],
+    candidates: Candidates,
+    found: ClassPeople,
+) -> exp.Table:
+    """Return a copy of a release with the column that names people: each class has as many as are known to be in it.
+
+    Which row of a class is whose is not known, and does not matter to what is counted by class. Where it is not settled
+    who is in a class, its people have names of their own.
+    """
+    taken = [column.name for column in kept]
+    number, own_class = unused_name("kanon_number", taken), unused_name("kanon_class", taken)
+    rows = exp.select(*(sql.column(column.name, "written") for column in kept))
+    in_class = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(CLASS, "classes")])
+    rows = rows.select(sql.named(sql.column(CLASS, "classes"), own_class), sql.named(in_class, number))
+    rows = rows.from_(sql.aliased(release, "written"))
+    rows = _with_classes(rows, candidates, [text_of(sql.column(column.name, "written"), column) for column in columns])
+    person: exp.Expr = sql.column(_PERSON, "members")
+    if not found.settled:
+        of_class = exp.DPipe(
+            this=sql.cast(sql.column(CLASS, "members"), "VARCHAR"), expression=sql.literal("/"), safe=True
+        )
+        own_name = exp.DPipe(this=of_class, expression=sql.cast(sql.column(_UP_TO, "members"), "VARCHAR"), safe=True)
+        person = exp.Case().when(exp.Is(this=person, expression=exp.null()).not_(), own_name)
+    before = exp.Sub(this=sql.column(_UP_TO, "members"), expression=sql.column(N, "members"))
+    condition = sql.all_of(
+        [
+            exp.EQ(this=sql.column(CLASS, "members"), expression=sql.column(own_class, "numbered")),
+            exp.GT(this=sql.column(number, "numbered"), expression=before),
+            exp.LTE(this=sql.column(number, "numbered"), expression=sql.column(_UP_TO, "members")),
+        ]
+    )
+    query = exp.select(*(sql.column(column.name, "numbered") for column in kept), sql.named(person, found.entity))
+    query = query.from_(rows.subquery("numbered"))
+    query = query.join(sql.aliased(found.members, "members"), on=condition, join_type="left")
+    return temporary_table(engine, "kanon_release_with_people", query, "the release with the people of its classes")
+
+
+def name_people(
+    engine: Engine,
+    original: exp.Table,
+    places: Sequence[Places],
+    entity: Column,
+    release: exp.Table,
+    columns: Sequence[Column],
+    kept: Sequence[Column],
+) -> tuple[exp.Table, ClassPeople]:
+    """Return a copy of a release with the column that names people, and what is known of them.
+
+    ``columns`` are the quasi-identifiers of the release in the order of the places; ``kept`` are those that the copy
+    has.
+    """
+    known = [own.hierarchy.column for own in places]
+    people = make_people(engine, original, [*known, entity], places)
+    candidates = find_candidates(engine, people, places, release, columns)
+    persons = persons_of(engine, people, entity)
+    found = people_by_original(engine, candidates, persons, entity)
+    return with_people(engine, release, columns, kept, candidates, found), found
+
+
+def _counted(
+    engine: Engine, candidates: Candidates, query: exp.Query, entity: Column, *, one_row_each: bool = False
+) -> ClassPeople:
+    members = temporary_table(engine, "kanon_members", query, "who can have rows in each class")
+    query = sql.query("attacks/people_in_classes", tables={"classes": candidates.classes, "members": members})
+    sizes = temporary_table(engine, "kanon_in_classes", query, "people in each class")
+    possible, rows = sql.column("possible"), sql.column(N)
+    too_few, more = exp.LT(this=possible, expression=rows), exp.GT(this=possible.copy(), expression=rows.copy())
+    smallest, at_most, foreign, unsettled = engine.row(
+        exp.select(
+            exp.Min(this=sql.column(_AT_LEAST)),
+            exp.Min(this=sql.column(_AT_MOST)),
+            sql.where(sql.count_rows(), too_few),
+            sql.where(sql.count_rows(), more),
+        ).from_(sizes.copy()),
+        "the class with the fewest people",
+    )
+    if foreign:
+        raise UsageError(
+            f"{foreign:,} classes of the release have more rows than the original has under their labels, so that "
+            "people cannot be counted: is it a release of that table, made with these hierarchies?"
+        )
+    return ClassPeople(entity.name, smallest, at_most, not unsettled, one_row_each, members, sizes)

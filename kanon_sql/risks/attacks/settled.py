@@ -1,28 +1,203 @@
 """In which of the classes whose labels cover a person she can be: those that others fill are ruled out.
 
-Every row of a release is a row of its original. So a class with as many rows as fit it has them all, and they are in no
-other one; a class that is filled by those who fit no other one has no room for others. This is repeated by SQL until
-nothing changes (``settled_pairs``), and settles releases of local recoding as far as no row was left out. What is still
-open is settled exactly where that takes few steps (see ``assignments``).
+Every row of a release is a row of its original.
+
+1. A class with as many rows as fit it has them all, and they are in no other one; a class that is filled by those who
+   fit no other one has no room for others. This is repeated by SQL until nothing changes (``settled_pairs``), and
+   settles releases of local recoding as far as no row was left out.
+2. What is still open is settled exactly where that takes few steps (``_possible_classes``). Rows that fit the same
+   classes are a set; each of its rows is in one of these classes, or left out. An assignment gives each class as many
+   rows as it has. One is made by augmenting paths; another one differs from it by cycles, so that a pair of a set and a
+   class that it does not have is possible if and only if both ends are in the same strongly connected component of what
+   can be moved.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from kanon_sql.models.counted import N
-from kanon_sql.risks.attacks.assignments import possible_classes
-from kanon_sql.risks.attacks.people import TUPLE
+from kanon_sql.risks import temporary_table
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
-    from kanon_sql.risks.attacks.people import OriginalRows
 
-_CLASS, _NUMBER = "class", "number"
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    Node = tuple[bool, int]
+
+_MOST_STEPS = 10_000_000
+"""Pairs that are looked at before the search gives up: a few seconds."""
+_OUT = -1
+"""The class of those who are left out."""
+
+
+class _TooLongError(Exception):
+    """There is no answer after so many steps."""
+
+
+def _possible_classes(
+    sets: Sequence[tuple[int, Sequence[int]]], sizes: Mapping[int, int], left_out: int
+) -> list[list[int]] | None:
+    """Return for each set of rows the classes that its rows are in by some assignment.
+
+    None if no assignment exists, or none was found in so many steps.
+
+    Args:
+        sets: how many rows it has, and the classes that they fit.
+        sizes: rows of each class.
+        left_out: how many rows are in no class.
+    """
+    assignment = _Assignment(sets, dict(sizes) | {_OUT: left_out})
+    try:
+        if not assignment.fill():
+            return None
+        own_set, own_class = assignment.components()
+    except _TooLongError:
+        return None
+    return [
+        [each for each in classes if assignment.rows[number].get(each) or own_class[each] == own_set[number]]
+        for number, (_, classes) in enumerate(sets)
+    ]
+
+
+class _Assignment:
+    """How many rows of each set are in each class."""
+
+    def __init__(self, sets: Sequence[tuple[int, Sequence[int]]], sizes: dict[int, int]) -> None:
+        self.fits = [[*classes, _OUT] for _, classes in sets]
+        self.waiting = [rows for rows, _ in sets]
+        self.room = sizes
+        self.rows: list[dict[int, int]] = [{} for _ in sets]
+        self.inside: dict[int, set[int]] = {each: set() for each in sizes}
+        self.fitting: dict[int, list[int]] = {each: [] for each in sizes}
+        for number, classes in enumerate(self.fits):
+            for each in classes:
+                self.fitting[each].append(number)
+        self._steps = 0
+
+    def fill(self) -> bool:
+        if sum(self.waiting) != sum(self.room.values()) or self.room[_OUT] < 0:
+            return False
+        for number in sorted(range(len(self.fits)), key=lambda number: len(self.fits[number])):
+            for each in self.fits[number]:
+                self._move(number, each, min(self.waiting[number], self.room[each]))
+        return all(self._place(number) for number in range(len(self.fits)))
+
+    def components(self) -> tuple[list[int], dict[int, int]]:
+        """Return the number of the strongly connected component of each set, and of each class (Kosaraju 1978)."""
+        every: list[Node] = [(True, number) for number in range(len(self.fits))]
+        every += [(False, each) for each in self.room]
+        ended = [node for walk in self._walks(every, self._next) for node in walk]
+        component: dict[Node, int] = {}
+        for number, walk in enumerate(self._walks(reversed(ended), self._before)):
+            component.update(dict.fromkeys(walk, number))
+        return [component[True, number] for number in range(len(self.fits))], {
+            each: component[False, each] for each in self.room
+        }
+
+    def _walks(self, roots: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
+        """Walk in depth from each root that no walk before has seen; yield what is seen, in the order of leaving it."""
+        seen: set[Node] = set()
+        for root in roots:
+            if root in seen:
+                continue
+            seen.add(root)
+            left, way = [], [(root, iter(following(root)))]
+            while way:
+                node, others = way[-1]
+                other = next((each for each in others if each not in seen), None)
+                if other is None:
+                    left.append(node)
+                    way.pop()
+                else:
+                    seen.add(other)
+                    way.append((other, iter(following(other))))
+            yield left
+
+    def _next(self, node: Node) -> Iterator[Node]:
+        """Yield where a row can be moved to: from a set to a class that it fits, from there to a set that is in it."""
+        is_set, number = node
+        for other in self.fits[number] if is_set else self.inside[number]:
+            self._step()
+            yield not is_set, other
+
+    def _before(self, node: Node) -> Iterator[Node]:
+        is_set, number = node
+        for other in [each for each, rows in self.rows[number].items() if rows] if is_set else self.fitting[number]:
+            self._step()
+            yield not is_set, other
+
+    def _place(self, number: int) -> bool:
+        """Place the rows of a set that wait, by moving others; return whether that is possible."""
+        while self.waiting[number]:
+            before: dict[int, int] = {}  # class: the set from which it was reached
+            came: dict[int, int] = {}  # set: the class from which it was reached
+            found = self._reach(number, before, came)
+            if found is None:
+                return False
+            path, most, each = [], self.room[found], found
+            while True:
+                taker = before[each]
+                path.append((taker, each))
+                if taker == number:
+                    break
+                each = came[taker]
+                most = min(most, self.rows[taker][each])
+            most = min(most, self.waiting[number])
+            for taker, each in path:
+                if taker != number:
+                    self._leave(taker, came[taker], most)
+                self._move(taker, each, most)
+        return True
+
+    def _reach(self, number: int, before: dict[int, int], came: dict[int, int]) -> int | None:
+        """Return a class with room that rows of a set can reach."""
+        waiting = deque([number])
+        while waiting:
+            own = waiting.popleft()
+            for each in self.fits[own]:
+                self._step()
+                if each in before:
+                    continue
+                before[each] = own
+                if self.room[each]:
+                    return each
+                for other in self.inside[each]:
+                    self._step()
+                    if other != number and other not in came:
+                        came[other] = each
+                        waiting.append(other)
+        return None
+
+    def _move(self, number: int, each: int, rows: int) -> None:
+        if rows:
+            self.waiting[number] -= rows
+            self.room[each] -= rows
+            self.rows[number][each] = self.rows[number].get(each, 0) + rows
+            self.inside[each].add(number)
+
+    def _leave(self, number: int, each: int, rows: int) -> None:
+        self.waiting[number] += rows
+        self.room[each] += rows
+        self.rows[number][each] -= rows
+        if not self.rows[number][each]:
+            self.inside[each].remove(number)
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise _TooLongError
+
+
+_CLASS, _TUPLE, _NUMBER = "class", "tuple", "number"
 _MOST_PAIRS = 1_000_000
 """Of tuples and classes: more of them are not settled exactly."""
 
@@ -42,18 +217,13 @@ class Settled:
     certain: bool
 
 
-def settle(engine: Engine, people: OriginalRows, classes: exp.Table, covered: exp.Table) -> Settled:
+def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered: exp.Table) -> Settled:
     """Return the classes that tuples can be in.
 
-    Where the rows of the release cannot all be rows of this original, nothing is ruled out.
-
-    Args:
-        engine: holds all relations.
-        people: the rows of the original.
-        classes: the classes of the release.
-        covered: each tuple with each class whose labels cover it; dropped, unless nothing is ruled out.
+    Where the rows of the release cannot all be rows of this original, nothing is ruled out. ``covered`` has each tuple
+    with each class whose labels cover it; it is dropped, unless nothing is ruled out.
     """
-    tables = {"tuples": people.tuples, "classes": classes}
+    tables = {"tuples": people_tuples, "classes": classes}
     room = sql.query("attacks/settled_room", tables=tables | {"pairs": covered})
     fit, published, too_many = engine.row(room, "rows that classes have room for")
     spare, (number, tuples) = fit - published, _count(engine, covered)
@@ -62,9 +232,8 @@ def settle(engine: Engine, people: OriginalRows, classes: exp.Table, covered: ex
     # 1. What follows class by class.
     pairs, before = covered, None
     while number not in {tuples, before}:
-        fewer = engine.temporary_name("kanon_settled")
         query = sql.query("attacks/settled_pairs", values={"spare": spare}, tables=tables | {"pairs": pairs})
-        engine.run(sql.create_table(fewer, query, temporary=True), "classes that tuples can still be in")
+        fewer = temporary_table(engine, "kanon_settled", query, "classes that tuples can still be in")
         before, (number, left) = number, _count(engine, fewer)
         if left < tuples:
             for table in {fewer, pairs} - {covered}:
@@ -76,7 +245,7 @@ def settle(engine: Engine, people: OriginalRows, classes: exp.Table, covered: ex
     # 2. What follows from several classes together.
     exact = number == tuples
     if not exact and number <= _MOST_PAIRS:
-        possible = _possible(engine, people, classes, pairs, spare)
+        possible = _possible(engine, people_tuples, classes, pairs, spare)
         if possible is not None:
             exact = True
             if pairs is not covered:
@@ -89,34 +258,32 @@ def settle(engine: Engine, people: OriginalRows, classes: exp.Table, covered: ex
 
 
 def _possible(
-    engine: Engine, people: OriginalRows, classes: exp.Table, pairs: exp.Table, spare: int
+    engine: Engine, people_tuples: exp.Table, classes: exp.Table, pairs: exp.Table, spare: int
 ) -> exp.Table | None:
-    """Return the pairs that some assignment of rows to classes has; None where that was not found out."""
-    sets = engine.temporary_name("kanon_settled_sets")
-    query = sql.query("attacks/settled_sets", tables={"pairs": pairs, "tuples": people.tuples})
-    engine.run(sql.create_table(sets, query, temporary=True), "tuples that can be in the same classes")
+    """Return the pairs that some assignment of rows to classes has; None where that was not computed."""
+    query = sql.query("attacks/settled_sets", tables={"pairs": pairs, "tuples": people_tuples})
+    sets = temporary_table(engine, "kanon_settled_sets", query, "tuples that can be in the same classes")
     query = exp.select(_NUMBER, "classes", sql.sum_of(sql.column(N))).from_(sets.copy()).group_by(_NUMBER, "classes")
     found = engine.rows(query.order_by(_NUMBER), "how many rows can be in the same classes")
     sizes = dict(engine.rows(exp.select(_CLASS, N).from_(classes.copy()), "rows of each class"))
     fitting = [(int(rows), [int(each) for each in text.split(",")]) for _, text, rows in found]
-    possible = possible_classes(fitting, sizes, spare)
+    possible = _possible_classes(fitting, sizes, spare)
     table = None
     if possible is not None:
         chosen = engine.temporary_name("kanon_settled_classes")
         both = [(number, each) for (number, _, _), own in zip(found, possible, strict=True) for each in own]
         columns = {_NUMBER: [number for number, _ in both], _CLASS: [each for _, each in both]}
         engine.load(chosen, columns, "classes that are possible", "BIGINT")
-        table = engine.temporary_name("kanon_settled")
         same = exp.EQ(this=sql.column(_NUMBER, "chosen"), expression=sql.column(_NUMBER, "sets"))
-        query = exp.select(sql.column(TUPLE, "sets"), sql.column(_CLASS, "chosen"))
+        query = exp.select(sql.column(_TUPLE, "sets"), sql.column(_CLASS, "chosen"))
         query = query.from_(sql.aliased(sets, "sets")).join(sql.aliased(chosen, "chosen"), on=same)
-        engine.run(sql.create_table(table, query, temporary=True), "classes that tuples can be in")
+        table = temporary_table(engine, "kanon_settled", query, "classes that tuples can be in")
         engine.run(sql.drop(chosen), "drop the classes that are possible")
     engine.run(sql.drop(sets), "drop the sets of tuples")
     return table
 
 
 def _count(engine: Engine, pairs: exp.Table) -> tuple[int, int]:
-    counts = exp.select(sql.count_rows(), sql.count_distinct(sql.column(TUPLE))).from_(pairs.copy())
+    counts = exp.select(sql.count_rows(), sql.count_distinct(sql.column(_TUPLE))).from_(pairs.copy())
     number, tuples = engine.row(counts, "tuples and their classes")
     return int(number), int(tuples)

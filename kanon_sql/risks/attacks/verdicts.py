@@ -13,7 +13,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.errors import counted as counted  # noqa: PLC0414 - evidence/report takes it from here
 from kanon_sql.risks.attacks.guesses import Background, Homogeneity
@@ -26,24 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Attack(Protocol):
-    """The outcome of an attack: counts and column names, never a value."""
-
-    @property
-    def name(self) -> str:
-        """What the attack is called."""
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether it found out what the release should hide."""
-
-    @property
-    def stopped_by(self) -> str:
-        """What would have stopped it, or makes it harder: a sentence with the option."""
-
-    def figures(self) -> dict[str, Any]:
-        """Return what it found, as plain values."""
-
+Attack = Linkage | Homogeneity | Background | Minimality | Order | Joint
+"""The outcome of an attack: counts and column names, never a value."""
 
 Outcome = Literal["succeeds", "not excluded", "fails", "not meaningful", "not tested"]
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -57,11 +41,8 @@ class Verdict:
     """What came of an attack.
 
     Attributes:
-        attack: its name.
         about: the sensitive column, or the other release, that it is about.
-        outcome: one of five.
         found: what it found, as a sentence without its first capital and its full stop.
-        stopped_by: what would stop it.
     """
 
     attack: str
@@ -77,21 +58,12 @@ class Verdict:
 
     @property
     def endangers(self) -> bool:
-        """Whether it succeeds, or is not known to fail."""
         return self.outcome in {"succeeds", "not excluded"}
 
 
 def verdicts_on(
     attacks: Sequence[Attack], *, with_original: bool = True, several_rows: tuple[str, str] | None = None
 ) -> tuple[Verdict, ...]:
-    """Return the verdict on each attack.
-
-    Args:
-        attacks: on one release.
-        with_original: whether figures are told from which values of the original could be computed. A report that is
-            handed out does not tell how the release goes with orders of the original, nor how many values a column has.
-        several_rows: what says that rows of one person repeat, and how to count people, where rows were counted.
-    """
     sensitive = {attack.column for attack in attacks if isinstance(attack, Homogeneity)}
     verdicts = [_verdict(attack, len(sensitive) == 1, with_original) for attack in attacks]
     if several_rows is not None:
@@ -153,8 +125,6 @@ def _verdict(attack: Attack, only_sensitive: bool, with_original: bool) -> Verdi
             outcome = outcome if attack.reason is None else "not tested"
         case Joint():
             found, about = _joint(attack), attack.other
-        case _:
-            raise TypeError(attack)
     if isinstance(attack, Linkage | Homogeneity | Background) and outcome == "fails" and attack.open:
         outcome = "not excluded"
     return Verdict(attack.name, about, outcome, found, remedy(attack, only_sensitive=only_sensitive))
@@ -177,7 +147,6 @@ def _linkage(found: Linkage) -> str:
 
 
 def _linked_people(found: Linkage, people: LinkedPeople) -> list[str]:
-    """Return what linkage finds in people."""
     below = counted(people.people_below_k, "person", "people")
     parts = [f"{below}, {share(people.rows_below_k, found.rows)}, are among fewer than {found.k} people"]
     if people.smallest is not None and people.smallest_at_most is not None:
@@ -268,12 +237,6 @@ def _joint(found: Joint) -> str:
 
 
 def remedy(attack: Attack, *, only_sensitive: bool) -> str:
-    """Return what would stop an attack.
-
-    Args:
-        attack: the attack.
-        only_sensitive: whether its column is the only one that is called sensitive.
-    """
     match attack:
         case Homogeneity() if attack.confidence == 1:
             return _diversity(attack.column, 2, only_sensitive=only_sensitive)

@@ -10,20 +10,29 @@ The probability that a person is found, under three suppositions about who is lo
 
 Where people are counted, a member is a record: what one person has in one class. Averages are over records. Who is
 counted (unique, or above a threshold) are distinct people: each once, in however many classes she is.
+
+A threshold says how much risk is too much. A row in a class of s members is above it if 1/s is greater, so that each
+threshold requires a smallest class: 0.2 one of 5, and 0.09 one of 12, since 1/11 is greater.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.errors import UsageError
+from kanon_sql.measures.shares import read_share
 from kanon_sql.risks.estimators.estimate import Sample
-from kanon_sql.risks.estimators.population import PeopleAtRisk, count_people, members_by_population_class
-from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
-from kanon_sql.risks.estimators.thresholds import DEFAULT_THRESHOLD, Threshold, met_thresholds, threshold_of
-from kanon_sql.risks.estimators.tuples import collect
+from kanon_sql.risks.estimators.tuples import (
+    PeopleAtRisk,
+    collect,
+    count_people,
+    largest_subsets,
+    members_by_population_class,
+    subset_risks,
+)
 from kanon_sql.risks.estimators.uniqueness import population_uniqueness
 
 if TYPE_CHECKING:
@@ -32,21 +41,119 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.estimators.population import Population
-    from kanon_sql.risks.estimators.subsets import Subsets
-    from kanon_sql.risks.estimators.thresholds import ThresholdResult
-    from kanon_sql.risks.estimators.tuples import Bin, SizeCounts
+    from kanon_sql.risks.estimators.estimate import Bin, SizeCounts
+    from kanon_sql.risks.estimators.tuples import Population, Subsets
     from kanon_sql.risks.estimators.uniqueness import Uniqueness
 
 
 @dataclass(frozen=True)
+class Threshold:
+    """The greatest risk of a row that is accepted.
+
+    Attributes:
+        name: of a preset; otherwise the number as it was given.
+        source: who requires it.
+    """
+
+    name: str
+    risk: float
+    source: str | None = None
+
+    @property
+    def k(self) -> int:
+        """The smallest class that does not exceed the threshold."""
+        k = max(1, math.floor(1 / self.risk) - 1)
+        while self.exceeded_by(k):
+            k += 1
+        return k
+
+    def exceeded_by(self, members: int) -> bool:
+        return 1 / members > self.risk
+
+
+@dataclass(frozen=True)
+class ThresholdResult:
+    """Whether the smallest class of a table is large enough for a threshold: ``k`` is the smallest that is.
+
+    ``met`` is None where rows were counted, and a class may have fewer people.
+    """
+
+    name: str
+    risk: float
+    source: str | None
+    k: int
+    met: bool | None
+
+
+_EL_EMAM = 'K. El Emam, "Guide to the De-Identification of Personal Health Information", CRC Press 2013, cell size'
+
+PRESETS = (
+    Threshold(
+        "pdpc-internal",
+        1 / 3,
+        'Singapore, PDPC, "Guide to Basic Anonymisation", 2022: k = 3 for data shared inside an organisation',
+    ),
+    Threshold(
+        "pdpc-external",
+        1 / 5,
+        'Singapore, PDPC, "Guide to Basic Anonymisation", 2022: k = 5 for data shared with others',
+    ),
+    Threshold("cell-of-five", 1 / 5, f"{_EL_EMAM} precedents: the rule that data custodians used most, 0.2"),
+    Threshold(
+        "us-health", 1 / 11, f"{_EL_EMAM} precedents: cells of 11 in public United States health data, and in CMS data"
+    ),
+    Threshold(
+        "ema-0070",
+        0.09,
+        "European Medicines Agency, external guidance on Policy 0070, 2017: risk of at most 0.09 for published reports",
+    ),
+    Threshold("cell-of-twenty", 1 / 20, f"{_EL_EMAM} precedents: cells of 20 in public patient data, 0.05"),
+)
+"""From the weakest to the strictest."""
+
+DEFAULT_THRESHOLD = "cell-of-five"
+
+
+def threshold_of(given: str | float) -> Threshold:
+    """Return the threshold of a name, or of a number (also written as 1/5)."""
+    named = {preset.name: preset for preset in PRESETS}
+    text = str(given).strip()
+    if text in named:
+        return named[text]
+    try:
+        risk = read_share(text) if text.endswith("%") else float(Fraction(text))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        risk = math.nan
+    if isinstance(given, bool) or not 0 < risk <= 1:
+        raise UsageError(
+            f"A threshold is a risk above 0 and at most 1, such as 0.2, 20% or 1/5, or one of {', '.join(named)}; "
+            f"not {given!r}."
+        )
+    return Threshold(text, risk)
+
+
+def _met_thresholds(smallest: int | None) -> tuple[ThresholdResult, ...]:
+    """Return whether a table with this smallest class meets each preset; one without rows meets them all."""
+    return tuple(
+        ThresholdResult(
+            preset.name,
+            preset.risk,
+            preset.source,
+            preset.k,
+            met=smallest is None or not preset.exceeded_by(smallest),
+        )
+        for preset in PRESETS
+    )
+
+
+@dataclass(frozen=True)
 class RiskSettings:
-    """What is asked about the risk of a table.
+    """Settings of the risk of a table.
 
     Attributes:
         threshold: above which members are counted.
         subsets: columns of the largest subsets of quasi-identifiers that are looked at; None is up to three.
-        sampling_fraction: the share of a population that the table has; None asks for no estimates.
+        sampling_fraction: the share of a population that the table has; without it nothing is estimated.
     """
 
     threshold: Threshold = field(default_factory=lambda: threshold_of(DEFAULT_THRESHOLD))
@@ -79,7 +186,7 @@ class Risk:
         prosecutor: risks of who is known to be in the table.
         marketer: the share of members that are found by guessing; None for a table without rows.
         journalist: risks of who is only known to be in a population; None where none was given.
-        thresholds: whether the table meets each of those that people are asked for.
+        thresholds: whether the table meets each of those that are required in practice.
         histogram: its classes by size.
         subsets: classes by some of its quasi-identifiers.
         uniqueness: how many are unique in the population; None where its size is not known.
@@ -129,7 +236,7 @@ def assess(
     engine: Engine,
     table: exp.Table,
     columns: Sequence[Column],
-    asked: RiskSettings,
+    settings: RiskSettings,
     *,
     entity: Column | None = None,
     population: Population | None = None,
@@ -137,39 +244,30 @@ def assess(
 ) -> Risk:
     """Return the risk of a table.
 
-    Args:
-        engine: that has the table.
-        table: the table.
-        columns: its quasi-identifiers.
-        asked: what is asked.
-        entity: the column that names the person, where people are counted.
-        population: all people that its rows could be about.
-        population_size: members of the population that it is a sample of; None goes by the sampling fraction.
-
-    Raises:
-        UsageError: the population does not contain the table, or subsets are larger than the table is wide.
+    ``population`` has all people that its rows could be about. ``population_size`` are the members of the population
+    that the table is a sample of; None goes by the sampling fraction.
     """
-    largest = largest_subsets(asked.subsets, len(columns))
+    largest = largest_subsets(settings.subsets, len(columns))
     tuples = collect(engine, table, columns, entity)
     sizes = tuples.sizes()
-    k = asked.threshold.k
+    k = settings.threshold.k
     people = None if entity is None else count_people(tuples, k)
     found = None if population is None else members_by_population_class(tuples, population, k)
     subsets = subset_risks(tuples, largest)
     tuples.drop()
-    size = asked.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
-    prosecutor = prosecutor_risk(sizes, asked.threshold, people)
+    size = settings.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
+    prosecutor = _prosecutor_risk(sizes, settings.threshold, people)
     return Risk(
         counted="rows" if entity is None else "people",
         members=sizes.members,
         people=None if people is None else people.everybody,
         classes=sizes.classes,
         smallest_class=sizes.smallest,
-        threshold=asked.threshold,
+        threshold=settings.threshold,
         prosecutor=prosecutor,
         marketer=prosecutor.average,
-        journalist=None if found is None else journalist_risk(found[0], asked.threshold, found[1]),
-        thresholds=met_thresholds(sizes.smallest),
+        journalist=None if found is None else _journalist_risk(found[0], settings.threshold, found[1]),
+        thresholds=_met_thresholds(sizes.smallest),
         histogram=sizes.histogram(),
         subsets=subsets,
         uniqueness=None if size is None else population_uniqueness(Sample(dict(sizes.classes_of), size)),
@@ -216,14 +314,7 @@ class Journalist:
     share_above_threshold: float | None
 
 
-def prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRisk | None = None) -> Prosecutor:
-    """Return the prosecutor's risks in classes of these sizes.
-
-    Args:
-        sizes: of the classes.
-        threshold: above which members are counted.
-        people: distinct people, where they are counted.
-    """
+def _prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRisk | None = None) -> Prosecutor:
     found = people or PeopleAtRisk(sizes.members, sizes.uniques, sizes.members_where(threshold.exceeded_by))
     return Prosecutor(
         highest=None if sizes.smallest is None else 1 / sizes.smallest,
@@ -235,16 +326,9 @@ def prosecutor_risk(sizes: SizeCounts, threshold: Threshold, people: PeopleAtRis
     )
 
 
-def journalist_risk(
+def _journalist_risk(
     members_by_size: Mapping[int, int], threshold: Threshold, people: tuple[int, int] | None = None
 ) -> Journalist:
-    """Return the journalist's risks.
-
-    Args:
-        members_by_size: for each size of a class of the population, the members of the table in such classes.
-        threshold: above which members are counted.
-        people: distinct people of the table, and those of them above the threshold, where they are counted.
-    """
     members, smallest = sum(members_by_size.values()), min(members_by_size, default=None)
     above = sum(count for size, count in members_by_size.items() if threshold.exceeded_by(size))
     everybody, above = people or (members, above)

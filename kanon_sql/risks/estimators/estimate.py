@@ -1,4 +1,4 @@
-"""An estimate of how many people are unique in a population, or why there is none.
+"""The classes of a table by their size, and what is estimated from them: how many people are unique in a population.
 
 And sums and ratios that the estimators need, exact to about twelve digits where the plain forms would lose them all.
 """
@@ -10,41 +10,85 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _ROUNDED = 1e-9
 
 
+_FROM = (1, 2, 3, 5, 10, 20, 50, 100)
+
+
 @dataclass(frozen=True)
-class Sample:
-    """A table as a sample of a population.
+class Bin:
+    """Classes of similar sizes.
 
     Attributes:
-        classes_of: for each size of a class of the table, how many classes have it.
-        population: members of the population.
+        least, most: sizes from and to; the last bin has no end.
+        members: rows in them; where people are counted, records: a person in two classes is two.
     """
 
-    classes_of: dict[int, int]
-    population: int
+    least: int
+    most: int | None
+    classes: int
+    members: int
 
     @property
-    def members(self) -> int:
-        """Members of the sample."""
-        return sum(size * classes for size, classes in self.classes_of.items())
+    def name(self) -> str:
+        """The sizes as people write them: 1, 3-4, 100+."""
+        if self.most is None:
+            return f"{self.least}+"
+        return str(self.least) if self.most == self.least else f"{self.least}-{self.most}"
+
+
+@dataclass(frozen=True)
+class SizeCounts:
+    """The classes of a table by their size.
+
+    Attributes:
+        classes_of: for each size that occurs, how many classes have it.
+    """
+
+    classes_of: Mapping[int, int]
 
     @property
     def classes(self) -> int:
-        """Classes of the sample."""
         return sum(self.classes_of.values())
 
     @property
+    def members(self) -> int:
+        """Rows in all classes; where people are counted, records: a person in two classes is two."""
+        return sum(size * classes for size, classes in self.classes_of.items())
+
+    @property
+    def smallest(self) -> int | None:
+        return min(self.classes_of, default=None)
+
+    @property
     def uniques(self) -> int:
-        """Members of the sample that are alone in their class."""
         return self.classes_of.get(1, 0)
+
+    def members_where(self, holds: Callable[[int], bool]) -> int:
+        return sum(size * classes for size, classes in self.classes_of.items() if holds(size))
+
+    def histogram(self) -> tuple[Bin, ...]:
+        """Return the classes in bins of similar sizes, also in those that are empty."""
+        ends: list[int | None] = [start - 1 for start in _FROM[1:]]
+        return tuple(self._bin(least, most) for least, most in zip(_FROM, [*ends, None], strict=True))
+
+    def _bin(self, least: int, most: int | None) -> Bin:
+        last = math.inf if most is None else most
+        inside = {size: classes for size, classes in self.classes_of.items() if least <= size <= last}
+        return Bin(least, most, sum(inside.values()), sum(size * classes for size, classes in inside.items()))
+
+
+@dataclass(frozen=True)
+class Sample(SizeCounts):
+    """A table as a sample of a population of so many members."""
+
+    population: int
 
     @property
     def pairs(self) -> int:
-        """Classes of two."""
         return self.classes_of.get(2, 0)
 
     @property
@@ -59,7 +103,6 @@ class Estimate:
 
     Attributes:
         uniques: members of the population that are alone in their class there; None where there is no estimate.
-        share: their share of the population.
         reason: why there is no estimate.
     """
 
@@ -77,7 +120,6 @@ def estimated(uniques: float, sample: Sample) -> Estimate:
 
 
 def no_estimate(reason: str) -> Estimate:
-    """Return that there is none, and why."""
     return Estimate(None, None, reason)
 
 

@@ -37,6 +37,8 @@ from kanon_sql.risks.estimators.estimate import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kanon_sql.risks.estimators.estimate import Estimate, Sample
 
 _ENDS = (1e-6, 1e-5, 1e-4, 1e-3)
@@ -55,7 +57,6 @@ class PitmanFit:
 
 
 def pitman(sample: Sample) -> Estimate:
-    """Return Pitman's estimate for a sample that has uniques."""
     fit = fit_pitman(sample.classes_of)
     if fit is None:
         return no_estimate("the model does not fit: classes are too even for it, or nearly all rows are unique")
@@ -69,7 +70,7 @@ def expected_uniques(fit: PitmanFit, population: int) -> float:
     return population * math.exp(log_alone)
 
 
-def fit_pitman(classes_of: dict[int, int]) -> PitmanFit | None:
+def fit_pitman(classes_of: Mapping[int, int]) -> PitmanFit | None:
     """Return the most likely parameters for classes of these sizes; None if they are at the end of their range.
 
     There they say that the model is of another kind than the table: classes are more even than chance would make them,
@@ -101,7 +102,7 @@ def _slope_in_theta(theta: float, alpha: float, classes: int, members: int) -> f
     return _begun(theta, alpha, classes) - sum_of_reciprocals(theta + 1, members - 1)
 
 
-def _slope_in_alpha(theta: float, alpha: float, classes: int, classes_of: dict[int, int]) -> float:
+def _slope_in_alpha(theta: float, alpha: float, classes: int, classes_of: Mapping[int, int]) -> float:
     """Return the derivative of the logarithm of the likelihood by alpha."""
     # The sum of i/(theta + i alpha): each term is 1/alpha less theta/alpha times 1/(theta + i alpha).
     begun = (classes - 1 - theta * _begun(theta, alpha, classes)) / alpha
@@ -124,7 +125,7 @@ def _first(theta: float, alpha: float, classes: int) -> float:
     return max(first, _LEAST_FIRST)
 
 
-def _log_likelihood(fit: PitmanFit, classes: int, members: int, classes_of: dict[int, int]) -> float:
+def _log_likelihood(fit: PitmanFit, classes: int, members: int, classes_of: Mapping[int, int]) -> float:
     theta, alpha = fit.theta, fit.alpha
     begun = (classes - 1) * math.log(abs(alpha)) + _log_rising(_first(theta, alpha, classes), classes - 1)
     joined = sum(count * _log_rising(1 - alpha, size - 1) for size, count in classes_of.items())

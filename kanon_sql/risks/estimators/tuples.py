@@ -1,12 +1,20 @@
-"""The combinations of values of a table, each with its rows: read once, and asked many times.
+"""The classes of a table, of some of its columns, and in a population: counted on one temporary table.
 
-Whatever is asked of the classes of a table, or of the classes by some of its columns, is asked of a temporary table
-with a row for each combination of quasi-identifiers as it is written, which is smaller than the table and has no other
-column. Where people are counted it has a row for each combination and person.
+That table has a row for each combination of quasi-identifiers as it is written: the source is read once, and it is
+smaller and has no other column. Where people are counted it has a row for each combination and person.
+
+1. The classes of the table, by size.
+2. The same classes in the population that the table was drawn from.
+3. Distinct people: sizes of classes count a person once in each of her classes, these count her once. A class whose
+   rows name no person (NULL) is one person.
+4. Which columns single people out: the classes by every single quasi-identifier, by every pair, by every triple. An
+   attacker seldom knows all quasi-identifiers of a person. A class by some of the columns is at least as large as each
+   class by all of them that is part of it, so that the subsets say where the risk comes from.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,12 +22,19 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.equality import written
+from kanon_sql.errors import UsageError
+from kanon_sql.risks import temporary_table
+from kanon_sql.risks.estimators.estimate import SizeCounts
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column, Engine
+
+
+# 1. Classes by size
 
 N, PERSON, MEMBERS, ONLY = "n", "person", "members", "only_person"
 _SOURCE = "source"
@@ -30,10 +45,7 @@ class Tuples:
     """The combinations of quasi-identifiers of a table in a temporary table.
 
     Attributes:
-        engine: that has it.
         relation: the temporary table: ``value_0``, ``value_1``, ..., ``person`` where people are counted, and ``n``.
-        columns: the quasi-identifiers.
-        counts_people: whether the members of a class are people.
     """
 
     engine: Engine
@@ -49,8 +61,8 @@ class Tuples:
         Args:
             places: which of the quasi-identifiers make a class; by default all of them.
             with_values: whether the values that make the class are selected too.
-            with_person: whether a person of the class is selected too, where people are counted: of a class of one
-                the person who it is; NULL if its rows name no person.
+            with_person: whether a person of the class is selected too, where people are counted: of a class of one that
+                person; NULL if its rows name no person.
         """
         values = [sql.column(value_name(place)) for place in (range(len(self.columns)) if places is None else places)]
         selected = [value.copy() for value in values] if with_values else []
@@ -60,146 +72,307 @@ class Tuples:
         query = exp.select(*selected, sql.named(members, MEMBERS)).from_(self.relation.copy()).group_by(*values)
         return query.select(sql.named(exp.Max(this=sql.column(PERSON)), ONLY)) if with_person else query
 
-    def sizes_query(self) -> exp.Select:
-        """Return the query for how many classes there are of each size."""
-        return (
+    def sizes(self) -> SizeCounts:
+        query = (
             exp.select(sql.column(MEMBERS), sql.named(sql.count_rows(), "classes"))
             .from_(self.classes().subquery("class_sizes"))
             .group_by(sql.column(MEMBERS))
             .order_by(sql.column(MEMBERS))
         )
-
-    def sizes(self) -> SizeCounts:
-        """Return how many classes there are of each size."""
-        return SizeCounts(
-            {int(size): int(n) for size, n in self.engine.rows(self.sizes_query(), "sizes of the classes")}
-        )
+        return SizeCounts({int(size): int(n) for size, n in self.engine.rows(query, "sizes of the classes")})
 
     def drop(self) -> None:
-        """Drop the temporary table."""
         self.engine.run(sql.drop(self.relation), "drop the combinations of quasi-identifiers")
 
 
 def value_name(place: int) -> str:
-    """Return what the values of a quasi-identifier are called in the temporary table."""
     return f"value_{place}"
 
 
 def people(person: exp.Expr) -> exp.Expr:
     """Return the people in a class as an aggregate.
 
-    Who is not named (NULL) is nobody that could be counted. A class of such rows alone is still somebody's, of whom it
-    is not known that there are two: one person.
+    Rows without a name (NULL) name no person that could be counted. A class of such rows alone has one person:
+    it is not known that there are two.
     """
     return sql.greatest([sql.count_distinct(person), sql.literal(1)])
 
 
-def grouped_values(columns: Sequence[Column]) -> list[exp.Expr]:
-    """Return what classes are made of, for rows of a table that is called ``source`` in the query."""
+def _grouped_values(columns: Sequence[Column]) -> list[exp.Expr]:
     # Qualified, because a column of the table may be called like a column of ours.
     return [written(sql.column(column.name, _SOURCE), column) for column in columns]
 
 
-def from_source(selected: Sequence[exp.Expr], table: exp.Table) -> exp.Select:
-    """Return a query on a table that is called ``source`` in it."""
+def _from_source(selected: Sequence[exp.Expr], table: exp.Table) -> exp.Select:
     return exp.select(*selected).from_(sql.aliased(table, _SOURCE))
 
 
 def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity: Column | None = None) -> Tuples:
-    """Read a table once; return its combinations of quasi-identifiers.
-
-    Args:
-        engine: that has the table.
-        table: the table.
-        columns: its quasi-identifiers, of which there is one at least.
-        entity: the column that names the person, where people are counted.
-    """
-    relation = engine.temporary_name("kanon_tuples")
-    engine.run(
-        sql.create_table(relation, tuples_query(table, columns, entity), temporary=True),
-        "combinations of quasi-identifiers",
-    )
+    """Read a table once; return its combinations of quasi-identifiers."""
+    query = _tuples_query(table, columns, entity)
+    relation = temporary_table(engine, "kanon_tuples", query, "combinations of quasi-identifiers")
     return Tuples(engine, relation, tuple(columns), entity is not None)
 
 
-def tuples_query(table: exp.Table, columns: Sequence[Column], entity: Column | None) -> exp.Select:
-    """Return the query for the combinations of quasi-identifiers of a table."""
-    values = grouped_values(columns)
+def _tuples_query(table: exp.Table, columns: Sequence[Column], entity: Column | None) -> exp.Select:
+    values = _grouped_values(columns)
     selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
     grouped = [value.copy() for value in values]
     if entity is not None:
         person = written(sql.column(entity.name, _SOURCE), entity)
         selected.append(sql.named(person, PERSON))
         grouped.append(person.copy())
-    return from_source([*selected, sql.named(sql.count_rows(), N)], table).group_by(*grouped)
+    return _from_source([*selected, sql.named(sql.count_rows(), N)], table).group_by(*grouped)
 
 
-_FROM = (1, 2, 3, 5, 10, 20, 50, 100)
+# 2. In a population
+
+_TABLE, _POPULATION = "in_table", "in_population"
 
 
 @dataclass(frozen=True)
-class Bin:
-    """Classes of similar sizes.
+class Population:
+    """A table of all people that the rows of another table could be about, in the same engine.
 
-    Attributes:
-        least, most: sizes from and to; the last bin has no end.
-        classes: classes of these sizes.
-        members: rows in them; where people are counted, records: a person in two classes is two.
+    Its ``columns`` are in the order of those of the other table; ``entity`` names the person where people are counted.
     """
 
-    least: int
-    most: int | None
+    relation: exp.Table
+    name: str
+    columns: tuple[Column, ...]
+    entity: Column | None = None
+
+
+def members_by_population_class(
+    tuples: Tuples, population: Population, k: int
+) -> tuple[dict[int, int], tuple[int, int] | None]:
+    """Return, for each size of a class of the population, how many members of the table are in such classes.
+
+    And, where people are counted, the distinct people of the table, and those with a class of fewer than k there.
+    """
+    # Values of unlike types are compared as texts.
+    pairs = zip(tuples.columns, population.columns, strict=True)
+    alike = [folded(column.type) == folded(other.type) for column, other in pairs]
+    query = _population_classes(population, alike)
+    classes = temporary_table(tuples.engine, "kanon_population", query, "classes of the population")
+    rows = tuples.engine.rows(_matched(tuples, classes, alike), "classes of the table in the population")
+    found = None
+    if tuples.counts_people:
+        everybody, above = tuples.engine.row(_people_query(tuples, classes, alike, k), "people in the population")
+        found = (int(everybody), int(above))
+    tuples.engine.run(sql.drop(classes), "drop the classes of the population")
+    if wrong := sum(too_few for *_, too_few in rows):
+        raise UsageError(
+            f"{population.name} does not contain the table: {wrong:,} classes of the table are not in it, or have "
+            "fewer members there. A population has everybody, and its values are written like those of the table."
+        )
+    return {int(size): int(members) for size, members, _ in rows}, found
+
+
+def _population_classes(population: Population, alike: list[bool]) -> exp.Select:
+    values = _as_compared(_grouped_values(population.columns), alike)
+    selected = [sql.named(value, value_name(place)) for place, value in enumerate(values)]
+    person = None if population.entity is None else sql.column(population.entity.name, "source")
+    members = sql.count_rows() if person is None else people(person)
+    query = _from_source([*selected, sql.named(members, MEMBERS)], population.relation)
+    return query.group_by(*(value.copy() for value in values))
+
+
+def _matched(tuples: Tuples, classes: exp.Table, alike: list[bool]) -> exp.Select:
+    """Return the query: for each size of a class of the population, the members of the table, and classes amiss."""
+    here, there = sql.column(MEMBERS, _TABLE), sql.column(MEMBERS, _POPULATION)
+    missing = exp.Is(this=there.copy(), expression=exp.null())
+    too_few = exp.or_(missing, exp.LT(this=there.copy(), expression=here.copy()))
+    return (
+        exp.select(
+            sql.named(there.copy(), "population_members"),
+            sql.named(sql.sum_of(here.copy()), "table_members"),
+            sql.named(sql.where(sql.count_rows(), too_few), "too_few"),
+        )
+        .from_(tuples.classes(with_values=True).subquery(_TABLE))
+        .join(sql.aliased(classes, _POPULATION), on=_same_class(alike), join_type="left")
+        .group_by(there.copy())
+    )
+
+
+def _people_query(tuples: Tuples, classes: exp.Table, alike: list[bool], k: int) -> exp.Select:
+    """Return the query of the distinct people of the table, and of those who are among fewer than k there."""
+    few = exp.LT(this=sql.column(MEMBERS, _POPULATION), expression=sql.literal(k))
+    return (
+        exp.select(sql.named(_distinct_people(_TABLE), "people"), sql.named(_distinct_people(_TABLE, few), "above"))
+        .from_(_records_query(tuples).subquery(_TABLE))
+        .join(sql.aliased(classes, _POPULATION), on=_same_class(alike), join_type="left")
+    )
+
+
+def _same_class(alike: list[bool]) -> exp.Expr:
+    own = _as_compared([sql.column(value_name(place), _TABLE) for place in range(len(alike))], alike)
+    return sql.all_of(sql.same(value, sql.column(value_name(place), _POPULATION)) for place, value in enumerate(own))
+
+
+def _as_compared(values: Sequence[exp.Expr], alike: Sequence[bool]) -> list[exp.Expr]:
+    return [value if same_type else sql.cast(value, "VARCHAR") for value, same_type in zip(values, alike, strict=True)]
+
+
+# 3. Distinct people
+
+
+@dataclass(frozen=True)
+class PeopleAtRisk:
+    """Distinct people: all, those who are alone in some class, and those in some class that is too small."""
+
+    everybody: int
+    alone: int
+    above_threshold: int
+
+
+NAMED = "named"
+"""How many people the rows of a class name."""
+
+
+def _records_query(tuples: Tuples) -> exp.Select:
+    """Return the query of the records: what one person has in one class, and how many members the class has.
+
+    Its columns are the values, ``person``, ``named`` and ``members``.
+    """
+    values = [sql.column(value_name(place)) for place in range(len(tuples.columns))]
+    named = exp.Window(
+        this=exp.Count(this=sql.column(PERSON)), partition_by=[value.copy() for value in values]
+    )  # a combination has one row for each person: they are distinct
+    each = exp.select(*values, sql.column(PERSON), sql.named(named, NAMED)).from_(tuples.relation.copy())
+    members = sql.greatest([sql.column(NAMED), sql.literal(1)])
+    selected = [*(value.copy() for value in values), sql.column(PERSON), sql.column(NAMED), sql.named(members, MEMBERS)]
+    return exp.select(*selected).from_(each.subquery("each_record"))
+
+
+def _distinct_people(table: str, condition: exp.Expr | None = None) -> exp.Expr:
+    """Return the distinct people among records as an aggregate; with a condition, of those that satisfy it."""
+    unnamed: exp.Condition = exp.EQ(this=sql.column(NAMED, table), expression=sql.literal(0))
+    named: exp.Expr = sql.count_distinct(sql.column(PERSON, table))
+    if condition is not None:
+        named = sql.where(named, condition.copy())
+        unnamed = exp.and_(unnamed, condition.copy())
+    return exp.Add(this=named, expression=sql.where(sql.count_rows(), unnamed))
+
+
+def count_people(tuples: Tuples, k: int) -> PeopleAtRisk:
+    """Return the distinct people of a table, and those in classes of one and of fewer than k."""
+    table = "records"
+    members = sql.column(MEMBERS, table)
+    query = exp.select(
+        sql.named(_distinct_people(table), "all_people"),
+        sql.named(_distinct_people(table, exp.EQ(this=members, expression=sql.literal(1))), "alone"),
+        sql.named(_distinct_people(table, exp.LT(this=members.copy(), expression=sql.literal(k))), "above_threshold"),
+    ).from_(_records_query(tuples).subquery(table))
+    return PeopleAtRisk(*map(int, tuples.engine.row(query, "people in small classes")))
+
+
+def _people_alone() -> exp.Expr:
+    """Return the distinct people who are alone in a class as an aggregate over classes with their ``only_person``."""
+    alone = exp.EQ(this=sql.column(MEMBERS), expression=sql.literal(1))
+    return exp.Add(this=sql.where(sql.count_distinct(sql.column(ONLY)), alone), expression=_nobody_named())
+
+
+def _nobody_named() -> exp.Expr:
+    """Return the classes whose rows name no person, as an aggregate over classes with their ``only_person``."""
+    return sql.where(sql.count_rows(), exp.Is(this=sql.column(ONLY), expression=exp.null()))
+
+
+def _all_named(tuples: Tuples) -> int:
+    query = exp.select(sql.named(sql.count_distinct(sql.column(PERSON)), "people")).from_(tuples.relation.copy())
+    (people,) = tuples.engine.row(query, "people who are named")
+    return int(people)
+
+
+# 4. Subsets of the columns
+
+_LARGEST = 3  # columns of a subset, by default
+_AT_MOST = 500  # subsets that are looked at by default; each is a statement
+
+
+@dataclass(frozen=True)
+class SubsetRisk:
+    """The classes by some of the quasi-identifiers.
+
+    Attributes:
+        smallest_class: members of the smallest; None for a table without rows.
+        uniques: rows that are alone in their class; where people are counted, distinct people who are alone in some.
+        share_unique: their share of all rows, or of all people; None for a table without rows.
+    """
+
+    columns: tuple[str, ...]
     classes: int
-    members: int
-
-    @property
-    def name(self) -> str:
-        """The sizes as people write them: 1, 3-4, 100+."""
-        if self.most is None:
-            return f"{self.least}+"
-        return str(self.least) if self.most == self.least else f"{self.least}-{self.most}"
+    smallest_class: int | None
+    uniques: int
+    share_unique: float | None
 
 
 @dataclass(frozen=True)
-class SizeCounts:
-    """The classes of a table by their size.
+class Subsets:
+    """The classes by subsets of the quasi-identifiers.
 
     Attributes:
-        classes_of: for each size that occurs, how many classes have it.
+        largest: columns of the largest subsets that were looked at; 0 if none was.
+        not_looked_at: subsets that have more columns.
+        found: the classes by each subset that was looked at, those that single out most people first.
     """
 
-    classes_of: Mapping[int, int]
+    largest: int
+    not_looked_at: int
+    found: tuple[SubsetRisk, ...]
 
-    @property
-    def classes(self) -> int:
-        """How many classes there are."""
-        return sum(self.classes_of.values())
 
-    @property
-    def members(self) -> int:
-        """Rows in all classes; where people are counted, records: a person in two classes is two."""
-        return sum(size * classes for size, classes in self.classes_of.items())
+def largest_subsets(size: int | None, width: int) -> int:
+    """Return how many columns the largest subsets have; by default up to 3, with at most 500 subsets in all."""
+    if size is None:
+        largest, subsets = 1, width
+        while largest < min(_LARGEST, width) and subsets + math.comb(width, largest + 1) <= _AT_MOST:
+            largest += 1
+            subsets += math.comb(width, largest)
+        return largest
+    if isinstance(size, bool) or not 0 <= size <= width:
+        raise UsageError(
+            f"Subsets have from 1 to as many columns as there are quasi-identifiers, here {width} (0 looks at none), "
+            f"not {size}."
+        )
+    return size
 
-    @property
-    def smallest(self) -> int | None:
-        """The size of the smallest class; None if there is none."""
-        return min(self.classes_of, default=None)
 
-    @property
-    def uniques(self) -> int:
-        """Members that are alone in their class."""
-        return self.classes_of.get(1, 0)
+def subset_risks(tuples: Tuples, largest: int) -> Subsets:
+    width = len(tuples.columns)
+    places = [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
+    named = _all_named(tuples) if tuples.counts_people and places else 0
+    found = sorted((_of_subset(tuples, chosen, named) for chosen in places), key=_worst_first)
+    return Subsets(largest, 2**width - 1 - len(found), tuple(found))
 
-    def members_where(self, holds: Callable[[int], bool]) -> int:
-        """Return how many members are in classes of sizes for which something holds."""
-        return sum(size * classes for size, classes in self.classes_of.items() if holds(size))
 
-    def histogram(self) -> tuple[Bin, ...]:
-        """Return the classes in bins of similar sizes, also in those that are empty."""
-        ends: list[int | None] = [start - 1 for start in _FROM[1:]]
-        return tuple(self._bin(least, most) for least, most in zip(_FROM, [*ends, None], strict=True))
+def _subset_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
+    """Return the query for the classes by some quasi-identifiers: how many, the smallest, who is alone, all members.
 
-    def _bin(self, least: int, most: int | None) -> Bin:
-        last = math.inf if most is None else most
-        inside = {size: classes for size, classes in self.classes_of.items() if least <= size <= last}
-        return Bin(least, most, sum(inside.values()), sum(size * classes for size, classes in inside.items()))
+    Where people are counted, ``all_members`` are those without a name: a person is in several classes, and how many
+    are named is the same for every subset.
+    """
+    members = sql.column(MEMBERS)
+    query = exp.select(
+        sql.named(sql.count_rows(), "classes"), sql.named(exp.Min(this=members.copy()), "smallest_class")
+    ).from_(tuples.classes(places, with_person=tuples.counts_people).subquery("class_sizes"))
+    if not tuples.counts_people:
+        alone = exp.EQ(this=members, expression=sql.literal(1))
+        return query.select(
+            sql.named(sql.where(sql.count_rows(), alone), "uniques"),
+            sql.named(exp.Sum(this=members.copy()), "all_members"),
+        )
+    return query.select(sql.named(_people_alone(), "uniques"), sql.named(_nobody_named(), "all_members"))
+
+
+def _of_subset(tuples: Tuples, places: Sequence[int], named: int) -> SubsetRisk:
+    columns = tuple(tuples.columns[place].name for place in places)
+    row = tuples.engine.row(_subset_query(tuples, places), f"classes by {', '.join(columns)}")
+    classes, smallest, uniques, members = (None if number is None else int(number) for number in row)
+    everybody = named + (members or 0)
+    return SubsetRisk(columns, classes or 0, smallest, uniques or 0, (uniques or 0) / everybody if everybody else None)
+
+
+def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
+    smallest = math.inf if found.smallest_class is None else found.smallest_class
+    return -found.uniques, smallest, len(found.columns)

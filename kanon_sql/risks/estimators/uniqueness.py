@@ -51,19 +51,16 @@ class Uniqueness:
 
     @property
     def estimate(self) -> Estimate:
-        """What the chosen estimator says."""
         return self.zayatz if self.chosen is None else self.of(self.chosen)
 
     def of(self, name: EstimatorName) -> Estimate:
-        """Return what an estimator says."""
         return {"pitman": self.pitman, "zayatz": self.zayatz, "snb": self.snb}[name]
 
 
 def population_uniqueness(sample: Sample) -> Uniqueness:
-    """Return what the estimators say of a sample."""
     if sample.uniques == 0:
         none = no_estimate("no row of the table is unique")
-        return Uniqueness(sample.population, _fraction(sample), none, none, none, None)
+        return Uniqueness(sample.population, sample.fraction if sample.population else 1.0, none, none, none, None)
     if sample.members == sample.population:  # nothing to estimate: who is unique here is unique there
         counted = estimated(sample.uniques, sample)
         return Uniqueness(sample.population, sample.fraction, counted, counted, counted, "zayatz")
@@ -73,7 +70,6 @@ def population_uniqueness(sample: Sample) -> Uniqueness:
 
 
 def _chosen(fraction: float, by_pitman: Estimate, by_zayatz: Estimate, by_snb: Estimate) -> EstimatorName:
-    """Return the estimator that the rule of Dankar et al. takes."""
     if fraction <= _SMALL:
         return "zayatz" if by_pitman.uniques is None else "pitman"
     if by_snb.uniques is None or by_zayatz.uniques is None or by_zayatz.uniques < by_snb.uniques:
@@ -81,15 +77,10 @@ def _chosen(fraction: float, by_pitman: Estimate, by_zayatz: Estimate, by_snb: E
     return "snb"
 
 
-def _fraction(sample: Sample) -> float:
-    return sample.fraction if sample.population else 1.0
-
-
 _NOTHING = -745.0  # the exponential function of less is 0
 
 
 def zayatz(sample: Sample) -> Estimate:
-    """Return Zayatz's estimate for a sample that has uniques."""
     probabilities = chances_of_one(sample.population, sample.members, sample.classes_of)
     seen = math.fsum(classes * probabilities[size] for size, classes in sample.classes_of.items())
     return estimated(sample.uniques**2 / seen, sample)
