@@ -53,7 +53,6 @@ class BoxMeasures:
     kl_divergence: float | None
 
     def values(self) -> dict[str, float | None]:
-        """Return the measures by name."""
         return {"ambiguity": self.ambiguity, "kl_divergence": self.kl_divergence}
 
 
@@ -88,13 +87,9 @@ def box_measures(
 ) -> BoxMeasures:
     """Return what the boxes of a recoding say.
 
-    Args:
-        frequency: the frequency set of the table.
-        labelled: the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
-        labels: the labels of each quasi-identifier.
-        suppressed: rows that are suppressed.
-        patiently: whether the KL divergence is computed even if that takes long: for each tuple the boxes that cover it
-            are looked up once for each pattern of masks, of which a local recoding has one for each step.
+    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet. The
+    divergence takes long (each tuple looks up the boxes that cover it once for each pattern of masks, of which a local
+    recoding has one for each step): a large table gets it only ``patiently``.
     """
     if frequency.rows == 0:
         return BoxMeasures(None, None)
@@ -120,14 +115,7 @@ def box_measures(
 def ambiguity_alone(
     frequency: FrequencySet, labelled: exp.Select, labels: Sequence[Labels], suppressed: int
 ) -> BoxMeasures:
-    """Return the ambiguity of classes whose labels may be sets or ranges: they have no prefix, and no divergence.
-
-    Args:
-        frequency: the frequency set of the table.
-        labelled: the published classes, as for ``box_measures``.
-        labels: the labels of each quasi-identifier.
-        suppressed: rows that are suppressed.
-    """
+    """Return the ambiguity of classes whose labels may be sets or ranges: they have no prefix, and no divergence."""
     if frequency.rows == 0:
         return BoxMeasures(None, None)
     possible = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=volume_of(labels)))
@@ -137,9 +125,6 @@ def ambiguity_alone(
 
 def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tuple[int, ...]]) -> float:
     """Return the KL divergence: the mean over all rows of log2(share of the tuple / density of rows there).
-
-    Raises:
-        UsageError: some tuple is covered by no box: these are no boxes of this table.
 
     1. Rows for each combination of values, box by box.
     2. Each tuple with the boxes that cover it: one look-up for each pattern of masks, some patterns at a time, so that
@@ -240,7 +225,6 @@ def _everything(frequency: FrequencySet, labels: Sequence[Labels], rows: int) ->
 
 
 def _everywhere(labels: Sequence[Labels]) -> float:
-    """Return how many combinations of values there are."""
     volume = 1.0
     for column in labels:
         volume *= column.leaves

@@ -40,15 +40,12 @@ class Loss:
     charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
-        """Return N - 1."""
         return max(0, labels.leaves - 1)
 
     def cost(self, labels: Labels) -> exp.Expr:  # noqa: ARG002 - the same for every column
-        """Return M - 1."""
         return exp.Sub(this=sql.column("leaves"), expression=sql.literal(1))
 
     def value(self, mean: Fraction) -> float:
-        """Return the mean."""
         return float(mean)
 
 
@@ -65,13 +62,11 @@ class GlobalCertaintyPenalty:
     charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
-        """Return the cost of a full cell; 0 where the table has one value only."""
         if labels.numeric:
             return _UNIT if labels.lower != labels.upper else 0
         return _UNIT if labels.leaves > 1 else 0
 
     def cost(self, labels: Labels) -> exp.Expr:
-        """Return the width of the label within the column's range, or its share of the leaves."""
         if labels.numeric and labels.lower is not None and labels.upper is not None:
             if labels.lower == labels.upper:
                 return sql.literal(0)
@@ -89,7 +84,6 @@ class GlobalCertaintyPenalty:
         return exp.Case().when(single, sql.literal(0)).else_(_whole(of_leaves))
 
     def value(self, mean: Fraction) -> float:
-        """Return the mean."""
         return float(mean)
 
 
@@ -104,15 +98,12 @@ class Precision:
     charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
-        """Return the height of the hierarchy."""
         return labels.height
 
     def cost(self, labels: Labels) -> exp.Expr:  # noqa: ARG002 - the same for every column
-        """Return the level of the cell."""
         return sql.column("level")
 
     def value(self, mean: Fraction) -> float:
-        """Return one minus the mean."""
         return float(1 - mean)
 
 
@@ -133,11 +124,9 @@ class NonUniformEntropy:
     charges_originals: bool = True
 
     def full(self, labels: Labels) -> int:
-        """Return the bits of a choice among all rows of the table."""
         return round(math.log(labels.rows) / math.log(2) * _BITS_UNIT) if labels.rows else 0
 
     def cost(self, labels: Labels) -> exp.Expr:
-        """Return the bits of a choice among the rows under the label."""
         bits = sql.log2(sql.cast(sql.column("n"), "DOUBLE"))
         whole = sql.cast(exp.Round(this=exp.Mul(this=bits, expression=sql.literal(_BITS_UNIT))), "BIGINT")
         # Rounding must not lift the label of all rows above the root.
@@ -146,7 +135,6 @@ class NonUniformEntropy:
         return exp.Case().when(has_rows, least).else_(sql.literal(0))
 
     def value(self, mean: Fraction) -> float:
-        """Return the mean."""
         return float(mean)
 
 

@@ -61,13 +61,7 @@ class Costs:
         return sum(totals[level] for totals, level in zip(self.totals, node, strict=True))
 
     def with_suppression(self, node: Node, suppressed: int, hidden: Sequence[int]) -> int:
-        """Return the cost of a node.
-
-        Args:
-            node: the node.
-            suppressed: how many rows it suppresses.
-            hidden: for each column, what those rows would cost at the node if they were published.
-        """
+        """Return the cost of a node; published, its suppressed rows would cost ``hidden`` in each column."""
         return self.generalization(node) + suppressed * sum(self.full) - sum(hidden)
 
     def most_hidden(self, node: Node, suppressed: int) -> list[int]:
@@ -79,7 +73,6 @@ class Costs:
 
     @property
     def original(self) -> int:
-        """What the original table costs."""
         return sum(totals[0] for totals in self.totals)
 
     def mean(self, cost: Cost) -> Fraction:
@@ -88,11 +81,9 @@ class Costs:
         return Fraction(cost - self.original, everything) if everything else Fraction(0)
 
     def value(self, cost: Cost) -> float:
-        """Return a cost as a value of the measure."""
         return self.measure.value(self.mean(cost))
 
     def values_of_columns(self, charged: Sequence[int]) -> tuple[float, ...]:
-        """Return the cost of each column as a value of the measure for that column alone."""
         originals = [totals[0] for totals in self.totals]
         everything = [self.rows * self.unit - original for original in originals]
         means = [
@@ -117,11 +108,9 @@ class Objective:
 
     @property
     def name(self) -> str:
-        """Name of the measure."""
         return (self.of_classes or self.costs.measure).name
 
     def value(self, cost: Cost) -> float:
-        """Return the measure for a cost."""
         return self.costs.value(cost) if self.of_classes is None else self.of_classes.value(cost)
 
     @property
@@ -135,7 +124,6 @@ class Objective:
 
 
 def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, rows: int) -> Costs:
-    """Return what a measure charges for each level of each column."""
     full = [measure.full(column) for column in labels]
     unit = lcm(*(cost for cost in full if cost))
     weights = tuple(unit // cost if cost else 0 for cost in full)
@@ -212,12 +200,7 @@ def costs_of_classes(
 ) -> list[int]:
     """Return what the cells of classes and of suppressed rows cost by each measure, in its common unit.
 
-    Args:
-        engine: holds the classes.
-        labelled: the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
-        labels: the labels of each quasi-identifier.
-        costs: what each measure charges.
-        suppressed: rows that are suppressed.
+    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
     """
     return [sum(columns) for columns in costs_of_columns(engine, labelled, labels, costs, suppressed)]
 
@@ -265,14 +248,7 @@ def costs_in(
 
 
 def cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMeasure) -> exp.Select:
-    """Return the query of what cells of a column cost at a level below the root: ``(number, level, total)``.
-
-    Args:
-        relation: rows with keys and n.
-        column: the column.
-        level: the level.
-        measure: gives the total, in its own unit.
-    """
+    """Return the query of what cells of a column cost at a level below the root: ``(number, level, total)``."""
     return (
         exp.select(
             sql.named(sql.literal(column.number), "number"),

@@ -90,7 +90,6 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
 
 
 def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> exp.Query:
-    """Return the query that makes the labels of one quasi-identifier."""
     placements = _placements(frequency, number)
     codes = [code_name(placement.number) for placement in placements]
     # 1. Rows of the table with each value: from the frequency set.
@@ -133,7 +132,6 @@ def code_in_key(placement: Placement, mask: int) -> exp.Expr:
 
 
 def labels_alias(column: Labels) -> str:
-    """Return the alias under which the labels of a column are joined to classes."""
     return f"labels_{column.number + 1}"
 
 
@@ -145,25 +143,13 @@ def label_of_class(column: Labels, level: int) -> exp.Expr:
 
 
 def label_of_step(column: Labels, level: exp.Expr, alias: str | None = None) -> exp.Expr:
-    """Return the condition that a label is that of a class whose keys are masked, at a level that a column holds.
-
-    Args:
-        column: the quasi-identifier.
-        level: the column with the level.
-        alias: of the relation with the label; by default ``labels_alias``.
-    """
+    """Return the condition that a label is that of a class whose keys are masked, at a level that a column holds."""
     same_level = exp.EQ(this=sql.column("level", alias or labels_alias(column)), expression=level)
     return sql.all_of([same_level, *_prefixes(column, 0, alias)])
 
 
 def written_labels_query(column: Labels, hierarchy: Hierarchy, levels: Iterable[int]) -> exp.Query:
-    """Return the query of how labels are written: ``(level, label, code, [code_2, ...])``, each label once.
-
-    Args:
-        column: the labels of a quasi-identifier.
-        hierarchy: its hierarchy.
-        levels: the levels whose labels are wanted.
-    """
+    """Return the query of how labels are written: ``(level, label, code, [code_2, ...])``, each label once."""
     queries = []
     for level in levels:
         text = sql.column(level_name(level)) if level else as_text(sql.column(VALUE), hierarchy.column)

@@ -44,7 +44,6 @@ _MICROSECONDS = 1_000_000
 
 
 def part_labels_query(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
-    """Return the query of the labels of a quasi-identifier, from the tuples of all parts."""
     if column.ordered:
         return _numbers(tuples, column, cutting)
     return _set(tuples, column) if cutting.labels == "set" else _texts(tuples, column, cutting)
@@ -308,12 +307,10 @@ def end_of_range(value: exp.Expr, column: Column) -> exp.Expr:
 
 
 def set_of(members: exp.Expr) -> exp.Expr:
-    """Return a set, from its members with separators between them."""
     return joined("{", members, "}")
 
 
 def range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
-    """Return a range, from its ends as text."""
     return joined("[", low, separator(column), high, "]")
 
 
@@ -348,7 +345,6 @@ def beside_null(text: exp.Expr) -> exp.Expr:
 
 
 def inside(text: exp.Expr) -> exp.Expr:
-    """Return what stands between the brackets of a set or a range."""
     return _between(text, 1)
 
 

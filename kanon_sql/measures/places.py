@@ -58,7 +58,6 @@ class Places:
 
     @property
     def number(self) -> int:
-        """Number of the quasi-identifier."""
         return self.labels.number
 
     @property
@@ -68,12 +67,10 @@ class Places:
 
     @property
     def place(self) -> str:
-        """Name of the column of places in the placed tuples."""
         return place_name(self.number)
 
 
 def place_name(number: int) -> str:
-    """Return the name of the column with the places of a quasi-identifier."""
     return f"place_{number + 1}"
 
 
@@ -95,7 +92,6 @@ def same_label(column: Places, level: int, one: str, other: str) -> exp.Expr:
 def make_places(
     frequency: FrequencySet, hierarchies: Sequence[Hierarchy], labels: Sequence[Labels]
 ) -> tuple[Places, ...]:
-    """Return the places of every quasi-identifier."""
     engine = frequency.engine
     found = []
     for column, hierarchy in zip(labels, hierarchies, strict=True):
@@ -121,7 +117,6 @@ def make_places(
 
 
 def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
-    """Return the query of the places of a quasi-identifier."""
     codes = [code_name(placement.number) for placement in column.placements]
     inner = range(1, hierarchy.height)
 

@@ -30,8 +30,7 @@ from kanon_sql.measures.costs import costs_of_columns
 from kanon_sql.measures.labels import LABEL, labels_alias, written_labels_query
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published_labels import RELEASED, read_labels
-from kanon_sql.measures.recoding import distortion
-from kanon_sql.measures.summary import ClassCounts, all_measures, count_classes
+from kanon_sql.measures.recoding import ClassCounts, all_measures, count_classes, distortion
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
@@ -71,19 +70,9 @@ def measure_published(
     costs: Sequence[Costs],
     k: int,
 ) -> PublishedMeasures:
-    """Return every measure of a published table.
+    """Return every measure of a published table; all but ``release`` and its ``columns`` is of the original.
 
-    Args:
-        frequency: the frequency set of the original.
-        release: the published table, in the same engine.
-        columns: its quasi-identifiers, in the order of the hierarchies.
-        hierarchies: of the original.
-        labels: of the original.
-        costs: what each measure of cells charges.
-        k: the class size in whose units the average is given.
-
-    Raises:
-        UsageError: the table has labels that are not in the hierarchies, or more rows than the original.
+    ``k`` is the class size in whose units the average is given.
     """
     engine = frequency.engine
     # 1. The classes.
@@ -200,13 +189,7 @@ def read_as(text: exp.Expr, column: Column) -> tuple[exp.Expr, exp.Expr]:
 def _meaning(
     frequency: FrequencySet, classes: exp.Table, column: Labels, hierarchy: Hierarchy
 ) -> tuple[exp.Table, int | None, bool]:
-    """Return a relation with one row for each label of a column of the release, and the level of the column.
-
-    Also whether some of the labels are sets or ranges.
-
-    Raises:
-        UsageError: the column has labels that its hierarchy has not, and that are no sets or ranges of its values.
-    """
+    """Return what each label of a column stands for, the level of the column, and whether some are sets or ranges."""
     engine, name = frequency.engine, hierarchy.column.name
     possible = engine.temporary_name(f"kanon_possible_{name}")
     query = meanings_query(classes, column, hierarchy)
@@ -250,12 +233,9 @@ def _meaning(
 
 
 def _chosen_query(possible: exp.Table, level: int | None, *, values_first: bool) -> exp.Select:
-    """Return the query of one meaning for each label: on a level, or the one that stands for most leaves.
+    """Return one meaning for each label: on the level that all are on, else the one that stands for most leaves.
 
-    Args:
-        possible: what labels can stand for.
-        level: the level that all of them are on; None if each is looked up by itself.
-        values_first: whether a label that the original has as a value, in enough rows, is that value.
+    With ``values_first`` a label that the original has as a value, in enough rows, is that value.
     """
     is_value = exp.and_(sql.column("enough"), exp.EQ(this=sql.column("level"), expression=sql.literal(0)))
     order = [

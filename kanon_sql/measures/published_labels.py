@@ -52,15 +52,7 @@ _MEANING = ("level", N, "leaves", "at_root", "lower", "upper")
 def read_labels(
     frequency: FrequencySet, released: exp.Query, possible: exp.Table, column: Labels, hierarchy: Hierarchy
 ) -> None:
-    """Add what labels can stand for as sets and ranges, where they can stand for nothing else.
-
-    Args:
-        frequency: the frequency set of the original.
-        released: the labels of the release, ``(label, released)``.
-        possible: what they can stand for; rows are added to it.
-        column: the labels of the original.
-        hierarchy: the hierarchy of the column.
-    """
+    """Add to ``possible`` what labels can stand for as sets and ranges, where they can stand for nothing else."""
     engine, name = frequency.engine, hierarchy.column.name
     # 1. Labels that nothing in the original has enough rows for.
     unread = engine.temporary_name(f"kanon_unread_{name}")
@@ -155,7 +147,6 @@ def _ranges_query(unread: exp.Table, places: Places) -> exp.Select:
 
 
 def _is_end(end: exp.Expr, alias: str, places: Places) -> exp.Expr:
-    """Return the condition that a text is a value of a column."""
     own, value = places.hierarchy.column, sql.column(VALUE, alias)
     if own.family in {"date", "timestamp"} and places.ordered:  # however the time zone writes them
         kind = exp.DataType.build(own.lookup_type, dialect="duckdb")

@@ -17,8 +17,7 @@ from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
-from kanon_sql.measures.local import measure_local
-from kanon_sql.measures.recoding import PartTables, measure_recoding
+from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.make_policy import make_policy
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.keys import Key
     from kanon_sql.measures.base import Cost
-    from kanon_sql.measures.summary import ClassCounts
+    from kanon_sql.measures.recoding import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
 

@@ -19,7 +19,7 @@ from kanon_sql.classes.of_node import PROBED, classes_query, coded_columns, code
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.classes.recoding import Local
 from kanon_sql.errors import NoSolutionError
-from kanon_sql.measures.local import STEP, local_cost, rows_by_step
+from kanon_sql.measures.recoding import STEP, local_cost, rows_by_step
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
@@ -109,11 +109,7 @@ class Remaining:
         self._test = self._publishable_query(self._nodes)
 
     def publishable(self, nodes: Sequence[Node]) -> list[Publishable]:
-        """Return what of the rows that are left could be published at each of several nodes, in one statement.
-
-        Args:
-            nodes: some of those that were announced by ``will_test``.
-        """
+        """Return what of the rows that are left could be published at each of several nodes, in one statement."""
         self._tested.update(nodes)
         numbers = [self._numbers[node] for node in nodes]
         found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers})
