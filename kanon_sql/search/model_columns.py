@@ -42,16 +42,7 @@ def resolve_models(
 ) -> tuple[PrivacyModel, ...]:
     """Return models that know the column they are about, and the distance between its values.
 
-    Args:
-        models: as they were asked for.
-        sensitive: the sensitive columns of the table.
-        table: what to call it.
-        hierarchies: the sensitive columns that have a hierarchy.
-
-    Raises:
-        UsageError: a model names a column that is not sensitive, or none where there is not just one; or it asks for
-            the
-            distance in a tree, and there is none.
+    ``table`` is what messages call the table; ``hierarchies`` are the sensitive columns that have one.
     """
     return tuple(
         _resolved(model, sensitive, table, hierarchies) if isinstance(model, SensitiveModel) else model
@@ -105,14 +96,7 @@ def coded_models(
 ) -> tuple[PrivacyModel, ...]:
     """Return models that know how their columns are coded in a frequency set.
 
-    Args:
-        models: what is measured, each with its column.
-        frequency: the frequency set.
-        hierarchies: of sensitive columns, by their names.
-        population: the frequency set of the population, if there is one.
-
-    Raises:
-        UsageError: the frequency set was made without one of the columns, or it has too many values for the distance.
+    ``hierarchies`` are those of sensitive columns; ``population`` is the frequency set of the population.
     """
     coded = {column.column.name: column for column in frequency.sensitive}
     found: list[PrivacyModel] = []
@@ -141,7 +125,7 @@ def coded_models(
 def _features(
     frequency: FrequencySet, column: SensitiveColumn, distance: Distance, hierarchies: Mapping[str, Hierarchy]
 ) -> exp.Table:
-    """Return the features of a sensitive column; they are made when they are first asked for."""
+    """Return the features of a sensitive column, made once."""
     if distance not in column.features:
         name = column.column.name
         engine = frequency.engine
@@ -167,15 +151,8 @@ def _features(
 def open_population(source: Source, given: str, columns: Sequence[Column], *, as_text: bool = False) -> Source:
     """Return the population: a table beside the source in its database, or a file.
 
-    Args:
-        source: the table that is anonymized.
-        given: the name of the table, or the path of the file.
-        columns: the quasi-identifiers of the source, which the population must have with the same types.
-        as_text: whether the values of a CSV file are taken as they are written, as those of the source were.
-
-    Raises:
-        UsageError: there is no such table, or it lacks a column or has it with another type.
-        SourceError: the file cannot be read.
+    It must have the quasi-identifiers of the source, with the same types. ``as_text`` takes the values of a CSV file as
+    they are written, as those of the source were.
     """
     path = Path(given)
     if path.suffix and path.exists():
@@ -199,11 +176,7 @@ def open_population(source: Source, given: str, columns: Sequence[Column], *, as
 
 
 def population_frequency(population: Source, hierarchies: Sequence[Hierarchy]) -> FrequencySet:
-    """Return the frequency set of a population, coded like that of the source.
-
-    Raises:
-        HierarchyError: it has values that the hierarchies lack.
-    """
+    """Return the frequency set of a population, coded like that of the source."""
     try:
         return build_frequency(population.engine, population.tuples, hierarchies, None, weight=population.weight)
     except HierarchyError as error:

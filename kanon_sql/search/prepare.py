@@ -77,31 +77,19 @@ class Prepared:
     _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
 
     def costs_of(self, measure: str) -> Costs:
-        """Return what a measure charges for the levels of each column; computed when it is first asked for."""
         if measure not in self._costs:
             frequency = self.frequency
             self._costs[measure] = level_costs(frequency.engine, self.labels, CELL_MEASURES[measure], frequency.rows)
         return self._costs[measure]
 
     def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
-        """Return models that know which column they are about.
-
-        Raises:
-            UsageError: a model is about no sensitive column.
-        """
         return resolve_models(models, self.roles.sensitive, self.source.name, list(self.sensitive_hierarchies))
 
     def coded(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
-        """Return resolved models that know how their columns are coded in the frequency set.
-
-        Raises:
-            UsageError: the table was prepared without one of the columns.
-        """
         population = None if self.population is None else self.population[1].relation
         return coded_models(models, self.frequency, self.sensitive_hierarchies, population)
 
     def places(self) -> tuple[Places, ...]:
-        """Return the values of each quasi-identifier in their order; made when they are first asked for."""
         if not self._places:
             self._places.append(make_places(self.frequency, self.hierarchies, self.labels))
         return self._places[0]
@@ -120,11 +108,6 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     A column whose hierarchy is built from its values is read for its distinct values; and, all such columns together,
     once more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and
     text. Hierarchies from files and from the database read nothing of the source.
-
-    Raises:
-        UsageError: a role or a hierarchy names a column that does not exist, or a column has no role; or several rows
-            are of one person, and nothing says how to count them.
-        HierarchyError: a hierarchy cannot be read, is no tree, or misses values.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
     in_trees = _columns_in_trees(policy, roles)
@@ -180,9 +163,6 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
 
     None where a policy says who the people are, or that rows are to be counted. Columns that the policy names and the
     table does not have are of no interest.
-
-    Raises:
-        UsageError: the column that is to name people is another one in each row, and one that names people is not.
     """
     named = policy.columns
     asked = source.holder
@@ -212,11 +192,7 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
 
 
 def _require_one_row_each(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
-    """Return repeated columns of which nothing says that they name people.
-
-    Raises:
-        UsageError: several rows are of one person.
-    """
+    """Raise if several rows are of one person; return repeated columns that may name people."""
     found = repeated_in(source, policy)
     people = next((one for one in found if one.names_people), None)
     if people is None:
@@ -228,7 +204,6 @@ def _require_one_row_each(source: Source, policy: Policy) -> tuple[RepeatedColum
 
 
 def _columns_of_models(policy: Policy, roles: Roles) -> list[Column]:
-    """Return the sensitive columns that models are about."""
     about = [model for model in policy.models if isinstance(model, SensitiveModel)]
     if any(model.sensitive is None for model in about):
         return list(roles.sensitive)
@@ -246,11 +221,6 @@ def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:
 
 
 def problem_of(prepared: Prepared, policy: Policy) -> Problem:
-    """Return what is to be searched for a policy.
-
-    Raises:
-        UsageError: people are to be counted in a table that was prepared to count rows, or the other way round.
-    """
     frequency = prepared.frequency
     counting = [model for model in policy.models if isinstance(model, KAnonymity)]
     if counting and any(model.entity is not None for model in counting) != frequency.counts_people:

@@ -75,10 +75,9 @@ class Evidence:
         self._ahead: dict[Node, tuple[Any, ...]] = {}
 
     def expect_many(self) -> None:
-        """Make what makes many tests faster: counts of sensitive values side by side, and screens by rows alone.
+        """Make many tests faster: counts of sensitive values side by side, and screens by rows alone.
 
-        Raises:
-            DeadlineReachedError: the deadline passed meanwhile; tests are as good as before.
+        If the deadline passes meanwhile, tests are as good as before.
         """
         self._expects_many = True
         frequency, models = self.problem.frequency, self.problem.models
@@ -95,19 +94,12 @@ class Evidence:
 
     @property
     def nodes_tested(self) -> int:
-        """How many nodes were tested or probed."""
         return len(self._probed | self.tested.keys())
 
     def the_best(self, stopped: Stopped | None = None) -> tuple[Node, int, Cost]:
-        """Return the best node so far, its suppressed rows and its cost.
+        """Return the best node so far, its suppressed rows and its cost; raise if there is none.
 
-        Args:
-            stopped: why the search ended early; None if no node was left out without a proof.
-
-        Raises:
-            NoSolutionError: no node suppresses few enough rows.
-            TimeLimitError: none was found within the time limit.
-            SearchInterruptedError: the search was interrupted before one was found.
+        ``stopped`` is why the search ended early: without it no node was left out without a proof.
         """
         if self.best is not None:
             return self.best
@@ -131,14 +123,12 @@ class Evidence:
 
     @property
     def best_cost(self) -> Cost | float:
-        """The cost of the best node so far."""
         return IMPOSSIBLE if self.best is None else self.best[2]
 
     def require_top(self) -> None:
-        """Test the top of the lattice, where the whole table is one class.
+        """Test the top of the lattice, where the whole table is one class; raise if it is suppressed.
 
-        Raises:
-            NoSolutionError: it would be suppressed; then so would be all of every other node.
+        Then all rows of every other node would be suppressed too.
         """
         problem = self.problem
         suppressed = self.test(problem.lattice.top)
@@ -157,11 +147,7 @@ class Evidence:
             )
 
     def require_whole_table(self) -> None:
-        """Require that the table as one class satisfies the models, as all classes together do if none is suppressed.
-
-        Raises:
-            NoSolutionError: it does not.
-        """
+        """Raise unless the table as one class satisfies the models, as all classes together do."""
         if self.problem.frequency.rows and self.test(self.problem.lattice.top):
             raise NoSolutionError(self._why_not())
 
@@ -304,11 +290,7 @@ class Evidence:
     ) -> tuple[int, int]:
         """Return the rows that a node suppresses, and those that every node at or below it does.
 
-        Args:
-            node: the node.
-            classes: its roll-up, if there is one.
-            probe: whether to count one class in several.
-            of_rows: monotone models that alone are looked at, if there are any.
+        ``probe`` counts one class in several; ``of_rows`` are monotone models that are tested instead of all.
         """
         frequency = self.problem.frequency
         shared = self.problem.shared_tests
@@ -351,7 +333,7 @@ class Evidence:
             self._mark(node, suppressed[shared.sizes.index(self.problem.k)])
 
     def _shared_test(self, shared: SharedTests, node: Node, classes: RollUp | None) -> int:
-        """Return the rows that a node suppresses, by a test for every k that is searched for."""
+        """Return the rows that a node suppresses, by one test for every k."""
         if node not in shared.suppressed:
             frequency = self.problem.frequency
             relation = (classes or self.roll_ups.source(node)).relation

@@ -53,12 +53,7 @@ Interval = tuple["Cost", int, "Node", "Node"]
 
 
 def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the node that costs least; ``evidence.proven`` says at any time what is proven.
-
-    Raises:
-        UsageError: a model is not monotone, so that the bounds of a measure of class sizes do not hold.
-        NoSolutionError: every node suppresses too much.
-    """
+    """Return the node that costs least; ``evidence.proven`` says at any time what is proven."""
     require_sizes_enough(evidence.problem)
     evidence.proven = evidence.problem.objective.least
     shared = evidence.problem.shared_tests

@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 
 
 def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the node that costs least of the good ones of the lowest height.
-
-    Raises:
-        UsageError: a model is not monotone, or the lattice is too large to be listed.
-    """
     best: Node | None = None
     least: Cost | float = IMPOSSIBLE
     height = _lowest_height(evidence, progress)
@@ -45,11 +40,6 @@ def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node
 
 
 def samarati_first(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the first of the good nodes of the lowest height.
-
-    Raises:
-        UsageError: a model is not monotone, or the lattice is too large to be listed.
-    """
     lattice = evidence.problem.lattice
     height = _lowest_height(evidence, progress)
     return next((node for node in nodes_of_height(lattice, height) if evidence.satisfies(node)), lattice.top)

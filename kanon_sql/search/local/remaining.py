@@ -50,7 +50,6 @@ class Remaining:
     """The rows that are not published yet."""
 
     def __init__(self, problem: Problem) -> None:
-        """Begin with all rows."""
         self.problem = problem
         self.engine = problem.frequency.engine
         self.relation = self.engine.temporary_name("kanon_assigned")
@@ -77,17 +76,14 @@ class Remaining:
 
     @property
     def rows(self) -> int:
-        """Rows that are left; counted when it is asked for."""
         return self.problem.frequency.rows - sum(self.published)
 
     @property
     def published(self) -> tuple[int, ...]:
-        """Rows that are published at each step; counted when it is asked for."""
         rows = dict(self.engine.rows(rows_by_step(self.relation), "rows of each step"))
         return tuple(int(rows[number]) for number in range(1, len(self.steps) + 1))
 
     def rows_of(self, step: int) -> int:
-        """Return how many rows are published at a step, from 1."""
         of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(step))
         counted = exp.select(exp.Sum(this=sql.column(N))).from_(self.relation.copy()).where(of_step)
         (rows,) = self.engine.row(counted, f"rows of step {step}")
@@ -95,11 +91,9 @@ class Remaining:
 
     @property
     def tested(self) -> int:
-        """How many nodes of the lattice were tested or published at."""
         return len(self._tested)
 
     def will_test(self, nodes: Sequence[Node]) -> None:
-        """Put nodes where ``publishable`` finds them."""
         frequency = self.problem.frequency
         self._nodes = self.engine.temporary_name("kanon_nodes")
         self._numbers = {node: number for number, node in enumerate(nodes)}
@@ -109,7 +103,7 @@ class Remaining:
         self._test = self._publishable_query(self._nodes)
 
     def publishable(self, nodes: Sequence[Node]) -> list[Publishable]:
-        """Return what of the rows that are left could be published at each of several nodes, in one statement."""
+        """Return what is left and could be published at each of several nodes of ``will_test``, in one statement."""
         self._tested.update(nodes)
         numbers = [self._numbers[node] for node in nodes]
         found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers})
@@ -117,7 +111,7 @@ class Remaining:
         return [answers.get(number, Publishable(0, 0)) for number in numbers]
 
     def publishable_by_probe(self, node: Node) -> Publishable:
-        """Return about what could be published at a node, from one class in several; of how many tuples is not told."""
+        """Return about how many rows could be published at a node, from one class in several."""
         self._tested.add(node)
         masks = self.problem.frequency.masks(node)
         query = node_query(self._left, masks, self.problem.models, probe=True, packing=self._packing)
@@ -237,7 +231,7 @@ class Remaining:
         return local_cost(problem.frequency, self.relation, recoding, problem.labels, problem.costs)
 
     def _go(self, steps: Sequence[Node]) -> None:
-        """Go other steps, from where they part from those that were gone."""
+        """Take other steps, from where they differ from those that were taken."""
         common = next(
             (place for place, (one, other) in enumerate(zip(self.steps, steps, strict=False)) if one != other),
             min(len(self.steps), len(steps)),

@@ -41,7 +41,6 @@ def spolg(remaining: Remaining, progress: SearchProgress | None = None) -> None:
 
 
 def path(problem: Problem) -> list[Node]:
-    """Return the nodes from the bottom to the top, each the direct generalization that loses least on a sample."""
     engine = problem.frequency.engine
     # 1. The sample.
     sample = engine.temporary_name("kanon_sample")
@@ -55,9 +54,7 @@ def path(problem: Problem) -> list[Node]:
 def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Node]:
     """Return the nodes from the bottom to the top, each the direct generalization that loses least.
 
-    Args:
-        problem: the table.
-        totals: for each column and level, what is lost there: what a step costs depends on nothing else.
+    ``totals`` is what is lost at each column and level: what a step costs depends on nothing else.
     """
     nodes = [problem.lattice.bottom]
     while nodes[-1] != problem.lattice.top:

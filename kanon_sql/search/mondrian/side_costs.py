@@ -42,13 +42,7 @@ class SideCosts:
     """What sides cost, in columns over the tuples and expressions over groups of them."""
 
     def __init__(self, places: Sequence[Places], measure: str, labels: str) -> None:
-        """Find room for the bits of each column.
-
-        Args:
-            places: of the columns.
-            measure: "loss" or "gcp".
-            labels: how texts are written.
-        """
+        """Find room for the bits of each column; ``labels`` is how texts are written."""
         self.places, self.measure, self.labels = places, measure, labels
         self.bits: dict[int, Bits] = {}
         used: list[int] = []
@@ -80,7 +74,6 @@ class SideCosts:
         return [*found, *(sql.named(self._measured(column), _point(column)) for column in self.spans)]
 
     def names(self) -> list[str]:
-        """Return the names of these columns."""
         return [*(_word(word) for word in range(self.words)), *(_point(column) for column in self.spans)]
 
     def _measured(self, column: Places) -> exp.Expr:
@@ -104,7 +97,6 @@ class SideCosts:
         return found
 
     def group_names(self) -> list[str]:
-        """Return the names of what is known of a group."""
         words = [_word(word) for word in range(self.words)]
         return [*words, *(name for column in self.spans for name in (_low(column), _high(column)))]
 
@@ -138,9 +130,7 @@ class SideCosts:
     def cost(self, query: exp.Select, side: str) -> tuple[exp.Select, exp.Expr]:
         """Return the query joined to what the costs of a side need, and what each of its rows costs.
 
-        Args:
-            query: of relation ``cuts``, with what is known of the side under its name.
-            side: what the names of the side begin with.
+        The query is of relation ``cuts``, with what is known of the side under names that begin with ``side``.
         """
         total: exp.Expr | None = None
         for column in self.places:
