@@ -219,7 +219,6 @@ def has_inner_values(column: Column) -> bool:
 
 
 def looks_like(pattern: Pattern) -> exp.Expr:
-    """Return whether a value as text is of a pattern as a whole."""
     regexp = f"{'' if pattern.in_capitals else '(?i)'}^({pattern.regexp})$"
     return exp.RegexpLike(this=sql.column(TEXT), expression=sql.literal(regexp))
 

@@ -92,7 +92,6 @@ class RepeatedColumn:
 
     @property
     def listed(self) -> str:
-        """The names of the columns."""
         return " and ".join(self.columns)
 
     def found(self) -> str:
@@ -128,7 +127,6 @@ class RepeatedColumn:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values."""
         return {**asdict(self), "columns": list(self.columns)}
 
 
@@ -178,7 +176,6 @@ class _Candidate:
         return whole
 
     def repeated(self, values: int, distinct: int) -> RepeatedColumn:
-        """Return it with the numbers of its values."""
         names = tuple(column.name for column in self.columns)
         if self.says != "person":
             return RepeatedColumn(names, distinct, values, names_people=False)
@@ -204,13 +201,6 @@ def repeated_columns(
     4. Else its repeated rows are compared in columns that belong to a person: the date of birth; else year of birth and
        age; else sex, height, occupation and the like; else, if it was called identifying, quasi-identifiers whose names
        say nothing. One scan for each of these. A column that is an attribute of a person itself is not compared.
-
-    Args:
-        ask: returns the rows of a query.
-        table: the table.
-        columns: its columns.
-        identifying: those that are called identifying.
-        quasi_identifiers: those that are generalized.
     """
     candidates = _candidates(columns, identifying, quasi_identifiers)
     if not candidates:
@@ -309,7 +299,6 @@ def _is_staff(column: Column) -> bool:
 
 
 def _says(column: Column, *, identifying: bool) -> Naming:
-    """Return what the name of a column says that it names."""
     words, kinds = set(words_of(column.name)), kinds_of_name(column.name)
     first = _kind(column)
     if words & _STAFF:
