@@ -282,12 +282,13 @@ def make_policy(  # noqa: PLR0913 - the settings of the public calls
     )
 
 
-_SECTIONS: dict[str, set[str]] = {
+SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
     "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe"},
 }
+"""The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
 
 
 def read_policy(path: Path) -> tuple[Policy, Destination]:
@@ -328,13 +329,13 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     """Return the text of a kanon.toml that reads back as a policy and a destination, where it lies in a directory."""
     import tomli_w
 
-    named = {name: getattr(policy.columns, name) for name in sorted(_SECTIONS["columns"])}
+    named = {name: getattr(policy.columns, name) for name in sorted(SECTIONS["columns"])}
     columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
     rules = {name: _moved(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
     hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, directory)
-    search = {name: getattr(policy, name) for name in sorted(_SECTIONS["search"])}
+    search = {name: getattr(policy, name) for name in sorted(SECTIONS["search"])}
     search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
     release = {
         "into": destination.into,
@@ -363,9 +364,9 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
     for section, settings in document.items():
-        if section not in {*_SECTIONS, "hierarchies"} or not isinstance(settings, dict):
-            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*_SECTIONS, 'hierarchies'])}.")
-        if unknown := set(settings) - _SECTIONS.get(section, set(settings)):
+        if section not in {*SECTIONS, "hierarchies"} or not isinstance(settings, dict):
+            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*SECTIONS, 'hierarchies'])}.")
+        if unknown := set(settings) - SECTIONS.get(section, set(settings)):
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
     columns = document.get("columns", {})
     search, release = document.get("search", {}), document.get("release", {})
