@@ -100,7 +100,7 @@ def box_measures(
     if suppressed:
         boxes = sql.union_all([boxes, _everything(frequency, labels, suppressed)])
     engine.run(sql.create_table(relation, boxes, temporary=True), "what each class covers")
-    possible = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(_VOLUME)))
+    possible = exp.Sum(this=sql.column(N) * sql.column(_VOLUME))
     (total,) = engine.row(exp.select(possible).from_(relation.copy()), "ambiguity")
     # 2. How densely rows lie where a tuple is.
     patterns = exp.select(*_masks(frequency)).distinct().from_(relation.copy())
@@ -177,7 +177,7 @@ def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Seque
     )
     pairs = pairs.from_("tuples").join(values, join_type="cross")
     same = [
-        exp.EQ(this=sql.column(own_name, "pairs"), expression=sql.column(name, "densities"))
+        sql.column(own_name, "pairs").eq(sql.column(name, "densities"))
         for key in keys
         for own_name, name in ((mask_name(key), mask_name(key)), (f"masked_{key}", key_name(key)))
     ]
@@ -200,16 +200,16 @@ def divergence_query(frequency: FrequencySet, covered: exp.Table) -> exp.Select:
     own = [sql.column(key_name(key)) for key in range(frequency.keys)]
     rebuilt = exp.select(N, sql.named(exp.Sum(this=sql.column(_DENSITY)), _DENSITY)).from_(covered.copy())
     rebuilt = rebuilt.group_by(*own, N)
-    ratio = exp.Div(this=sql.cast(sql.column(N), "DOUBLE"), expression=sql.column(_DENSITY))
-    total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=sql.log2(ratio))))
+    ratio = sql.cast(sql.column(N), "DOUBLE") / sql.column(_DENSITY)
+    total = exp.Sum(this=sql.column(N) * exp.Paren(this=sql.log2(ratio)))
     rows = sql.cast(sql.literal(frequency.rows), "DOUBLE")
-    mean = exp.Div(this=total, expression=rows)
+    mean = total / rows
     return exp.select(mean, exp.Sum(this=sql.column(N))).from_(rebuilt.subquery("rebuilt"))
 
 
 def _densities_query(frequency: FrequencySet, boxes: exp.Table) -> exp.Select:
     columns = [*_masks(frequency), *(sql.column(key_name(key)) for key in range(frequency.keys))]
-    spread = exp.Div(this=sql.column(N), expression=sql.column(_VOLUME))
+    spread = sql.column(N) / sql.column(_VOLUME)
     query = exp.select(*columns, sql.named(exp.Sum(this=spread), _DENSITY)).from_(boxes.copy())
     return query.group_by(*(column.copy() for column in columns))
 

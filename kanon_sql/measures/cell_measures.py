@@ -43,7 +43,7 @@ class Loss:
         return max(0, labels.leaves - 1)
 
     def cost(self, labels: Labels) -> exp.Expr:  # noqa: ARG002 - the same for every column
-        return exp.Sub(this=sql.column("leaves"), expression=sql.literal(1))
+        return sql.column("leaves") - 1
 
     def value(self, mean: Fraction) -> float:
         return float(mean)
@@ -79,8 +79,8 @@ class GlobalCertaintyPenalty:
             # NULL is no number, and neither is NaN: a label of nothing else has no width.
             without_width = sql.column("lower").is_(exp.null())
             return exp.Case().when(without_width, sql.literal(0)).else_(_whole(share))
-        of_leaves = exp.Div(this=sql.column("leaves"), expression=sql.literal(float(max(1, labels.leaves))))
-        single = exp.EQ(this=sql.column("leaves"), expression=sql.literal(1))
+        of_leaves = sql.column("leaves") / float(max(1, labels.leaves))
+        single = sql.column("leaves").eq(1)
         return exp.Case().when(single, sql.literal(0)).else_(_whole(of_leaves))
 
     def value(self, mean: Fraction) -> float:
@@ -131,7 +131,7 @@ class NonUniformEntropy:
         whole = sql.cast(exp.Round(this=exp.Mul(this=bits, expression=sql.literal(_BITS_UNIT))), "BIGINT")
         # Rounding must not lift the label of all rows above the root.
         least = sql.least([whole, sql.literal(self.full(labels))])
-        has_rows = exp.GT(this=sql.column("n"), expression=sql.literal(0))
+        has_rows = sql.column("n") > 0
         return exp.Case().when(has_rows, least).else_(sql.literal(0))
 
     def value(self, mean: Fraction) -> float:

@@ -267,7 +267,7 @@ def levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
 
 def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
     cost = _cell_cost(column, measure, qualified=False)
-    has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
+    has_rows = sql.column(N) > 0
     return (
         exp.select(
             sql.named(sql.literal(column.number), "number"),
@@ -283,7 +283,7 @@ def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
 
 def _charged(cost: exp.Expr, relation: str | None = None) -> exp.Expr:
     """Return what cells cost together: the cost of each, for all rows that have it."""
-    return exp.Sum(this=exp.Mul(this=sql.column(N, relation), expression=exp.Paren(this=cost)))
+    return exp.Sum(this=sql.column(N, relation) * exp.Paren(this=cost))
 
 
 def _cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) -> exp.Expr:

@@ -72,7 +72,7 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
     roots = [
         exp.select(sql.named(sql.literal(number), "number"), "leaves", "lower", "upper")
         .from_(relation.copy())
-        .where(exp.EQ(this=sql.column("level"), expression=sql.literal(hierarchy.height)))
+        .where(sql.column("level").eq(hierarchy.height))
         for number, (relation, hierarchy) in enumerate(zip(relations, hierarchies, strict=True))
     ]
     facts = {row[0]: row[1:] for row in engine.rows(sql.union_all(roots), "leaves of the hierarchies")}
@@ -101,7 +101,7 @@ def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> 
     present = exp.Coalesce(this=sql.column(N, "marginal"), expressions=[sql.literal(0)])
     is_leaf = exp.or_(
         sql.column(VALUE, "lookup").is_(exp.null()).not_(),
-        exp.GT(this=sql.column(N, "marginal"), expression=sql.literal(0)),
+        sql.column(N, "marginal") > 0,
     )
     leaves = (
         exp.select(
@@ -113,9 +113,7 @@ def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> 
         .from_(sql.aliased(hierarchy.relation, "lookup"))
         .join(
             "marginal",
-            on=sql.all_of(
-                exp.EQ(this=sql.column(name, "lookup"), expression=sql.column(name, "marginal")) for name in codes
-            ),
+            on=sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "marginal")) for name in codes),
             join_type="left",
         )
         .where(is_leaf)
@@ -138,7 +136,7 @@ def labels_alias(column: Labels) -> str:
 def label_of_class(column: Labels, level: int) -> exp.Expr:
     """Return the condition that a label is that of a class at a level: they have a prefix in common."""
     alias = labels_alias(column)
-    same_level = exp.EQ(this=sql.column("level", alias), expression=sql.literal(level))
+    same_level = sql.column("level", alias).eq(level)
     return sql.all_of([same_level, *_prefixes(column, level)])
 
 
@@ -185,11 +183,11 @@ def _level(placements: Sequence[Placement], hierarchy: Hierarchy, level: int) ->
     lower: exp.Expr = exp.Min(this=sql.column("number"))
     upper: exp.Expr = exp.Max(this=sql.column("number"))
     if level == hierarchy.height:  # the range of the column is that of its values in the table
-        in_table = exp.GT(this=sql.column(N), expression=sql.literal(0))
+        in_table = sql.column(N) > 0
         lower, upper = sql.where(lower, in_table), sql.where(upper, in_table.copy())
     at_root: exp.Expr = exp.false()  # an original value is what it is, however the root is called
     if level:
-        at_root = exp.EQ(this=exp.Max(this=sql.column(level_name(level))), expression=sql.literal(hierarchy.root))
+        at_root = exp.Max(this=sql.column(level_name(level))).eq(hierarchy.root)
     return (
         exp.select(
             sql.named(sql.literal(level), "level"),

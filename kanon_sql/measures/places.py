@@ -99,7 +99,7 @@ def make_places(
         relation = engine.temporary_name(f"kanon_places_{name}")
         query = places_query(column, hierarchy)
         engine.run(sql.create_table(relation, query, temporary=True), f"places of {name}")
-        has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
+        has_rows = sql.column(N) > 0
         of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
         finite = sql.column("number").is_(exp.null()).not_()
         odd = exp.and_(sql.column("number").is_(exp.null()), sql.column(VALUE).is_(exp.null()).not_())
@@ -125,7 +125,7 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
         return [sql.bits(sql.column(name), mask) for name, mask in zip(codes, masks, strict=True) if mask]
 
     # 1. The leaves, and the rows under each label above them.
-    same = sql.all_of(exp.EQ(this=sql.column(name, "lookup"), expression=sql.column(name, "leaf")) for name in codes)
+    same = sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "leaf")) for name in codes)
     leaves = exp.select(
         sql.column(VALUE, "lookup"),
         *(sql.column(level_name(level), "lookup") for level in inner),
@@ -133,7 +133,7 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
         sql.column(N, "leaf"),
         sql.named(sql.column("lower", "leaf"), "number"),
     ).from_(sql.aliased(hierarchy.relation, "lookup"))
-    at_bottom = exp.EQ(this=sql.column("level", "leaf"), expression=sql.literal(0))
+    at_bottom = sql.column("level", "leaf").eq(0)
     leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
     # Where a label begins and what is under it is asked of texts only.
     under = () if column.numeric else inner

@@ -135,17 +135,15 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
     # 2. Those that the release has, and their rows; also as the original would write them, if they are values of it.
     released = released_query(classes, column)
     spellings = spellings_query(hierarchy.column)
-    same_code = [
-        exp.EQ(this=sql.column(name, "written"), expression=sql.column(name, "labels")) for name in ("level", *codes)
-    ]
+    same_code = [sql.column(name, "written").eq(sql.column(name, "labels")) for name in ("level", *codes)]
     value_or_label = exp.or_(
         exp.Not(this=sql.column("as_value", "spellings")),
-        exp.EQ(this=sql.column("level", "written"), expression=sql.literal(0)),
+        sql.column("level", "written").eq(0),
     )
     # 3. Whether the original has so many rows under it; what reads like the root stands for all.
     enough = exp.or_(
         sql.column("at_root", "labels"),
-        exp.GTE(this=sql.column(N, "labels"), expression=sql.column(RELEASED, "spellings")),
+        sql.column(N, "labels") >= sql.column(RELEASED, "spellings"),
     )
     same_spelling = sql.same(sql.column(LABEL, "written"), sql.column("spelled", "spellings"))
     every_column = exp.Column(this=exp.Star(), table=sql.identifier("labels"))
@@ -182,7 +180,7 @@ def read_as(text: exp.Expr, column: Column) -> tuple[exp.Expr, exp.Expr]:
     is_value: exp.Expr = value.copy().is_(exp.null()).not_()
     if column.family == "integer":  # of the mean 33.5 a cast would make 34
         exactly = exp.TryCast(this=text.copy(), to=exp.DataType.build("DOUBLE", dialect="duckdb"))
-        is_value = exp.and_(is_value, exp.EQ(this=exactly, expression=exp.Round(this=exactly.copy())))
+        is_value = exp.and_(is_value, exactly.eq(exp.Round(this=exactly.copy())))
     return value, is_value
 
 
@@ -196,8 +194,8 @@ def _meaning(
     engine.run(sql.create_table(possible, query, temporary=True), f"what labels of {name} can stand for")
     # 2. Labels that stand for nothing.
     total = _count_labels(sql.column(_label(column.number)), classes)
-    in_original = exp.GTE(this=exp.Sum(this=sql.column(N)), expression=exp.Max(this=sql.column(RELEASED)))
-    at_root = exp.GT(this=sql.where(sql.count_rows(), sql.column("at_root")), expression=sql.literal(0))
+    in_original = exp.Sum(this=sql.column(N)) >= exp.Max(this=sql.column(RELEASED))
+    at_root = sql.where(sql.count_rows(), sql.column("at_root")) > 0
     standing = exp.select(LABEL).from_(possible.copy()).group_by(LABEL).having(exp.or_(in_original, at_root))
     known = exp.select(sql.count_rows()).from_(standing.subquery("standing"))
     (there,) = engine.row(total, f"labels of {name}")
@@ -237,7 +235,7 @@ def _chosen_query(possible: exp.Table, level: int | None, *, values_first: bool)
 
     With ``values_first`` a label that the original has as a value, in enough rows, is that value.
     """
-    is_value = exp.and_(sql.column("enough"), exp.EQ(this=sql.column("level"), expression=sql.literal(0)))
+    is_value = exp.and_(sql.column("enough"), sql.column("level").eq(0))
     order = [
         exp.Ordered(this=sql.column("enough"), desc=True),
         *([exp.Ordered(this=is_value, desc=True)] if values_first else []),
@@ -248,8 +246,8 @@ def _chosen_query(possible: exp.Table, level: int | None, *, values_first: bool)
     rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(LABEL)], order=exp.Order(expressions=order))
     ranked = exp.select("*", sql.named(rank, "rank")).from_(possible.copy())
     if level is not None:
-        ranked = ranked.where(exp.EQ(this=sql.column("level"), expression=sql.literal(level)))
-    first = exp.EQ(this=sql.column("rank"), expression=sql.literal(1))
+        ranked = ranked.where(sql.column("level").eq(level))
+    first = sql.column("rank").eq(1)
     return exp.select("*").from_(ranked.subquery("ranked")).where(first)
 
 

@@ -109,13 +109,13 @@ def _ranges_query(unread: exp.Table, places: Places) -> exp.Select:
     # 2. The ends, once for each place where the separator stands.
     body, at = sql.column("body"), sql.column("at")
     length = exp.Length(this=body)
-    stop = exp.Sub(this=length, expression=sql.literal(len(between) - 1))
+    stop = length - sql.literal(len(between) - 1)
     every_place = exp.func("RANGE", sql.literal(2), stop, dialect="duckdb")
     splits = exp.select("*", sql.named(exp.Explode(this=every_place), "at")).from_("bodies")
     splits = splits.where(is_range(body.copy()))
-    low = _substring(body, sql.literal(2), exp.Sub(this=at, expression=sql.literal(2)))
-    after = exp.Add(this=at.copy(), expression=sql.literal(len(between)))
-    high = _substring(body, after, exp.Sub(this=length.copy(), expression=exp.Paren(this=after.copy())))
+    low = _substring(body, sql.literal(2), at - 2)
+    after = at + len(between)
+    high = _substring(body, after, length - exp.Paren(this=after.copy()))
     here = _substring(body, at.copy(), sql.literal(len(between)))
     ends: exp.Query = exp.select("number", "beside", sql.named(low, "low"), sql.named(high, "high")).from_("splits")
     ends = ends.where(exp.EQ(this=here, expression=sql.literal(between)))
@@ -150,7 +150,7 @@ def _is_end(end: exp.Expr, alias: str, places: Places) -> exp.Expr:
     own, value = places.hierarchy.column, sql.column(VALUE, alias)
     if own.family in {"date", "timestamp"} and places.ordered:  # however the time zone writes them
         kind = exp.DataType.build(own.lookup_type, dialect="duckdb")
-        return exp.EQ(this=exp.TryCast(this=end, to=kind), expression=value)
+        return exp.TryCast(this=end, to=kind).eq(value)
     return exp.EQ(this=end, expression=text_of(value, own) if places.ordered else end_of_range(value, own))
 
 
@@ -186,7 +186,7 @@ def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
     return (
         exp.select(sql.named(sql.column("number"), PART), "number", sql.named(sql.column("place"), places.place))
         .from_("found")
-        .where(exp.EQ(this=sql.column("found"), expression=sql.column("size")))
+        .where(sql.column("found").eq(sql.column("size")))
         .with_("sets", as_=sets)
         .with_("lists", as_=lists)
         .with_("listed", as_=listed)
@@ -197,9 +197,9 @@ def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
 def _meant_query(unread: exp.Table, read: exp.Table, places: Places, cutting: Cutting) -> exp.Select:
     """Return the query of what readings stand for, and whether the original has so many rows under them."""
     numbers = exp.select(PART, "number").distinct().from_(read.copy())
-    same_part = exp.EQ(this=sql.column(PART, "cells"), expression=sql.column(PART, "numbers"))
-    same_label = exp.EQ(this=sql.column("number", "unread"), expression=sql.column("number", "numbers"))
-    enough = exp.GTE(this=sql.column(N, "cells"), expression=sql.column(RELEASED, "unread"))
+    same_part = sql.column(PART, "cells").eq(sql.column(PART, "numbers"))
+    same_label = sql.column("number", "unread").eq(sql.column("number", "numbers"))
+    enough = sql.column(N, "cells") >= sql.column(RELEASED, "unread")
     return (
         exp.select(sql.column(LABEL, "unread"), sql.column(RELEASED, "unread"), sql.named(enough, "enough"))
         .select(*(sql.column(name, "cells") for name in _MEANING))

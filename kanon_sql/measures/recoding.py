@@ -165,7 +165,7 @@ def _class_counts_query(
     counted = [
         sql.where(sql.count_rows(), published),
         sql.where(exp.Sum(this=n), published.copy()),
-        sql.where(exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())), published.copy()),
+        sql.where(exp.Sum(this=n * n), published.copy()),
         sql.where(exp.Min(this=n.copy()), published.copy()),
         sql.where(exp.Sum(this=n.copy()), sql.negated(published.copy())),
         *(
@@ -254,7 +254,7 @@ def _assigned(frequency: FrequencySet, relation: exp.Table, recoding: Local) -> 
     masks = [mask_name(key) for key in range(frequency.keys)]
     names = [STEP, *masks, *map(_level_name, range(len(recoding.steps[0])))]
     rows = [(number, *frequency.masks(node), *node) for number, node in enumerate(recoding.steps, start=1)]
-    same_step = exp.EQ(this=sql.column(STEP, "part"), expression=sql.column(STEP, "steps"))
+    same_step = sql.column(STEP, "part").eq(sql.column(STEP, "steps"))
     return exp.select().from_(sql.aliased(relation, "part")).join(sql.values("steps", names, rows), on=same_step)
 
 
@@ -318,7 +318,7 @@ def _measure_partition(
     labelled = dict(frequency.engine.rows(sql.union_all(different), "how many labels each column has"))
     query = exp.select().from_(sql.aliased(tables.parts, "classes"))
     for column, cells in zip(labels, tables.cells, strict=True):
-        same = exp.EQ(this=sql.column(PART, labels_alias(column)), expression=sql.column(PART, "classes"))
+        same = sql.column(PART, labels_alias(column)).eq(sql.column(PART, "classes"))
         query = query.join(sql.aliased(cells, labels_alias(column)), on=same)
     texts = [sql.named(sql.column(LABEL, labels_alias(column)), f"label_{column.number + 1}") for column in labels]
     written = query.select(sql.named(sql.column(PART, "classes"), "own_part"), *texts)
@@ -348,10 +348,10 @@ def _box_measures_of_parts(
     own = [PART, *(place_name(column.number) for column in labels)]
     rows = sql.named(sql.sum_of(sql.column(N)), N)
     tuples = exp.select(*own, rows).from_(tables.tuples.copy()).group_by(*own)
-    same = exp.EQ(this=sql.column(PART, "boxes"), expression=sql.column(PART, "tuples"))
+    same = sql.column(PART, "boxes").eq(sql.column(PART, "tuples"))
     n, spread = sql.column(N, "tuples"), sql.column(N, "boxes")
-    ratio = exp.Div(this=exp.Mul(this=n, expression=sql.column("volume", "boxes")), expression=spread)
-    term = exp.Mul(this=n.copy(), expression=exp.Paren(this=sql.log2(sql.cast(ratio, "DOUBLE"))))
+    ratio = exp.Div(this=n * sql.column("volume", "boxes"), expression=spread)
+    term = n * exp.Paren(this=sql.log2(sql.cast(ratio, "DOUBLE")))
     divergence = exp.select(exp.Sum(this=term)).from_(tuples.subquery("tuples")).join(boxes.subquery("boxes"), on=same)
     (bits,) = frequency.engine.row(divergence, "KL divergence")
     return replace(measured, kl_divergence=max(0.0, float(bits) / frequency.rows))
@@ -366,7 +366,7 @@ def count_classes(frequency: FrequencySet, classes: exp.Table, models: Sequence[
     counted = exp.select(
         sql.count_rows(),
         exp.Sum(this=n),
-        exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())),
+        exp.Sum(this=n * n),
         exp.Min(this=n.copy()),
         *(model.worst(sql.column(f"measure_{number}")) for number, model in enumerate(models)),
     ).from_(classes.copy())

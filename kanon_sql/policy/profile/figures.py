@@ -171,11 +171,11 @@ def table_figures(
 def _asked(column: Column, this_year: int) -> dict[str, exp.Expr]:
     """Return the aggregates over the distinct values of a column by name."""
     n, text = sql.column(_N), sql.column(TEXT)
-    one = exp.EQ(this=n.copy(), expression=sql.literal(1))
+    one = n.eq(1)
     asked: dict[str, exp.Expr] = {
         "classes": sql.count_rows(),
         "rows": exp.Sum(this=n),
-        "squares": exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())),
+        "squares": exp.Sum(this=n * n),
         "largest": exp.Max(this=n.copy()),
         "uniques": sql.where(sql.count_rows(), one),
         "values": exp.Count(this=text),
@@ -287,7 +287,7 @@ def who_is_alone(
 def alone_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
     """Return the query for the people who are alone in one class at least; a row without a name is of none."""
     person = sql.column(PERSON)
-    one = exp.EQ(this=sql.column(MEMBERS), expression=sql.literal(1))
+    one = sql.column(MEMBERS).eq(1)
     classes = (
         exp.select(sql.named(exp.Min(this=person), _ONE_PERSON), sql.named(people(person.copy()), MEMBERS))
         .from_(tuples.relation.copy())

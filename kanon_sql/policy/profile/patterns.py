@@ -263,7 +263,7 @@ class Spelling:
 def spelling_aggregates() -> dict[str, exp.Expr]:
     """Return by name the aggregates over the distinct values of a text column that a ``Spelling`` is made of."""
     text = sql.column(TEXT)
-    filled = exp.NEQ(this=text, expression=sql.literal(""))
+    filled = text.neq("")
     return {
         "spellings": exp.Count(this=text.copy()),
         "folded": sql.count_distinct(exp.Lower(this=text.copy())),

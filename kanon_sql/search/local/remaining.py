@@ -84,7 +84,7 @@ class Remaining:
         return tuple(int(rows[number]) for number in range(1, len(self.steps) + 1))
 
     def rows_of(self, step: int) -> int:
-        of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(step))
+        of_step = sql.column(STEP).eq(step)
         counted = exp.select(exp.Sum(this=sql.column(N))).from_(self.relation.copy()).where(of_step)
         (rows,) = self.engine.row(counted, f"rows of step {step}")
         return int(rows or 0)
@@ -164,12 +164,12 @@ class Remaining:
             own = exp.BitwiseAnd(
                 this=sql.column(key_name(key), self.relation.name), expression=sql.literal(places[key])
             )
-            same.append(exp.EQ(this=sql.column(key_name(key), "large"), expression=exp.Paren(this=own)))
+            same.append(sql.column(key_name(key), "large").eq(exp.Paren(this=own)))
         found = exp.select(sql.literal(1)).from_(large.subquery("large")).where(*same)
         left = sql.column(STEP).is_(exp.null())
         return exp.Update(
             this=self.relation.copy(),
-            expressions=[exp.EQ(this=sql.column(STEP), expression=exp.Placeholder(this=STEP))],
+            expressions=[sql.column(STEP).eq(exp.Placeholder(this=STEP))],
             where=exp.Where(this=exp.and_(left, exp.Exists(this=found))),
         )
 
@@ -180,7 +180,7 @@ class Remaining:
 
     def _forget_later_steps(self) -> None:
         """Give no step to tuples whose step is not, or no longer, among the steps."""
-        later = exp.GT(this=sql.column(STEP), expression=sql.literal(len(self.steps)))
+        later = sql.column(STEP) > len(self.steps)
         update = exp.update(self.relation.copy(), {STEP: exp.null()}, where=later)
         (changed,) = self.engine.row(update, f"take back what comes after step {len(self.steps)}")
         self.tuples += changed

@@ -85,10 +85,8 @@ def systematic_sample_query(problem: Problem) -> exp.Select:
     def passed(number: exp.Expr) -> exp.Expr:
         return exp.Floor(this=exp.Mul(this=number, expression=share.copy()))
 
-    before = exp.Paren(this=exp.Sub(this=sql.column("upto"), expression=sql.column(N)))
+    before = exp.Paren(this=sql.column("upto") - sql.column(N))
     chosen = sql.cast(exp.Sub(this=passed(sql.column("upto")), expression=passed(before)), "BIGINT")
     counted = exp.select(*keys, N, sql.named(upto, "upto")).from_(problem.frequency.relation.copy())
     sampled = exp.select(*(key.copy() for key in keys), sql.named(chosen, N)).from_(counted.subquery("counted"))
-    return (
-        exp.select("*").from_(sampled.subquery("sampled")).where(exp.GT(this=sql.column(N), expression=sql.literal(0)))
-    )
+    return exp.select("*").from_(sampled.subquery("sampled")).where(sql.column(N) > 0)

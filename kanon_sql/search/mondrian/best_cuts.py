@@ -78,7 +78,7 @@ def _groups(parts: Parts, costs: SideCosts) -> exp.Query:
     tuples = parts["kanon_tuples"]
     total = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[sql.column(PART)])
     names = [*(column.place for column in parts.places), N, *costs.names()]
-    large = exp.GTE(this=sql.column(_TOTAL), expression=sql.literal(2 * parts.problem.k))
+    large = sql.column(_TOTAL) >= sql.literal(2 * parts.problem.k)
     counted = exp.select(PART, *names, sql.named(total, _TOTAL)).from_(tuples.copy())
     working = exp.select("*").from_(counted.subquery("counted")).where(large)
     queries = []
@@ -100,7 +100,7 @@ def _node_groups(parts: Parts, costs: SideCosts) -> exp.Query:
             continue
         for level in range(1, column.hierarchy.height):
             first, leaves = sql.column(node_name(level), "places"), sql.column(f"leaves_{level}", "places")
-            last = exp.Sub(this=exp.Add(this=first, expression=leaves), expression=sql.literal(1))
+            last = exp.Sub(this=first + leaves, expression=sql.literal(1))
             numbers = [
                 sql.named(sql.literal(column.number + 1), "column_number"),
                 sql.named(sql.literal(level), "level"),
@@ -112,8 +112,8 @@ def _node_groups(parts: Parts, costs: SideCosts) -> exp.Query:
                 sql.named(exp.Min(this=sql.column(_TOTAL)), _TOTAL),
                 sql.named(sql.sum_of(sql.column(N, own.name)), N),
             ]
-            same = exp.EQ(this=sql.column("place", "places"), expression=sql.column("from_place", own.name))
-            its_own = exp.EQ(this=sql.column("column_number", own.name), expression=sql.literal(column.number + 1))
+            same = sql.column("place", "places").eq(sql.column("from_place", own.name))
+            its_own = sql.column("column_number", own.name).eq(column.number + 1)
             query = exp.select(PART, *numbers, *rows, *costs.summed(grouped=True)).from_(own.copy())
             query = query.join(sql.aliased(column.relation, "places"), on=same).where(its_own)
             queries.append(query.group_by(PART, first.copy(), leaves.copy()))
@@ -149,7 +149,7 @@ def _all_cuts(parts: Parts, costs: SideCosts, k: int) -> exp.Query:
 
 def _prefixes(costs: SideCosts, columns: list[Places], k: int, *, medians: bool) -> exp.Select:
     """Return the cuts of each group and all before it against all after it."""
-    inside, outside = sql.column("up_to"), exp.Sub(this=sql.column(_TOTAL), expression=sql.column("up_to"))
+    inside, outside = sql.column("up_to"), sql.column(_TOTAL) - sql.column("up_to")
     query = exp.select(PART, "column_number", sql.named(sql.literal(0), "from_place"), "to_place")
     query = query.select(sql.named(inside, "inside_rows"), sql.named(outside, "outside_rows"))
     for name in costs.group_names():
@@ -161,19 +161,17 @@ def _prefixes(costs: SideCosts, columns: list[Places], k: int, *, medians: bool)
     query = query.from_("known").where(sql.column("column_number").isin(*numbers), *_enough(inside, outside, k))
     if not medians:
         return query
-    twice = exp.Mul(this=sql.literal(2), expression=sql.column("up_to"))
+    twice = 2 * sql.column("up_to")
     total = sql.column(_TOTAL)
-    before = exp.Mul(
-        this=sql.literal(2), expression=exp.Paren(this=exp.Sub(this=sql.column("up_to"), expression=sql.column(N)))
-    )
-    last = exp.EQ(this=exp.Add(this=sql.column("up_to"), expression=sql.column("next_n")), expression=total)
+    before = 2 * (sql.column("up_to") - sql.column(N))
+    last = exp.EQ(this=sql.column("up_to") + sql.column("next_n"), expression=total)
     is_median = exp.or_(exp.GTE(this=twice, expression=total.copy()), last)
     return query.where(exp.LT(this=before, expression=total.copy()), is_median)
 
 
 def _alone(costs: SideCosts, column: Places, place: int | None, k: int) -> exp.Select:
     """Return the cuts of each group against all others, or of the one at a place."""
-    inside, outside = sql.column(N), exp.Sub(this=sql.column(_TOTAL), expression=sql.column(N))
+    inside, outside = sql.column(N), sql.column(_TOTAL) - sql.column(N)
     query = exp.select(PART, "column_number", "from_place", "to_place")
     query = query.select(sql.named(inside, "inside_rows"), sql.named(outside, "outside_rows"))
     for name in costs.group_names():
@@ -181,7 +179,7 @@ def _alone(costs: SideCosts, column: Places, place: int | None, k: int) -> exp.S
             sql.named(costs.together(name, [""]), f"inside_{name}"),
             sql.named(costs.together(name, ["before", "after"]), f"outside_{name}"),
         )
-    its_own = exp.EQ(this=sql.column("column_number"), expression=sql.literal(column.number + 1))
+    its_own = sql.column("column_number").eq(column.number + 1)
     query = query.from_("known").where(its_own, *_enough(inside, outside, k))
     return query if place is None else query.where(sql.column("from_place").eq(place))
 
@@ -198,7 +196,7 @@ def _best(parts: Parts, costs: SideCosts) -> exp.Select:
     for side in ("inside", "outside"):
         query, cost = costs.cost(query, side)
         rows = sql.column(f"{side}_rows", "cuts")
-        lost = exp.Mul(this=rows, expression=exp.Paren(this=cost))
+        lost = rows * exp.Paren(this=cost)
         total = lost if total is None else exp.Add(this=total, expression=lost)
     query = query.select(sql.named(total or sql.literal(0), "lost"))
     if not parts.problem.only_counts_rows:
@@ -220,7 +218,7 @@ def _best(parts: Parts, costs: SideCosts) -> exp.Select:
 def _untried(parts: Parts, query: exp.Select) -> exp.Select:
     """Leave out columns whose best cut left a side that the models refuse."""
     tried = parts["kanon_tried"]
-    same = exp.EQ(this=sql.column(PART, tried.name), expression=sql.column(PART, "cuts"))
+    same = sql.column(PART, tried.name).eq(sql.column(PART, "cuts"))
     what = exp.Case(this=sql.column("column_number", "cuts"))
     for column in parts.places:
         what = what.when(sql.literal(column.number + 1), sql.column(tried_name(column), tried.name), copy=False)
@@ -294,12 +292,12 @@ def _leaves_query(parts: Parts, costs: SideCosts) -> exp.Query:
     query = exp.select(sql.column(PART, "cuts"), sql.column(N, "cuts"), *(sql.column(name, "cuts") for name in names))
     query = query.from_(renamed.subquery("cuts"))
     query, cost = costs.cost(query, "own")
-    lost = exp.Mul(this=sql.column(N, "cuts"), expression=exp.Paren(this=cost))
+    lost = sql.column(N, "cuts") * exp.Paren(this=cost)
     order = exp.Order(
         expressions=[exp.Ordered(this=sql.column("path", "tree")), exp.Ordered(this=sql.column(PART, "cuts"))]
     )
     number = exp.Window(this=exp.RowNumber(), order=order)
-    same = exp.EQ(this=sql.column(PART, "tree"), expression=sql.column(PART, "cuts"))
+    same = sql.column(PART, "tree").eq(sql.column(PART, "cuts"))
     return query.select(sql.named(lost, "lost"), sql.named(number, "number")).join(tree.subquery("tree"), on=same)
 
 
@@ -307,21 +305,19 @@ def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
     """Return, for each part, the pairs with the others of its block that cost least more together than apart."""
     names = costs.group_names()
     leaves = parts["kanon_leaves"]
-    shifted = exp.Add(this=sql.column("number"), expression=exp.Placeholder(this="shift"))
-    block = sql.cast(
-        exp.Floor(this=exp.Div(this=exp.Paren(this=shifted), expression=sql.literal(float(_BLOCK)))), "INTEGER"
-    )
+    shifted = sql.column("number") + exp.Placeholder(this="shift")
+    block = sql.cast(exp.Floor(this=exp.Paren(this=shifted) / float(_BLOCK)), "INTEGER")
     blocks = exp.select("*", sql.named(block, "block")).from_(leaves.copy())
     same = exp.and_(
-        exp.EQ(this=sql.column("block", "one"), expression=sql.column("block", "other")),
-        exp.LT(this=sql.column("number", "one"), expression=sql.column("number", "other")),
+        sql.column("block", "one").eq(sql.column("block", "other")),
+        sql.column("number", "one") < sql.column("number", "other"),
     )
     both = [
         sql.named(costs.merged(name, sql.column(name, "one"), sql.column(name, "other")), f"both_{name}")
         for name in names
     ]
-    rows = exp.Add(this=sql.column(N, "one"), expression=sql.column(N, "other"))
-    lost = exp.Add(this=sql.column("lost", "one"), expression=sql.column("lost", "other"))
+    rows = sql.column(N, "one") + sql.column(N, "other")
+    lost = sql.column("lost", "one") + sql.column("lost", "other")
     paired = exp.select(
         sql.named(sql.column(PART, "one"), "one"),
         sql.named(sql.column(PART, "other"), "other"),
@@ -333,11 +329,8 @@ def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
     paired = paired.from_(sql.aliased(blocked, "one")).join(sql.aliased(blocked, "other"), on=same)
     query = exp.select("one", "other", sql.column("lost", "cuts")).from_(paired.subquery("cuts"))
     query, cost = costs.cost(query, "both")
-    together = exp.Mul(this=sql.column(N, "cuts"), expression=exp.Paren(this=cost))
-    more = exp.Div(
-        this=exp.Paren(this=exp.Sub(this=together, expression=sql.column("lost", "cuts"))),
-        expression=sql.column(N, "cuts"),
-    )
+    together = sql.column(N, "cuts") * exp.Paren(this=cost)
+    more = exp.Paren(this=exp.Sub(this=together, expression=sql.column("lost", "cuts"))) / sql.column(N, "cuts")
     weighed = query.select(sql.named(more, "more"))
     ranks = []
     for part in ("one", "other"):
@@ -345,7 +338,7 @@ def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
         rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(part)], order=order)
         ranks.append(sql.named(rank, f"rank_{part}"))
     ranked = exp.select("*", *ranks).from_(weighed.subquery("weighed"))
-    near = [exp.LTE(this=sql.column(f"rank_{part}"), expression=sql.literal(_NEAREST)) for part in ("one", "other")]
+    near = [sql.column(f"rank_{part}") <= _NEAREST for part in ("one", "other")]
     order = exp.Order(expressions=[exp.Ordered(this=sql.column(name)) for name in ("one", "other")])
     pair = sql.cast(exp.Window(this=exp.RowNumber(), order=order), "INTEGER")
     found = exp.select(sql.named(pair, "pair"), "one", "other", "lost").from_(ranked.subquery("ranked"))
@@ -356,7 +349,7 @@ def _pair_tuples_query(parts: Parts) -> exp.Select:
     finished, pairs = parts["kanon_finished"], parts["kanon_pairs"]
     others = [sql.column(name, finished.name) for name in parts.tuple_names()]
     members = _members(pairs, "member", "pair")
-    same = exp.EQ(this=sql.column("member", "members"), expression=sql.column(PART, finished.name))
+    same = sql.column("member", "members").eq(sql.column(PART, finished.name))
     query = exp.select(sql.named(sql.column("pair", "members"), PART), *others).from_(finished.copy())
     return query.join(members.subquery("members"), on=same)
 
@@ -364,9 +357,9 @@ def _pair_tuples_query(parts: Parts) -> exp.Select:
 def _better_query(parts: Parts) -> exp.Query:
     """Return the pairs to cut again, with their cut, what it saves, and numbers for its sides."""
     pairs, chosen, allowed = parts["kanon_pairs"], parts["kanon_chosen"], parts["kanon_round"]
-    of_pair = exp.EQ(this=sql.column(PART, chosen.name), expression=sql.column("pair", pairs.name))
-    still = exp.EQ(this=sql.column(PART, allowed.name), expression=sql.column(PART, chosen.name))
-    gain = exp.Sub(this=sql.column("lost", pairs.name), expression=sql.column("lost", chosen.name))
+    of_pair = sql.column(PART, chosen.name).eq(sql.column("pair", pairs.name))
+    still = sql.column(PART, allowed.name).eq(sql.column(PART, chosen.name))
+    gain = sql.column("lost", pairs.name) - sql.column("lost", chosen.name)
     cut = [sql.column(name, chosen.name) for name in _CUT]
     gained = (
         exp.select("one", "other", *cut, sql.named(gain, "gain"))
@@ -383,15 +376,15 @@ def _better_query(parts: Parts) -> exp.Query:
     rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column("member")], order=exp.Order(expressions=order))
     ranked = exp.select("one", "other", sql.named(rank, "rank")).from_(sides.subquery("sides"))
     first = exp.select("one", "other").from_(ranked.subquery("ranked")).where(sql.column("rank").eq(1))
-    mutual = first.group_by("one", "other").having(exp.EQ(this=sql.count_rows(), expression=sql.literal(2)))
+    mutual = first.group_by("one", "other").having(sql.count_rows().eq(2))
     by_pair = exp.Order(expressions=[exp.Ordered(this=sql.column("one", "gained"))])
-    number = exp.Sub(this=exp.Window(this=exp.RowNumber(), order=by_pair), expression=sql.literal(1))
+    number = exp.Window(this=exp.RowNumber(), order=by_pair) - 1
     low = exp.Add(
         this=exp.Placeholder(this="next"),
-        expression=exp.Mul(this=sql.literal(2), expression=exp.Paren(this=number)),
+        expression=2 * exp.Paren(this=number),
     )
     high = exp.Add(this=low.copy(), expression=sql.literal(1))
-    same = [exp.EQ(this=sql.column(part, "mutual"), expression=sql.column(part, "gained")) for part in ("one", "other")]
+    same = [sql.column(part, "mutual").eq(sql.column(part, "gained")) for part in ("one", "other")]
     return (
         exp.select(exp.Column(this=exp.Star(), table=sql.identifier("gained")))
         .select(sql.named(sql.cast(low, "INTEGER"), "inside"), sql.named(sql.cast(high, "INTEGER"), "outside"))
@@ -422,7 +415,7 @@ def _recut_query(parts: Parts) -> exp.Select:
     part = exp.Case().when(sql.column("member", "cuts").is_(exp.null()), sql.column(PART, finished))
     part = part.when(inside, sql.column("inside", "cuts")).else_(sql.column("outside", "cuts"))
     others = [sql.column(name, finished) for name in parts.tuple_names()]
-    same = exp.EQ(this=sql.column("member", "cuts"), expression=sql.column(PART, finished))
+    same = sql.column("member", "cuts").eq(sql.column(PART, finished))
     query = exp.select(sql.named(part, PART), *others).from_(parts["kanon_finished"].copy())
     return query.join(cuts.subquery("cuts"), on=same, join_type="left")
 
@@ -431,7 +424,7 @@ def _large_query(parts: Parts, k: int) -> exp.Select:
     """Return the tuples of new sides that may be cut further."""
     finished, better = parts["kanon_finished"], parts["kanon_better"]
     new = [exp.select(sql.named(sql.column(side), PART)).from_(better.copy()) for side in ("inside", "outside")]
-    total = exp.GTE(this=exp.Sum(this=sql.column(N)), expression=sql.literal(2 * k))
+    total = exp.Sum(this=sql.column(N)) >= sql.literal(2 * k)
     is_new = exp.In(this=sql.column(PART), query=sql.union_all(new).subquery())
     large = exp.select(PART).from_(finished.copy()).where(is_new).group_by(PART).having(total)
     return exp.select("*").from_(finished.copy()).where(exp.In(this=sql.column(PART), query=large.subquery()))
@@ -439,6 +432,6 @@ def _large_query(parts: Parts, k: int) -> exp.Select:
 
 def _others_query(parts: Parts) -> exp.Select:
     finished, tuples = parts["kanon_finished"], parts["kanon_tuples"]
-    same = exp.EQ(this=sql.column(PART, tuples.name), expression=sql.column(PART, finished.name))
+    same = sql.column(PART, tuples.name).eq(sql.column(PART, finished.name))
     there = exp.Exists(this=exp.select("1").from_(tuples.copy()).where(same))
     return exp.select("*").from_(finished.copy()).where(there.not_())

@@ -152,15 +152,13 @@ def _cuts_query(
     query = exp.select(sql.named(sql.column("number", "own"), names.box), sql.named(column_name, names.cut_column))
     query = query.from_(sql.aliased(cuts, "cuts"))
     for alias, part in (("own", PART), ("inside", "inside"), ("outside", "outside")):
-        same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(part, "cuts"))
+        same = sql.column(PART, alias).eq(sql.column(part, "cuts"))
         query = query.join(sql.aliased(numbers, alias), on=same)
     for column in places:
         number, alias = column.number, f"places_{column.number + 1}"
-        its_own = exp.EQ(this=sql.column("column_number", "cuts"), expression=sql.literal(number + 1))
+        its_own = sql.column("column_number", "cuts").eq(number + 1)
         if column.ordered:
-            there = exp.and_(
-                its_own, exp.EQ(this=sql.column("place", alias), expression=sql.column("to_place", "cuts"))
-            )
+            there = exp.and_(its_own, sql.column("place", alias).eq(sql.column("to_place", "cuts")))
             query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left", copy=False)
             query = query.select(sql.named(sql.column(VALUE, alias), names.labels[number]), copy=False)
             continue
@@ -188,17 +186,17 @@ def _boxes_query(
     one value.
     """
     query = exp.select(sql.named(sql.column("number", "own"), names.box)).from_(sql.aliased(parts, "parts"))
-    own = exp.EQ(this=sql.column(PART, "own"), expression=sql.column(PART, "parts"))
+    own = sql.column(PART, "own").eq(sql.column(PART, "parts"))
     query = query.join(sql.aliased(numbers, "own"), on=own)
     labels = []
     for column, relation in zip(places, cells, strict=True):
         number = column.number
         alias, low, high = (f"{prefix}_{number + 1}" for prefix in ("cells", "low", "high"))
-        same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(PART, "parts"))
+        same = sql.column(PART, alias).eq(sql.column(PART, "parts"))
         query = query.join(sql.aliased(relation, alias), on=same, copy=False)
         if column.ordered:
             for end, place in ((low, "low"), (high, "high")):
-                there = exp.EQ(this=sql.column("place", end), expression=sql.column(place, alias))
+                there = sql.column("place", end).eq(sql.column(place, alias))
                 query = query.join(sql.aliased(column.relation, end), on=there, join_type="left", copy=False)
             bounds = [sql.column(VALUE, low), sql.column(VALUE, high)]
         else:

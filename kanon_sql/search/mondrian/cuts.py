@@ -46,18 +46,18 @@ def _chosen_query(parts: Parts) -> exp.Select:
     spans = exp.select(PART, sql.named(sql.sum_of(sql.column(N)), "total")).from_(tuples.copy())
     for column in places:
         spans = spans.select(*_span(column, cutting), copy=False)
-    spans = spans.group_by(PART).having(exp.GTE(this=exp.Sum(this=sql.column(N)), expression=sql.literal(2 * k)))
+    spans = spans.group_by(PART).having(exp.Sum(this=sql.column(N)) >= sql.literal(2 * k))
     # 2. How wide that is; nothing where all was tried.
     widths = exp.select(sql.column(PART, "spans"), "total").from_("spans")
     widths = widths.join(sql.aliased(tried, "tried"), on=_same(PART, "spans", "tried"))
     for column in places:
         widths = _with_ends(widths, column, cutting)
-        all_tried = exp.EQ(this=sql.column(tried_name(column)), expression=sql.literal(ALL))
+        all_tried = sql.column(tried_name(column)).eq(ALL)
         empty = exp.EQ(this=_low(column), expression=_high(column))
         width = exp.Case().when(exp.or_(all_tried, empty), sql.literal(0.0)).else_(_width(column, cutting))
         widths = widths.select(_low(column), _high(column), sql.named(width, f"width_{column.number + 1}"), copy=False)
         if column.null is not None:
-            untried = exp.EQ(this=sql.column(tried_name(column)), expression=sql.literal(0))
+            untried = sql.column(tried_name(column)).eq(0)
             first = exp.Case().when(exp.and_(_has_null(column), untried), sql.literal(column.null))
             widths = widths.select(sql.named(first, f"null_{column.number + 1}"), copy=False)
         if cutting.cut == "node" and not column.ordered:
@@ -67,10 +67,10 @@ def _chosen_query(parts: Parts) -> exp.Select:
     ranked = exp.select("*", sql.named(sql.greatest(named), "widest")).from_("widths")
     number = exp.Case()
     for column, its_width in zip(places, named, strict=True):
-        is_widest = exp.EQ(this=sql.column(its_width.name), expression=sql.column("widest"))
+        is_widest = sql.column(its_width.name).eq(sql.column("widest"))
         number = number.when(is_widest, sql.literal(column.number + 1), copy=False)
     chosen = exp.select("*", sql.named(number, "column_number")).from_("ranked")
-    chosen = chosen.where(exp.GT(this=sql.column("widest"), expression=sql.literal(0)))
+    chosen = chosen.where(sql.column("widest") > 0)
     null_place = of_column({c.number: sql.column(f"null_{c.number + 1}") for c in places if c.null is not None})
     by_tree = [c for c in places if cutting.cut == "node" and not c.ordered]
     level = of_column({c.number: sql.column(f"level_{c.number + 1}") for c in by_tree})
@@ -108,7 +108,7 @@ def _span(column: Places, cutting: Cutting) -> list[exp.Expr]:
             several = sql.count_distinct(place.copy())
         found.append(sql.named(several, f"different_{number}"))
     if column.null is not None and not column.ordered:
-        is_null = exp.EQ(this=place.copy(), expression=sql.literal(column.null))
+        is_null = place.eq(column.null)
         found.append(sql.named(exp.LogicalOr(this=is_null), f"has_null_{number}"))
     return found
 
@@ -141,7 +141,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
         return _random(column, cutting.seed)
     different = sql.cast(sql.column(f"different_{number}"), "DOUBLE")
     if cutting.choose == "distinct":
-        return exp.Div(this=different, expression=sql.literal(float(column.different)))
+        return different / float(column.different)
     if column.ordered and labels.lower is not None and labels.upper is not None:
         low, high = (sql.column("number", _end(column, end)) for end in ("low", "high"))
         # Halves, because the difference of two large numbers may be too large for one.
@@ -152,14 +152,14 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
         share = sql.greatest([share, sql.literal(_LEAST)])
         return exp.Case().when(no_distance, sql.literal(1.0)).else_(share)
     if cutting.labels == "set":
-        return exp.Div(this=different, expression=sql.literal(float(labels.leaves)))
+        return different / float(labels.leaves)
     if cutting.labels == "range":
         places = exp.Add(this=exp.Sub(this=_high(column), expression=_low(column)), expression=sql.literal(1))
-        return exp.Div(this=sql.cast(exp.Paren(this=places), "DOUBLE"), expression=sql.literal(float(labels.leaves)))
+        return sql.cast(exp.Paren(this=places), "DOUBLE") / float(labels.leaves)
     tree = exp.Case()
     for level in range(1, column.hierarchy.height):
         leaves = sql.cast(sql.column(f"leaves_{level}", _end(column, "low")), "DOUBLE")
-        share = exp.Div(this=leaves, expression=sql.literal(float(labels.leaves)))
+        share = leaves / float(labels.leaves)
         tree = tree.when(_same(node_name(level), _end(column, "low"), _end(column, "high")), share, copy=False)
     return tree.else_(sql.literal(1.0), copy=False) if column.hierarchy.height > 1 else sql.literal(1.0)
 
@@ -185,14 +185,14 @@ def _random(column: Places, seed: int) -> exp.Expr:
     by_part, by_column, by_seed = _FACTORS
     start = sql.literal((by_column * (column.number + 1) + by_seed * seed) % _MODULUS)
     part = exp.Mod(this=sql.cast(sql.column(PART, "spans"), "BIGINT"), expression=sql.literal(_MODULUS))
-    mixed = exp.Add(this=exp.Mul(this=exp.Paren(this=part), expression=sql.literal(by_part)), expression=start)
+    mixed = exp.Add(this=exp.Paren(this=part) * by_part, expression=start)
     once = exp.Mod(this=exp.Paren(this=mixed), expression=sql.literal(_MODULUS))
     twice = exp.Mod(
-        this=exp.Paren(this=exp.Mul(this=exp.Paren(this=once), expression=exp.Paren(this=once.copy()))),
+        this=exp.Paren(this=exp.Paren(this=once) * exp.Paren(this=once.copy())),
         expression=sql.literal(_MODULUS),
     )
-    number = exp.Add(this=sql.cast(twice, "DOUBLE"), expression=sql.literal(1.0))
-    return exp.Div(this=exp.Paren(this=number), expression=sql.literal(float(_MODULUS)))
+    number = sql.cast(twice, "DOUBLE") + 1.0
+    return exp.Paren(this=number) / float(_MODULUS)
 
 
 def _low(column: Places) -> exp.Expr:
@@ -212,7 +212,7 @@ def _halved(number: exp.Expr) -> exp.Expr:
 
 
 def _same(name: str, left: str, right: str) -> exp.Expr:
-    return exp.EQ(this=sql.column(name, left), expression=sql.column(name, right))
+    return sql.column(name, left).eq(sql.column(name, right))
 
 
 # The cuts
@@ -298,10 +298,8 @@ def _bin(parts: Parts) -> exp.Expr:
     """Return the bin of a tuple: in which of several equal ranges of its part's places it lies."""
     chosen = parts["kanon_chosen"].name
     low, high = sql.column("low", chosen), sql.column("high", chosen)
-    distance = exp.Mul(
-        this=exp.Paren(this=exp.Sub(this=parts.place(), expression=low)), expression=exp.Placeholder(this="bins")
-    )
-    width = exp.Paren(this=exp.Add(this=exp.Sub(this=high, expression=low.copy()), expression=sql.literal(1)))
+    distance = exp.Paren(this=exp.Sub(this=parts.place(), expression=low)) * exp.Placeholder(this="bins")
+    width = exp.Paren(this=exp.Add(this=high - low, expression=sql.literal(1)))
     return sql.cast(exp.Floor(this=exp.Div(this=distance, expression=sql.cast(width, "DOUBLE"))), "INTEGER")
 
 
@@ -355,14 +353,14 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
         .where(sql.column("from_median", "halves").is_(exp.null()).not_())
     )
     # The one in which the half is full.
-    before = exp.Paren(this=exp.Sub(this=sql.column("up_to"), expression=sql.column(N)))
+    before = exp.Paren(this=sql.column("up_to") - sql.column(N))
     wanted = sql.column("from_median")
-    last = exp.Sub(this=exp.Add(this=sql.column(START), expression=wanted), expression=before)
+    last = exp.Sub(this=sql.column(START) + wanted, expression=before)
     full = (
         exp.select(PART, sql.named(sql.cast(last, "BIGINT"), "position"))
         .from_("equal")
         .where(exp.LT(this=before.copy(), expression=wanted.copy()))
-        .where(exp.LTE(this=wanted.copy(), expression=sql.column("up_to")))
+        .where(wanted <= sql.column("up_to"))
     )
     in_order = exp.Coalesce(this=sql.column("position", "full_half"), expressions=[sql.literal(0)])
     position = exp.Case().when(sql.column("from_median", "halves").is_(exp.null()).not_(), in_order)
@@ -372,7 +370,7 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
         .from_("halves")
         .join(
             "full_half",
-            on=exp.EQ(this=sql.column(PART, "full_half"), expression=sql.column(PART, "halves")),
+            on=sql.column(PART, "full_half").eq(sql.column(PART, "halves")),
             join_type="left",
         )
         .with_("halves", as_=halves)
@@ -412,7 +410,7 @@ def _halved_query(parts: Parts) -> exp.Query:
     )
     outside = exp.or_(
         exp.Not(this=exp.Paren(this=parts.is_inside("kanon_sides"))),
-        exp.and_(at_median.copy(), exp.GT(this=exp.Paren(this=end.copy()), expression=position.copy())),
+        exp.and_(at_median.copy(), exp.Paren(this=end.copy()) > position),
     )
     kept = parts.tuples_with("kanon_sides", parts.of_tuple(PART), *parts.others())
     return sql.union_all(
@@ -427,7 +425,7 @@ def _halved_query(parts: Parts) -> exp.Query:
 def _children_query(parts: Parts) -> exp.Select:
     """Return the children of each part's label: their places, and the rows under them."""
     histogram, chosen = parts["kanon_histogram"].name, parts["kanon_chosen"].name
-    same = exp.EQ(this=sql.column(PART, chosen), expression=sql.column(PART, histogram))
+    same = sql.column(PART, chosen).eq(sql.column(PART, histogram))
     place = sql.column("place", histogram)
     query = exp.select().from_(parts["kanon_histogram"].copy()).join(parts["kanon_chosen"].copy(), on=same)
     first, leaves = {}, {}
@@ -436,8 +434,8 @@ def _children_query(parts: Parts) -> exp.Select:
             continue
         alias = f"places_{column.number + 1}"
         there = exp.and_(
-            exp.EQ(this=sql.column("column_number", chosen), expression=sql.literal(column.number + 1)),
-            exp.EQ(this=sql.column("place", alias), expression=place.copy()),
+            sql.column("column_number", chosen).eq(column.number + 1),
+            sql.column("place", alias).eq(place),
         )
         query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left", copy=False)
         nodes = exp.Case(this=sql.column("level", chosen)).when(sql.literal(1), place.copy())

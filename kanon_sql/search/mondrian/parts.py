@@ -200,11 +200,11 @@ class Parts:
         names = [tried_name(column) for column in self.places]
         failed = exp.select(sql.column(PART, sides.name)).from_(sides.copy())
         for column, name in zip(self.places, names, strict=True):
-            is_it = exp.EQ(this=sql.column("column_number", sides.name), expression=sql.literal(column.number + 1))
+            is_it = sql.column("column_number", sides.name).eq(column.number + 1)
             what = exp.Case().when(sql.column("at_null", sides.name), _tiny(NULLS)).else_(_tiny(ALL))
             now = exp.Case().when(is_it, what).else_(sql.column(name, tried.name))
             failed = failed.select(sql.named(now, name))
-        same = exp.EQ(this=sql.column(PART, sides.name), expression=sql.column(PART, tried.name))
+        same = sql.column(PART, sides.name).eq(sql.column(PART, tried.name))
         failed = failed.join(tried.copy(), on=same).where(exp.Not(this=sql.column("allowed", sides.name)))
         zero = [sql.named(_tiny(0), name) for name in names]
         new = [
@@ -246,5 +246,5 @@ def _numbered(query: exp.Query, places: Sequence[Places]) -> exp.Select:
     frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
     order = exp.Order(expressions=[exp.Ordered(this=sql.column(column.place)) for column in places])
     up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=order, spec=frame)
-    before = exp.Sub(this=sql.cast(up_to, "BIGINT"), expression=sql.column(N))
+    before = sql.cast(up_to, "BIGINT") - sql.column(N)
     return exp.select("*", sql.named(before, START)).from_(query.subquery("placed"))

@@ -66,7 +66,7 @@ class SideCosts:
         for column in self.places:
             if (bits := self.bits.get(column.number)) is not None:
                 own = sql.column("place", _alias(column))
-                place = exp.Add(this=own, expression=sql.literal(bits.shift - 1))
+                place = own + sql.literal(bits.shift - 1)
                 one = sql.cast(sql.literal(1), "BIGINT")
                 bit = exp.BitwiseLeftShift(this=one, expression=exp.Paren(this=place))
                 words[bits.word].append(exp.Paren(this=bit))
@@ -154,38 +154,32 @@ class SideCosts:
             return query, self._width(column, low, high)
         if self.labels == "tree":
             return self._tree_by_ends(query, column, low, high, side)
-        places = exp.Add(this=exp.Sub(this=high, expression=low), expression=sql.literal(1))
+        places = exp.Add(this=high - low, expression=sql.literal(1))
         return query, self._share(column, exp.Paren(this=places))
 
     def _share(self, column: Places, leaves: exp.Expr) -> exp.Expr:
         """Return what a label with some leaves costs, 0 to 1."""
         number, all_leaves = sql.cast(leaves, "DOUBLE"), float(column.labels.leaves)
         if self.measure == "loss":
-            return exp.Div(
-                this=exp.Paren(this=exp.Sub(this=number, expression=sql.literal(1.0))),
-                expression=sql.literal(all_leaves - 1),
-            )
+            return (number - 1.0) / sql.literal(all_leaves - 1)
         several = exp.GT(this=leaves.copy(), expression=sql.literal(1))
-        return _unless_zero(several, exp.Div(this=number, expression=sql.literal(all_leaves)))
+        return _unless_zero(several, number / all_leaves)
 
     def _width(self, column: Places, low: exp.Expr, high: exp.Expr) -> exp.Expr:
         if self.measure == "loss":
             places = sql.cast(exp.Paren(this=exp.Sub(this=high, expression=low)), "DOUBLE")
-            return exp.Div(this=places, expression=sql.literal(float(column.labels.leaves - 1)))
+            return places / float(column.labels.leaves - 1)
         lower, upper = column.labels.lower, column.labels.upper
         if lower is None or upper is None or lower == upper:
             return sql.literal(0.0)
         halves = [exp.Div(this=end, expression=sql.literal(2)) for end in (high, low)]
-        width = exp.Div(
-            this=exp.Paren(this=exp.Sub(this=halves[0], expression=halves[1])),
-            expression=sql.literal(upper / 2 - lower / 2),
-        )
+        width = exp.Paren(this=exp.Sub(this=halves[0], expression=halves[1])) / sql.literal(upper / 2 - lower / 2)
         return exp.Coalesce(this=width, expressions=[sql.literal(0.0)])
 
     def _tree_by_bits(self, query: exp.Select, column: Places, own: exp.Expr, side: str) -> tuple[exp.Select, exp.Expr]:
         """Return what the lowest label over the values costs: the first above the lowest value that has them all."""
         lowest = exp.BitwiseAnd(this=own, expression=exp.Paren(this=exp.Neg(this=own.copy())))
-        single = exp.EQ(this=exp.BitwiseCount(this=own.copy()), expression=sql.literal(1))
+        single = exp.BitwiseCount(this=own.copy()).eq(1)
         if column.hierarchy.height == 1:
             return query, _unless_zero(exp.Not(this=exp.Paren(this=single)), sql.literal(1.0))
         alias = f"{side}_places_{column.number + 1}"
@@ -208,17 +202,14 @@ class SideCosts:
         one = sql.cast(sql.literal(1), "BIGINT")
 
         def bit_of(place: str) -> exp.Expr:
-            before = exp.Sub(this=sql.column(place), expression=sql.literal(1))
+            before = sql.column(place) - 1
             return exp.BitwiseLeftShift(this=one.copy(), expression=exp.Paren(this=before))
 
         found = exp.select(sql.named(bit_of("place"), "bit")).from_(column.relation.copy())
         for level in range(1, column.hierarchy.height):
             leaves = sql.column(f"leaves_{level}")
-            full = exp.Sub(
-                this=exp.Paren(this=exp.BitwiseLeftShift(this=one.copy(), expression=sql.cast(leaves, "INTEGER"))),
-                expression=sql.literal(1),
-            )
-            before = exp.Sub(this=sql.column(node_name(level)), expression=sql.literal(1))
+            full = exp.Paren(this=exp.BitwiseLeftShift(this=one.copy(), expression=sql.cast(leaves, "INTEGER"))) - 1
+            before = sql.column(node_name(level)) - 1
             mask = exp.BitwiseLeftShift(this=exp.Paren(this=full), expression=exp.Paren(this=before))
             found = found.select(sql.named(mask, f"mask_{level}"), leaves.copy())
         return found
@@ -234,7 +225,7 @@ class SideCosts:
         case = exp.Case().when(exp.EQ(this=low.copy(), expression=high.copy()), sql.literal(0.0))
         for level in range(1, column.hierarchy.height):
             name = node_name(level)
-            same = exp.EQ(this=sql.column(name, aliases[0]), expression=sql.column(name, aliases[1]))
+            same = sql.column(name, aliases[0]).eq(sql.column(name, aliases[1]))
             case = case.when(same, self._share(column, sql.column(f"leaves_{level}", aliases[0])), copy=False)
         return query, exp.Paren(this=case.else_(sql.literal(1.0)))
 
