@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name, mask_name
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import labels_alias
@@ -95,11 +96,10 @@ def box_measures(
         return BoxMeasures(None, None)
     engine = frequency.engine
     # 1. The boxes, and that of everything.
-    relation = engine.temporary_name("kanon_boxes")
     boxes: exp.Query = labelled.select(*_box_columns(frequency, labels), sql.column(N, "classes"))
     if suppressed:
         boxes = sql.union_all([boxes, _everything(frequency, labels, suppressed)])
-    engine.run(sql.create_table(relation, boxes, temporary=True), "what each class covers")
+    relation = make_table(engine, "kanon_boxes", boxes, "what each class covers")
     possible = exp.Sum(this=sql.column(N) * sql.column(_VOLUME))
     (total,) = engine.row(exp.select(possible).from_(relation.copy()), "ambiguity")
     # 2. How densely rows lie where a tuple is.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import FrequencySet, Placement, key_name
+from kanon_sql.engine.base import make_table
 from kanon_sql.engine.equality import as_text
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
@@ -65,9 +66,10 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
     engine = frequency.engine
     relations = []
     for number, hierarchy in enumerate(hierarchies):
-        relation = engine.temporary_name(f"kanon_labels_{hierarchy.column.name}")
         query = labels_query(frequency, hierarchy, number)
-        engine.run(sql.create_table(relation, query, temporary=True), f"labels of {hierarchy.column.name}")
+        relation = make_table(
+            engine, f"kanon_labels_{hierarchy.column.name}", query, f"labels of {hierarchy.column.name}"
+        )
         relations.append(relation)
     roots = [
         exp.select(sql.named(sql.literal(number), "number"), "leaves", "lower", "upper")

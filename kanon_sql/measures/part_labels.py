@@ -204,12 +204,9 @@ def _means(tuples: exp.Table, column: Places) -> exp.Select:
 
 def _medians(tuples: exp.Table, column: Places) -> exp.Select:
     """Return the lower median of each part: the smallest value that at least half of the rows do not exceed."""
-    here = exp.and_(sql.column("place") > 0)
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column("place"))])
-    part = sql.column(PART)
-    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[part], order=order, spec=frame)
-    total = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[part.copy()])
+    here = sql.column("place") > 0
+    up_to = sql.over(exp.Sum(this=sql.column(N)), by=[PART], order=["place"], running=True)
+    total = sql.over(exp.Sum(this=sql.column(N)), by=[PART])
     placed = exp.select(PART, sql.named(sql.column(column.place), "place"), N).from_(tuples.copy())
     counted = exp.select(PART, "place", sql.named(up_to, "up_to"), sql.named(total, "total"))
     counted = counted.from_(placed.subquery("placed")).where(here)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.boxes import ambiguity_alone, box_measures
@@ -189,9 +190,8 @@ def _meaning(
 ) -> tuple[exp.Table, int | None, bool]:
     """Return what each label of a column stands for, the level of the column, and whether some are sets or ranges."""
     engine, name = frequency.engine, hierarchy.column.name
-    possible = engine.temporary_name(f"kanon_possible_{name}")
     query = meanings_query(classes, column, hierarchy)
-    engine.run(sql.create_table(possible, query, temporary=True), f"what labels of {name} can stand for")
+    possible = make_table(engine, f"kanon_possible_{name}", query, f"what labels of {name} can stand for")
     # 2. Labels that stand for nothing.
     total = _count_labels(sql.column(_label(column.number)), classes)
     in_original = exp.Sum(this=sql.column(N)) >= exp.Max(this=sql.column(RELEASED))
@@ -223,9 +223,8 @@ def _meaning(
     by_level = engine.rows(lower.order_by("level"), f"levels of {name}")
     common = [level if below else column.height for level, labels, below in by_level if labels == there]
     level = min(common, default=None) if there and not has_others else None
-    meaning = engine.temporary_name(f"kanon_meaning_{name}")
     chosen = _chosen_query(possible, level, values_first=has_others)
-    engine.run(sql.create_table(meaning, chosen, temporary=True), f"what labels of {name} stand for")
+    meaning = make_table(engine, f"kanon_meaning_{name}", chosen, f"what labels of {name} stand for")
     engine.run(sql.drop(possible), f"drop what labels of {name} can stand for")
     return meaning, level, has_others
 
@@ -236,14 +235,9 @@ def _chosen_query(possible: exp.Table, level: int | None, *, values_first: bool)
     With ``values_first`` a label that the original has as a value, in enough rows, is that value.
     """
     is_value = exp.and_(sql.column("enough"), sql.column("level").eq(0))
-    order = [
-        exp.Ordered(this=sql.column("enough"), desc=True),
-        *([exp.Ordered(this=is_value, desc=True)] if values_first else []),
-        exp.Ordered(this=sql.column("at_root"), desc=True),
-        exp.Ordered(this=sql.column("leaves"), desc=True),
-        exp.Ordered(this=sql.column("level")),
-    ]
-    rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(LABEL)], order=exp.Order(expressions=order))
+    best = [sql.column("enough"), *([is_value] if values_first else []), sql.column("at_root"), sql.column("leaves")]
+    order = [*(exp.Ordered(this=term, desc=True) for term in best), sql.column("level")]
+    rank = sql.over(exp.RowNumber(), by=[LABEL], order=order)
     ranked = exp.select("*", sql.named(rank, "rank")).from_(possible.copy())
     if level is not None:
         ranked = ranked.where(sql.column("level").eq(level))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.cutting import Cutting
+from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import (
@@ -55,16 +56,14 @@ def read_labels(
     """Add to ``possible`` what labels can stand for as sets and ranges, where they can stand for nothing else."""
     engine, name = frequency.engine, hierarchy.column.name
     # 1. Labels that nothing in the original has enough rows for.
-    unread = engine.temporary_name(f"kanon_unread_{name}")
     query = _unread_query(released, possible)
-    engine.run(sql.create_table(unread, query, temporary=True), f"labels of {name} that may be sets or ranges")
+    unread = make_table(engine, f"kanon_unread_{name}", query, f"labels of {name} that may be sets or ranges")
     # 2. Their places.
     (places,) = make_places(frequency, [hierarchy], [column])
     # 3. What is there.
     for reading, cutting in readings_of(unread, places):
-        read = engine.temporary_name(f"kanon_read_{name}")
         title = f"labels of {name} as {cutting.labels}s"
-        engine.run(sql.create_table(read, reading, temporary=True), title)
+        read = make_table(engine, f"kanon_read_{name}", reading, title)
         columns = [LABEL, RELEASED, "enough", *_MEANING]
         meant = _meant_query(unread, read, places, cutting)
         engine.run(exp.insert(meant, possible.copy(), columns=columns), f"what {title} can stand for")
@@ -172,7 +171,7 @@ def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
         sql.named(exp.Explode(this=members.copy()), "written"),
     )
     listed = listed.from_("lists").where(whole)
-    of_set = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[sql.column("number", "listed")])
+    of_set = sql.over(exp.Count(this=exp.Star()), by=[sql.column("number", "listed")])
     is_value = exp.EQ(
         this=sql.column("written", "listed"), expression=member(sql.column(VALUE, "places"), places.hierarchy.column)
     )

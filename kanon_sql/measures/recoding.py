@@ -17,6 +17,7 @@ from kanon_sql.classes.frequency import key_name, mask_name, roll_up_query
 from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import classes_query, coded_columns, coded_members, is_published
 from kanon_sql.classes.recoding import FullDomain, Local
+from kanon_sql.engine.base import make_table
 from kanon_sql.measures.boxes import BoxMeasures, ambiguity_alone, box_measures, volume_of
 from kanon_sql.measures.class_measures import average_class_size, average_rows, discernibility
 from kanon_sql.measures.costs import costs_of_classes, hidden_costs
@@ -122,9 +123,8 @@ def _measure_node(
 ) -> tuple[dict[str, float | None], ClassCounts]:
     """Measure a node from the frequency set, or from what was rolled up from it: one roll-up serves all measures."""
     engine = frequency.engine
-    relation = engine.temporary_name("kanon_classes")
     roll_up = roll_up_query(frequency, source, node)
-    engine.run(sql.create_table(relation, roll_up, temporary=True), f"classes of the release, {node}")
+    relation = make_table(engine, "kanon_classes", roll_up, f"classes of the release, {node}")
     row = engine.row(_class_counts_query(frequency, relation, node, models), "sizes of the classes")
     labelled = tuple(column[level] for column, level in zip(costs[0].labels, node, strict=True))
     published, rows, squares, smallest, suppressed, *worst = row
@@ -235,9 +235,7 @@ def _make_classes(
     named = [sql.named(key, name) for name, key in _class_of_member(frequency).items()]
     members = coded_members(_assigned(frequency, relation, recoding), [*named, *levels])
     query = measured_query(members, models, coded_columns(models, kept=True))
-    classes = frequency.engine.temporary_name("kanon_classes")
-    frequency.engine.run(sql.create_table(classes, query, temporary=True), "classes of the local recoding")
-    return classes
+    return make_table(frequency.engine, "kanon_classes", query, "classes of the local recoding")
 
 
 def _labelled_steps(classes: exp.Table, labels: Sequence[Labels]) -> exp.Select:
@@ -400,17 +398,14 @@ def count_written_classes(
     if different == counts.published:
         return counts
     # 2. Those that do not are one: a number for each, and its members measured together.
-    numbered = engine.temporary_name("kanon_numbered")
-    order = exp.Order(expressions=[exp.Ordered(this=label.copy()) for label in labels])
-    number = sql.named(exp.Window(this=exp.DenseRank(expressions=[]), order=order), "class_number")
+    number = sql.named(sql.over(exp.DenseRank(expressions=[]), order=labels), "class_number")
     query = exp.select(*(sql.column(name) for name in own), number).from_(written.subquery("written"))
-    engine.run(sql.create_table(numbered, query, temporary=True), "classes that are written alike are one")
+    numbered = make_table(engine, "kanon_numbered", query, "classes that are written alike are one")
     same = [exp.EQ(this=sql.column(name, "numbered"), expression=key) for name, key in own.items()]
     rows = members.join(sql.aliased(numbered, "numbered"), on=sql.all_of(same))
-    together = engine.temporary_name("kanon_together")
     named = sql.named(sql.column("class_number", "numbered"), "class_number")
     measured = measured_query(coded_members(rows, [named]), models, coded_columns(models, kept=True))
-    engine.run(sql.create_table(together, measured, temporary=True), "classes as they are written, and their measures")
+    together = make_table(engine, "kanon_together", measured, "classes as they are written, and their measures")
     counts = count_classes(frequency, together, models)
     for table in (numbered, together):
         engine.run(sql.drop(table), "drop the classes as they are written")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import FrequencySet, build_frequency
-from kanon_sql.engine.base import find_column, resolve_columns
+from kanon_sql.engine.base import find_column, make_table, resolve_columns
 from kanon_sql.engine.sources.open_source import open_beside
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.models.population import PopulationModel
@@ -135,8 +135,7 @@ def _features(
         else:
             own = hierarchies[name]
             query = hierarchical_features(column.shares, "original", "value", own.relation, own.height)
-        relation = engine.temporary_name(f"kanon_features_{name}")
-        engine.run(sql.create_table(relation, query, temporary=True), f"what values of {name} are compared by")
+        relation = make_table(engine, f"kanon_features_{name}", query, f"what values of {name} are compared by")
         found = exp.select(sql.count_distinct(sql.column("value"))).from_(relation.copy())
         (values,) = engine.row(found, f"how many values of {name} are compared")
         if values < column.values:

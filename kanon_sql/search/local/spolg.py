@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name
 from kanon_sql.classes.lattice import with_level
+from kanon_sql.engine.base import make_table
 from kanon_sql.engine.progress import timed
 from kanon_sql.measures.costs import costs_in
 from kanon_sql.models.counted import N
@@ -43,8 +44,7 @@ def spolg(remaining: Remaining, progress: SearchProgress | None = None) -> None:
 def path(problem: Problem) -> list[Node]:
     engine = problem.frequency.engine
     # 1. The sample.
-    sample = engine.temporary_name("kanon_sample")
-    engine.run(sql.create_table(sample, systematic_sample_query(problem), temporary=True), "systematic sample")
+    sample = make_table(engine, "kanon_sample", systematic_sample_query(problem), "systematic sample")
     totals = costs_in(problem.frequency, sample, problem.costs, problem.labels)
     engine.run(sql.drop(sample), "drop the sample")
     # 2. The path.
@@ -76,9 +76,7 @@ def systematic_sample_query(problem: Problem) -> exp.Select:
     row at least.
     """
     keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
-    order = exp.Order(expressions=[exp.Ordered(this=key.copy()) for key in keys])
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    upto = exp.Window(this=exp.Sum(this=sql.column(N)), order=order, spec=frame)
+    upto = sql.over(exp.Sum(this=sql.column(N)), order=keys, running=True)
     rows = max(1, problem.frequency.rows)
     share = sql.literal(max(problem.sample_rate, 1 / rows))
 

@@ -76,7 +76,7 @@ def _by_node(parts: Parts, column: Places) -> bool:
 
 def _groups(parts: Parts, costs: SideCosts) -> exp.Query:
     tuples = parts["kanon_tuples"]
-    total = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[sql.column(PART)])
+    total = sql.over(exp.Sum(this=sql.column(N)), by=[PART])
     names = [*(column.place for column in parts.places), N, *costs.names()]
     large = sql.column(_TOTAL) >= sql.literal(2 * parts.problem.k)
     counted = exp.select(PART, *names, sql.named(total, _TOTAL)).from_(tuples.copy())
@@ -201,12 +201,7 @@ def _best(parts: Parts, costs: SideCosts) -> exp.Select:
     query = query.select(sql.named(total or sql.literal(0), "lost"))
     if not parts.problem.only_counts_rows:
         query = _untried(parts, query)
-    order = [sql.column(name) for name in ("lost", "column_number", "from_place", "to_place")]
-    rank = exp.Window(
-        this=exp.RowNumber(),
-        partition_by=[sql.column(PART)],
-        order=exp.Order(expressions=[exp.Ordered(this=item) for item in order]),
-    )
+    rank = sql.over(exp.RowNumber(), by=[PART], order=("lost", "column_number", "from_place", "to_place"))
     ranked = exp.select("*", sql.named(rank, "rank")).from_(query.subquery("lost"))
     at_null = sql.named(exp.false(), "at_null")
     position = sql.named(sql.cast(exp.null(), "BIGINT"), "position")
@@ -293,10 +288,7 @@ def _leaves_query(parts: Parts, costs: SideCosts) -> exp.Query:
     query = query.from_(renamed.subquery("cuts"))
     query, cost = costs.cost(query, "own")
     lost = sql.column(N, "cuts") * exp.Paren(this=cost)
-    order = exp.Order(
-        expressions=[exp.Ordered(this=sql.column("path", "tree")), exp.Ordered(this=sql.column(PART, "cuts"))]
-    )
-    number = exp.Window(this=exp.RowNumber(), order=order)
+    number = sql.over(exp.RowNumber(), order=[sql.column("path", "tree"), sql.column(PART, "cuts")])
     same = sql.column(PART, "tree").eq(sql.column(PART, "cuts"))
     return query.select(sql.named(lost, "lost"), sql.named(number, "number")).join(tree.subquery("tree"), on=same)
 
@@ -334,13 +326,11 @@ def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
     weighed = query.select(sql.named(more, "more"))
     ranks = []
     for part in ("one", "other"):
-        order = exp.Order(expressions=[exp.Ordered(this=sql.column(name)) for name in ("more", "one", "other")])
-        rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(part)], order=order)
+        rank = sql.over(exp.RowNumber(), by=[part], order=("more", "one", "other"))
         ranks.append(sql.named(rank, f"rank_{part}"))
     ranked = exp.select("*", *ranks).from_(weighed.subquery("weighed"))
     near = [sql.column(f"rank_{part}") <= _NEAREST for part in ("one", "other")]
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(name)) for name in ("one", "other")])
-    pair = sql.cast(exp.Window(this=exp.RowNumber(), order=order), "INTEGER")
+    pair = sql.cast(sql.over(exp.RowNumber(), order=("one", "other")), "INTEGER")
     found = exp.select(sql.named(pair, "pair"), "one", "other", "lost").from_(ranked.subquery("ranked"))
     return found.where(exp.or_(*near)).with_("blocks", as_=blocks, materialized=True)
 
@@ -371,19 +361,14 @@ def _better_query(parts: Parts) -> exp.Query:
     )
     # A part is in pairs as the one and as the other: of all of them one is its best.
     sides = _members(sql.relation("gained"), "member", "one", "other", "gain")
-    order = [exp.Ordered(this=sql.column("gain"), desc=True)]
-    order += [exp.Ordered(this=sql.column(name)) for name in ("one", "other")]
-    rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column("member")], order=exp.Order(expressions=order))
+    most_first = exp.Ordered(this=sql.column("gain"), desc=True)
+    rank = sql.over(exp.RowNumber(), by=["member"], order=[most_first, "one", "other"])
     ranked = exp.select("one", "other", sql.named(rank, "rank")).from_(sides.subquery("sides"))
     first = exp.select("one", "other").from_(ranked.subquery("ranked")).where(sql.column("rank").eq(1))
     mutual = first.group_by("one", "other").having(sql.count_rows().eq(2))
-    by_pair = exp.Order(expressions=[exp.Ordered(this=sql.column("one", "gained"))])
-    number = exp.Window(this=exp.RowNumber(), order=by_pair) - 1
-    low = exp.Add(
-        this=exp.Placeholder(this="next"),
-        expression=2 * exp.Paren(this=number),
-    )
-    high = exp.Add(this=low.copy(), expression=sql.literal(1))
+    number = sql.over(exp.RowNumber(), order=[sql.column("one", "gained")]) - 1
+    low = exp.Add(this=exp.Placeholder(this="next"), expression=2 * number)
+    high = low + 1
     same = [sql.column(part, "mutual").eq(sql.column(part, "gained")) for part in ("one", "other")]
     return (
         exp.select(exp.Column(this=exp.Star(), table=sql.identifier("gained")))

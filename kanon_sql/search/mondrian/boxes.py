@@ -135,8 +135,7 @@ def _numbers_query(cuts: exp.Table, parts: exp.Table) -> exp.Select:
     """Return the query of the numbers of all parts: first those that were cut, with part 1 as number 1, then boxes."""
     cut = exp.select(sql.named(sql.literal(1), "kind"), PART).from_(cuts.copy())
     boxes = exp.select(sql.named(sql.literal(2), "kind"), PART).from_(parts.copy())
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(name)) for name in ("kind", PART)])
-    number = sql.cast(exp.Window(this=exp.RowNumber(), order=order), "INTEGER")
+    number = sql.cast(sql.over(exp.RowNumber(), order=("kind", PART)), "INTEGER")
     return exp.select(PART, sql.named(number, "number")).from_(
         exp.union(cut.distinct(), boxes, distinct=False).subquery("parts")
     )

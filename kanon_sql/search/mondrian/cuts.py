@@ -340,10 +340,8 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
     """Return the cuts in halves, each with the position up to which rows of the median go inside."""
     halves = parts.query("mondrian/halves", k=k)
     # Tuples at the median, in their order.
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
     start, n = parts.of_tuple(START), parts.of_tuple(N)
-    order = exp.Order(expressions=[exp.Ordered(this=start.copy())])
-    up_to = exp.Window(this=exp.Sum(this=n.copy()), partition_by=[sql.column(PART, "halves")], order=order, spec=frame)
+    up_to = sql.over(exp.Sum(this=n.copy()), by=[sql.column(PART, "halves")], order=[start], running=True)
     same = exp.EQ(this=sql.column(PART, "halves"), expression=parts.of_tuple(PART))
     equal = (
         exp.select(sql.column(PART, "halves"), "from_median", start, n, sql.named(up_to, "up_to"))

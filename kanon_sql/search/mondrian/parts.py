@@ -243,8 +243,6 @@ def _tiny(number: int) -> exp.Cast:
 
 def _numbered(query: exp.Query, places: Sequence[Places]) -> exp.Select:
     """Return tuples with how many rows of the table stand before theirs, in the order of all places."""
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(column.place)) for column in places])
-    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=order, spec=frame)
+    up_to = sql.over(exp.Sum(this=sql.column(N)), order=[column.place for column in places], running=True)
     before = sql.cast(up_to, "BIGINT") - sql.column(N)
     return exp.select("*", sql.named(before, START)).from_(query.subquery("placed"))
