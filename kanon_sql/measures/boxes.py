@@ -47,7 +47,7 @@ class BoxMeasures:
 
     Attributes:
         ambiguity: combinations of values that a row could be, as a mean; None for a table without rows.
-        kl_divergence: in bits; None for a table without rows, and where it was not asked for and would take long.
+        kl_divergence: in bits; None for a table without rows, and where it would take long and need not be computed.
     """
 
     ambiguity: float | None

@@ -1,4 +1,4 @@
-"""Costs of cells, added up: for each level of each column once, for the suppressed rows of a node when asked.
+"""Costs of cells, added up: for each level of each column once, for the suppressed rows of a node when needed.
 
 A lattice node's total cost is a sum over columns: what all rows lose at the column's level, plus what suppressed
 rows lose on top (their cells cost ``full`` instead). The first part depends on the level alone.

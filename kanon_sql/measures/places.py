@@ -135,7 +135,7 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     ).from_(sql.aliased(hierarchy.relation, "lookup"))
     at_bottom = sql.column("level", "leaf").eq(0)
     leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
-    # Where a label begins and what is under it is asked of texts only.
+    # Where a label begins and what is under it is needed of texts only.
     under = () if column.numeric else inner
     rows = [
         sql.named(sql.cast(sql.over(exp.Sum(this=sql.column(N)), by=node(level)), "BIGINT"), _rows(level))

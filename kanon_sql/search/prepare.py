@@ -165,12 +165,12 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
     table does not have are of no interest.
     """
     named = policy.columns
-    asked = source.holder
+    holder = source.holder
     if named.entity is not None:
         entity = find_column(named.entity, source.columns)
         if entity is None:
             return ()
-        found = entity_of_rows(asked.rows, source.relation, source.columns, entity)
+        found = entity_of_rows(holder.rows, source.relation, source.columns, entity)
         if found is not None and found.names_people:
             raise UsageError(
                 f"{entity.name} names rows of {source.name}, not people: {found.found()}. {found.ways_on()}"
@@ -183,7 +183,7 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
         return [column for name in names if (column := find_column(name, source.columns)) is not None]
 
     return repeated_columns(
-        asked.rows,
+        holder.rows,
         source.relation,
         source.columns,
         there([*named.identifying, *named.pseudonymize]),
@@ -213,10 +213,10 @@ def _columns_of_models(policy: Policy, roles: Roles) -> list[Column]:
 
 def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:
     """Return the sensitive columns of which a model asks how far apart values are in a tree."""
-    asked = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
-    if any(model.sensitive is None for model in asked):
+    about = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
+    if any(model.sensitive is None for model in about):
         return list(roles.sensitive)
-    found = [find_column(model.sensitive or "", roles.sensitive) for model in asked]
+    found = [find_column(model.sensitive or "", roles.sensitive) for model in about]
     return list(dict.fromkeys(column for column in found if column is not None))
 
 

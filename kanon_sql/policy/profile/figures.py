@@ -136,10 +136,10 @@ def _values_query(table: exp.Table, column: Column, this_year: int) -> exp.Selec
         .group_by(value.copy())
         .subquery("present")
     )
-    asked = _asked(column, this_year)
+    aggregates = _aggregates(column, this_year)
     text = exp.Trim(this=sql.cast(sql.column(_VALUE), "VARCHAR"))
     texts = exp.select(sql.named(text, TEXT), sql.column(_N)).from_(present).subquery("texts")
-    return exp.select(*(sql.named(aggregate, name) for name, aggregate in asked.items())).from_(texts)
+    return exp.select(*(sql.named(aggregate, name) for name, aggregate in aggregates.items())).from_(texts)
 
 
 def table_figures(
@@ -160,19 +160,19 @@ def table_figures(
     found = {}
     for place, column in enumerate(columns):
         values, distinct = counts[2 * place : 2 * place + 2]
-        names = list(_asked(column, this_year))
-        answers = engine.row(_values_query(looked_at, column, this_year), f"values of {column.name}")
-        asked = {name: answer or 0 for name, answer in zip(names, answers, strict=True)}
-        shares = _shares(engine, looked_at, column, asked)
-        found[column.name] = _figures(int(rows), int(rows) - int(values), int(distinct), asked, shares)
+        names = list(_aggregates(column, this_year))
+        values_of_row = engine.row(_values_query(looked_at, column, this_year), f"values of {column.name}")
+        answers = {name: answer or 0 for name, answer in zip(names, values_of_row, strict=True)}
+        shares = _shares(engine, looked_at, column, answers)
+        found[column.name] = _figures(int(rows), int(rows) - int(values), int(distinct), answers, shares)
     return found
 
 
-def _asked(column: Column, this_year: int) -> dict[str, exp.Expr]:
+def _aggregates(column: Column, this_year: int) -> dict[str, exp.Expr]:
     """Return the aggregates over the distinct values of a column by name."""
     n, text = sql.column(_N), sql.column(TEXT)
     one = n.eq(1)
-    asked: dict[str, exp.Expr] = {
+    found: dict[str, exp.Expr] = {
         "classes": sql.count_rows(),
         "rows": exp.Sum(this=n),
         "squares": exp.Sum(this=n * n),
@@ -181,36 +181,36 @@ def _asked(column: Column, this_year: int) -> dict[str, exp.Expr]:
         "values": exp.Count(this=text),
     }
     if not has_inner_values(column):
-        asked["average_length"] = exp.Avg(this=exp.Length(this=text.copy()))
-        asked["longest"] = exp.Max(this=exp.Length(this=text.copy()))
+        found["average_length"] = exp.Avg(this=exp.Length(this=text.copy()))
+        found["longest"] = exp.Max(this=exp.Length(this=text.copy()))
     if has_patterns(column):
-        asked |= {pattern.kind: sql.where(sql.count_rows(), looks_like(pattern)) for pattern in PATTERNS}
+        found |= {pattern.kind: sql.where(sql.count_rows(), looks_like(pattern)) for pattern in PATTERNS}
     if column.family in {*_WITH_DECIMALS, "text"}:
-        asked[OF_NUMBERS.kind] = sql.where(sql.count_rows(), looks_like(OF_NUMBERS))
+        found[OF_NUMBERS.kind] = sql.where(sql.count_rows(), looks_like(OF_NUMBERS))
     if column.family == "text":
-        asked |= spelling_aggregates()
+        found |= spelling_aggregates()
     if column.family in {*_DATES, "text"}:
         year = year_of_text()
         plausible = exp.Between(this=year, low=sql.literal(FIRST_YEAR), high=sql.literal(this_year))
         old = exp.LTE(this=year.copy(), expression=sql.literal(this_year - _GROWN_UP))
-        asked["plausible"] = sql.where(sql.count_rows(), plausible)
-        asked["long_ago"] = sql.where(sql.count_rows(), exp.and_(plausible.copy(), old))
-        asked["first"] = sql.where(exp.Min(this=year.copy()), plausible.copy())
-        asked["last"] = sql.where(exp.Max(this=year.copy()), plausible.copy())
-    return asked
+        found["plausible"] = sql.where(sql.count_rows(), plausible)
+        found["long_ago"] = sql.where(sql.count_rows(), exp.and_(plausible.copy(), old))
+        found["first"] = sql.where(exp.Min(this=year.copy()), plausible.copy())
+        found["last"] = sql.where(exp.Max(this=year.copy()), plausible.copy())
+    return found
 
 
-def _shares(engine: Engine, table: exp.Table, column: Column, asked: Mapping[str, Any]) -> dict[str, float]:
+def _shares(engine: Engine, table: exp.Table, column: Column, answers: Mapping[str, Any]) -> dict[str, float]:
     """Return the share of the distinct values that are of each pattern; numbers with check digits by these."""
-    if not asked["values"]:
+    if not answers["values"]:
         return {}
-    counts = {kind: int(asked[kind]) for kind in (*BY_KIND, OF_NUMBERS.kind) if kind in asked}
+    counts = {kind: int(answers[kind]) for kind in (*BY_KIND, OF_NUMBERS.kind) if kind in answers}
     for kind in [kind for kind in ("iban", "credit_card") if kind in counts]:
-        if counts[kind] >= _CHECKED * asked["values"]:
-            counts[kind] = min(counts[kind], round(_with_right_digits(engine, table, column, kind) * asked["values"]))
+        if counts[kind] >= _CHECKED * answers["values"]:
+            counts[kind] = min(counts[kind], round(_with_right_digits(engine, table, column, kind) * answers["values"]))
         else:
             counts[kind] = 0
-    return {kind: count / int(asked["values"]) for kind, count in counts.items() if count}
+    return {kind: count / int(answers["values"]) for kind, count in counts.items() if count}
 
 
 def _with_right_digits(engine: Engine, table: exp.Table, column: Column, kind: str) -> float:
@@ -240,29 +240,29 @@ def _with_right_digits(engine: Engine, table: exp.Table, column: Column, kind: s
 
 
 def _figures(
-    rows: int, nulls: int, distinct: int, asked: Mapping[str, Any], shares: Mapping[str, float]
+    rows: int, nulls: int, distinct: int, answers: Mapping[str, Any], shares: Mapping[str, float]
 ) -> ColumnFigures:
-    looked_at, values = int(asked["rows"]), int(asked["values"])
+    looked_at, values = int(answers["rows"]), int(answers["values"])
     pairs = looked_at * (looked_at - 1)
-    alike = int(asked["squares"]) - looked_at
+    alike = int(answers["squares"]) - looked_at
     years = Years()
-    if values and "plausible" in asked and asked["plausible"]:
-        spread = int(asked["last"]) - int(asked["first"])
-        years = Years(int(asked["plausible"]) / values, int(asked["long_ago"]) / values, spread)
+    if values and "plausible" in answers and answers["plausible"]:
+        spread = int(answers["last"]) - int(answers["first"])
+        years = Years(int(answers["plausible"]) / values, int(answers["long_ago"]) / values, spread)
     return ColumnFigures(
         rows=rows,
         nulls=nulls,
         distinct=distinct,
         looked_at=looked_at,
-        classes=int(asked["classes"]),
-        uniques=int(asked["uniques"]),
-        largest=int(asked["largest"]),
+        classes=int(answers["classes"]),
+        uniques=int(answers["uniques"]),
+        largest=int(answers["largest"]),
         separation=1 - alike / pairs if pairs else None,
-        average_length=float(asked.get("average_length", 0)),
-        longest=int(asked.get("longest", 0)),
+        average_length=float(answers.get("average_length", 0)),
+        longest=int(answers.get("longest", 0)),
         shares=shares,
         years=years,
-        spelling=spelling_of(asked),
+        spelling=spelling_of(answers),
     )
 
 

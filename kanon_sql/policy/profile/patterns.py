@@ -273,16 +273,16 @@ def spelling_aggregates() -> dict[str, exp.Expr]:
     }
 
 
-def spelling_of(asked: Mapping[str, Any]) -> Spelling:
+def spelling_of(answers: Mapping[str, Any]) -> Spelling:
     """Return how values are written, from the answers to the aggregates."""
-    if "spellings" not in asked:
+    if "spellings" not in answers:
         return Spelling()
     return Spelling(
-        spellings=int(asked["spellings"]),
-        folded=int(asked["folded"]),
-        written=int(asked["written"]),
-        dates={name: int(asked[name]) for name in _DATES if asked[name]},
-        numbers=int(asked["numbers"]),
+        spellings=int(answers["spellings"]),
+        folded=int(answers["folded"]),
+        written=int(answers["written"]),
+        dates={name: int(answers[name]) for name in _DATES if answers[name]},
+        numbers=int(answers["numbers"]),
     )
 
 

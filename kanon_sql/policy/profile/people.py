@@ -165,7 +165,7 @@ class _Candidate:
 
     @property
     def value(self) -> exp.Expr:
-        """What it names somebody by; NULL where one of the columns is."""
+        """The name that it gives a person; NULL where one of the columns is."""
         first, *others = [written(sql.column(column.name, "source"), column) for column in self.columns]
         if not others:
             return first

@@ -190,7 +190,7 @@ def _of_entity(proposal: Proposal, figures: ColumnFigures, *, named: bool) -> Pr
 
 
 def _people(figures: ColumnFigures) -> int:
-    """Return how many different people there are in the rows that were looked at; NULL is nobody."""
+    """Return how many different people there are in the rows that were looked at; NULL counts for none."""
     return figures.classes - (1 if figures.nulls else 0)
 
 

@@ -1,4 +1,4 @@
-"""What has been asked of the frequency set, and what the answers prove about nodes that were not asked about."""
+"""Node tests on the frequency set, and what they prove about nodes that were not tested."""
 
 from __future__ import annotations
 
@@ -199,9 +199,9 @@ class Evidence:
         return self.tested[node]
 
     def look_ahead(self, nodes: Iterable[Node]) -> None:
-        """Test nodes that will probably be asked about in one statement, where every statement is a job of its own.
+        """Test nodes that will probably be needed in one statement, where every statement is a job of its own.
 
-        What is found is kept until a node is asked about; it changes nothing of what is searched, or counted as tested.
+        What is found is kept until a node is tested; it changes nothing of what is searched, or counted as tested.
         """
         engine, problem = self.problem.frequency.engine, self.problem
         if not engine.tests_together:
@@ -351,7 +351,7 @@ class Evidence:
     def _class_sizes(self, suppressed: int, published: int, squares: int, suppressed_squares: int) -> ClassSizes:
         problem = self.problem
         rows, k = problem.frequency.rows, problem.k
-        # A class that fails a model may be as large as the table, unless all that is asked of it is k rows.
+        # A class that fails a model may be as large as the table, unless k rows are all that it needs.
         too_small = k - 1 if problem.only_counts_rows else rows
         return ClassSizes(rows, k, too_small, published, suppressed, squares, suppressed_squares)
 

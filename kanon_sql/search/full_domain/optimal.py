@@ -6,7 +6,7 @@ suppresses at least the rows that ``b`` does, and every row that is left costs a
 
     cost(v) >= generalization(a) + sum over the rows that b suppresses of (full - cost of the row at a)
 
-for all v in the interval, from a single test, that of ``b``. The rows' cost at ``a`` is not asked for: it is at most
+for all v in the interval, from a single test, that of ``b``. The rows' cost at ``a`` is not queried: it is at most
 what the costliest labels of ``a`` charge for so many rows (``Costs.most_hidden``).
 
 1. The top was tested: if it suppresses too much, everything does. Begin with the interval of the whole lattice.

@@ -1,8 +1,8 @@
 """Roll-ups: the frequency set of a node is the source for every node above it, and often far smaller.
 
-Making one costs more than a node test, and not every one is smaller: whoever rolls up at once may lose. It is made
-where tests have scanned what it would have saved as often as it costs (the rule of who rents skis until the rent has
-reached the price), after a probe has told how large it would be. What is scanned is counted in tuples, not in
+Making one costs more than a node test, and not every one is smaller: rolling up at once may lose. It is made where
+tests have scanned what it would have saved as often as it costs (the ski rental rule: rent until the rent has reached
+the price), after a probe has estimated its size. What is scanned is counted in tuples, not in
 seconds, so that the search takes the same way every time.
 """
 

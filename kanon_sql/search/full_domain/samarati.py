@@ -31,7 +31,7 @@ def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node
     least: Cost | float = IMPOSSIBLE
     height = _lowest_height(evidence, progress)
     for node in sorted(nodes_of_height(evidence.problem.lattice, height), key=evidence.problem.costs.generalization):
-        # What a node costs at least is asked of the evidence before the node is tested.
+        # The evidence bounds what a node costs at least before the node is tested.
         if evidence.least_cost(node, evidence.suppresses_at_least(node)) >= least or not evidence.satisfies(node):
             continue
         if (cost := evidence.cost(node)) < least:

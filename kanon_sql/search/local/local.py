@@ -102,7 +102,7 @@ def _go_through(
 
 
 def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) -> bool:
-    """Publish at a node, unless by now that are too few rows; tell whether it was done."""
+    """Publish at a node, unless by now that are too few rows; return whether it was done."""
     tuples = remaining.publish(node)
     if tuples == could.tuples or tuples >= enough or not tuples:
         return bool(tuples)

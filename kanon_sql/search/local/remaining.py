@@ -126,8 +126,8 @@ class Remaining:
             exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(mask_name(key), "masks"))
             for key in keys
         ]
-        asked = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
-        some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=asked.subquery()))
+        numbers = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
+        some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=numbers.subquery()))
         rows = exp.select().from_(sql.aliased(self._left, "left_over")).join(some.subquery("masks"), join_type="cross")
         named = [sql.named(key, key_name(number)) for number, key in enumerate(masked)]
         members = coded_members(rows, [sql.named(sql.column("node", "masks"), "node"), *named], packing=self._packing)
@@ -242,7 +242,7 @@ class Remaining:
             self.publish(node)
 
     def close(self) -> None:
-        """Drop the view and the nodes; the copy is kept for those who measure."""
+        """Drop the view and the nodes; the copy is kept for measuring."""
         if self._nodes is not None:
             self.engine.run(sql.drop(self._nodes), "drop the masks of the nodes")
         if self._packing is not None:

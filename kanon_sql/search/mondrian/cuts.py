@@ -174,7 +174,7 @@ def _level(column: Places) -> exp.Expr:
 
 
 def _has_null(column: Places) -> exp.Expr:
-    """Return the condition that a part has NULLs; that it has other values too is known where it is asked."""
+    """Return the condition that a part has NULLs; that it has other values too is known there."""
     if column.ordered:
         return exp.EQ(this=_low(column), expression=sql.literal(column.null))
     return sql.column(f"has_null_{column.number + 1}")

@@ -1,6 +1,6 @@
 """What the sides of a cut would lose: each row of a side, what the labels of all its columns cost.
 
-The values that a side has in a column are told apart as bits of a word, so that the values of several groups of rows
+The values that a side has in a column are bits of a word, so that the values of several groups of rows
 are the bits of either, and their number a count of bits. A column with more leaves than a word has bits is known by its
 lowest and its highest place, like numbers.
 
