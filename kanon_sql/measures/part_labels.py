@@ -233,7 +233,7 @@ def _with_ends(query: exp.Select, column: Places) -> exp.Select:
     if column.ordered and column.finite is not None:  # the ends that have a number
         lowest = sql.greatest([sql.column("low", "spans"), sql.literal(column.finite[0])])
         highest = sql.least([sql.column("high", "spans"), sql.literal(column.finite[1])])
-        some = exp.LTE(this=lowest, expression=highest)
+        some = lowest <= highest
         for alias, place in ((_LOWEST, lowest), (_HIGHEST, highest)):
             there = exp.and_(some.copy(), exp.EQ(this=sql.column("place", alias), expression=place.copy()))
             query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left")

@@ -53,7 +53,7 @@ def _chosen_query(parts: Parts) -> exp.Select:
     for column in places:
         widths = _with_ends(widths, column, cutting)
         all_tried = sql.column(tried_name(column)).eq(ALL)
-        empty = exp.EQ(this=_low(column), expression=_high(column))
+        empty = _low(column).eq(_high(column))
         width = exp.Case().when(exp.or_(all_tried, empty), sql.literal(0.0)).else_(_width(column, cutting))
         widths = widths.select(_low(column), _high(column), sql.named(width, f"width_{column.number + 1}"), copy=False)
         if column.null is not None:
@@ -154,7 +154,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
     if cutting.labels == "set":
         return different / float(labels.leaves)
     if cutting.labels == "range":
-        places = exp.Add(this=exp.Sub(this=_high(column), expression=_low(column)), expression=sql.literal(1))
+        places = exp.Add(this=_high(column) - _low(column), expression=sql.literal(1))
         return sql.cast(exp.Paren(this=places), "DOUBLE") / float(labels.leaves)
     tree = exp.Case()
     for level in range(1, column.hierarchy.height):
@@ -166,7 +166,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
 
 def _level(column: Places) -> exp.Expr:
     """Return the level of the lowest label over a part's values."""
-    case = exp.Case().when(exp.EQ(this=_low(column), expression=_high(column)), sql.literal(0), copy=False)
+    case = exp.Case().when(_low(column).eq(_high(column)), sql.literal(0), copy=False)
     for level in range(1, column.hierarchy.height):
         same = _same(node_name(level), _end(column, "low"), _end(column, "high"))
         case = case.when(same, sql.literal(level), copy=False)
@@ -176,7 +176,7 @@ def _level(column: Places) -> exp.Expr:
 def _has_null(column: Places) -> exp.Expr:
     """Return the condition that a part has NULLs; that it has other values too is known there."""
     if column.ordered:
-        return exp.EQ(this=_low(column), expression=sql.literal(column.null))
+        return _low(column).eq(column.null)
     return sql.column(f"has_null_{column.number + 1}")
 
 
@@ -246,7 +246,7 @@ def forbid(parts: Parts) -> None:
         models = parts.problem.models
         there = exp.and_(
             sql.column("allowed", cuts.name),
-            exp.EQ(this=sql.column(PART, cuts.name), expression=parts.of_tuple(PART)),
+            sql.column(PART, cuts.name).eq(parts.of_tuple(PART)),
             parts.is_inside("kanon_round"),
         )
         rows = exp.select().from_(parts["kanon_tuples"].copy()).join(cuts.copy(), on=there, join_type="left")
@@ -298,7 +298,7 @@ def _bin(parts: Parts) -> exp.Expr:
     """Return the bin of a tuple: in which of several equal ranges of its part's places it lies."""
     chosen = parts["kanon_chosen"].name
     low, high = sql.column("low", chosen), sql.column("high", chosen)
-    distance = exp.Paren(this=exp.Sub(this=parts.place(), expression=low)) * exp.Placeholder(this="bins")
+    distance = (parts.place() - low) * exp.Placeholder(this="bins")
     width = exp.Paren(this=exp.Add(this=high - low, expression=sql.literal(1)))
     return sql.cast(exp.Floor(this=exp.Div(this=distance, expression=sql.cast(width, "DOUBLE"))), "INTEGER")
 
@@ -324,7 +324,7 @@ def _histogram_of_bins_query(parts: Parts) -> exp.Query:
         return of_bins
     none = sql.named(sql.cast(sql.literal(0), "BIGINT"), "below")
     of_nulls = parts.tuples_with("kanon_chosen", part.copy(), sql.named(place.copy(), "place"), rows.copy(), none)
-    of_nulls = of_nulls.where(exp.EQ(this=place.copy(), expression=sql.column("null_place", chosen)))
+    of_nulls = of_nulls.where(place.eq(sql.column("null_place", chosen)))
     return sql.union_all([of_bins, of_nulls.group_by(part.copy(), place.copy())])
 
 
@@ -342,12 +342,12 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
     # Tuples at the median, in their order.
     start, n = parts.of_tuple(START), parts.of_tuple(N)
     up_to = sql.over(exp.Sum(this=n.copy()), by=[sql.column(PART, "halves")], order=[start], running=True)
-    same = exp.EQ(this=sql.column(PART, "halves"), expression=parts.of_tuple(PART))
+    same = sql.column(PART, "halves").eq(parts.of_tuple(PART))
     equal = (
         exp.select(sql.column(PART, "halves"), "from_median", start, n, sql.named(up_to, "up_to"))
         .from_(parts["kanon_tuples"].copy())
         .join("halves", on=same)
-        .where(exp.EQ(this=parts.place(), expression=sql.column("to_place", "halves")))
+        .where(parts.place().eq(sql.column("to_place", "halves")))
         .where(sql.column("from_median", "halves").is_(exp.null()).not_())
     )
     # The one in which the half is full.
@@ -357,7 +357,7 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
     full = (
         exp.select(PART, sql.named(sql.cast(last, "BIGINT"), "position"))
         .from_("equal")
-        .where(exp.LT(this=before.copy(), expression=wanted.copy()))
+        .where(before < wanted)
         .where(wanted <= sql.column("up_to"))
     )
     in_order = exp.Coalesce(this=sql.column("position", "full_half"), expressions=[sql.literal(0)])
@@ -388,9 +388,9 @@ def _halved_query(parts: Parts) -> exp.Query:
     sides = parts["kanon_sides"].name
     place, position = parts.place(), sql.column("position", sides)
     start, n = parts.of_tuple(START), parts.of_tuple(N)
-    at_median = exp.and_(position.is_(exp.null()).not_(), exp.EQ(this=place, expression=sql.column("to_place", sides)))
+    at_median = exp.and_(position.is_(exp.null()).not_(), place.eq(sql.column("to_place", sides)))
     allowed = sql.column("allowed", sides)
-    end = exp.Add(this=start.copy(), expression=n.copy())
+    end = start + n
     places = [parts.of_tuple(column.place) for column in parts.places]
 
     def half(side: str, first: exp.Expr, last: exp.Expr, condition: exp.Expr) -> exp.Select:
@@ -404,7 +404,7 @@ def _halved_query(parts: Parts) -> exp.Query:
     since = since.else_(start.copy())
     inside = exp.and_(
         parts.is_inside("kanon_sides"),
-        exp.or_(exp.Not(this=exp.Paren(this=at_median.copy())), exp.LT(this=start.copy(), expression=position.copy())),
+        exp.or_(exp.Not(this=exp.Paren(this=at_median.copy())), start < position),
     )
     outside = exp.or_(
         exp.Not(this=exp.Paren(this=parts.is_inside("kanon_sides"))),
@@ -463,11 +463,11 @@ def _parted_query(parts: Parts) -> exp.Select:
     sides = parts["kanon_sides"]
     there = exp.and_(
         sql.column("allowed", sides.name),
-        exp.EQ(this=sql.column(PART, sides.name), expression=parts.of_tuple(PART)),
+        sql.column(PART, sides.name).eq(parts.of_tuple(PART)),
         parts.is_inside("kanon_sides"),
     )
     rests = exp.select(PART, "allowed", "rest").distinct().from_(sides.copy()).subquery("rests")
-    same = exp.EQ(this=sql.column(PART, "rests"), expression=parts.of_tuple(PART))
+    same = sql.column(PART, "rests").eq(parts.of_tuple(PART))
     part = exp.Case().when(exp.Not(this=sql.column("allowed", "rests")), parts.of_tuple(PART))
     part = part.else_(exp.Coalesce(this=sql.column("inside", sides.name), expressions=[sql.column("rest", "rests")]))
     query = exp.select(sql.named(part, PART), *parts.others()).from_(parts["kanon_tuples"].copy())

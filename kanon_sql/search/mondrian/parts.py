@@ -155,7 +155,7 @@ class Parts:
 
     def tuples_with(self, name: str, *selected: exp.Expr) -> exp.Select:
         """Return a query of tuples joined to what one of the tables says of their part."""
-        same = exp.EQ(this=sql.column(PART, self[name].name), expression=self.of_tuple(PART))
+        same = sql.column(PART, self[name].name).eq(self.of_tuple(PART))
         return exp.select(*selected).from_(self["kanon_tuples"].copy()).join(self[name].copy(), on=same)
 
     def is_inside(self, name: str) -> exp.Expr:
@@ -170,7 +170,7 @@ class Parts:
 
         def query() -> exp.Select:
             chosen = self["kanon_chosen"]
-            same = exp.EQ(this=sql.column(PART, chosen.name), expression=self.of_tuple(PART))
+            same = sql.column(PART, chosen.name).eq(self.of_tuple(PART))
             others = exp.Exists(this=exp.select("1").from_(chosen.copy()).where(same)).not_()
             return exp.select(self.of_tuple(PART), *self.others()).from_(self["kanon_tuples"].copy()).where(others)
 

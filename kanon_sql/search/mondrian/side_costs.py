@@ -10,7 +10,6 @@ lowest and its highest place, like numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -25,26 +24,13 @@ if TYPE_CHECKING:
     from kanon_sql.measures.places import Places
 
 
-@dataclass(frozen=True)
-class Bits:
-    """Where the values of a column are in the words.
-
-    Attributes:
-        word: number of the word.
-        shift: the bit of place 1.
-    """
-
-    word: int
-    shift: int
-
-
 class SideCosts:
     """What sides cost, in columns over the tuples and expressions over groups of them."""
 
     def __init__(self, places: Sequence[Places], measure: str, labels: str) -> None:
         """Find room for the bits of each column; ``labels`` is how texts are written."""
         self.places, self.measure, self.labels = places, measure, labels
-        self.bits: dict[int, Bits] = {}
+        self.bits: dict[int, tuple[int, int]] = {}  # of a column: its word, and the bit of its place 1 there
         used: list[int] = []
         for column in places:
             leaves = column.labels.leaves
@@ -53,7 +39,7 @@ class SideCosts:
             word = next((word for word, bits in enumerate(used) if bits + leaves <= WORD_BITS), len(used))
             if word == len(used):
                 used.append(0)
-            self.bits[column.number] = Bits(word, used[word])
+            self.bits[column.number] = (word, used[word])
             used[word] += leaves
         self.words = len(used)
         self.spans = [column for column in places if column.number not in self.bits]
@@ -65,11 +51,11 @@ class SideCosts:
         words: list[list[exp.Expr]] = [[] for _ in range(self.words)]
         for column in self.places:
             if (bits := self.bits.get(column.number)) is not None:
-                own = sql.column("place", _alias(column))
-                place = own + sql.literal(bits.shift - 1)
+                word, shift = bits
+                place = sql.column("place", _alias(column)) + (shift - 1)
                 one = sql.cast(sql.literal(1), "BIGINT")
                 bit = exp.BitwiseLeftShift(this=one, expression=exp.Paren(this=place))
-                words[bits.word].append(exp.Paren(this=bit))
+                words[word].append(exp.Paren(this=bit))
         found = [sql.named(sql.combined(parts), _word(word)) for word, parts in enumerate(words)]
         return [*found, *(sql.named(self._measured(column), _point(column)) for column in self.spans)]
 
@@ -143,9 +129,9 @@ class SideCosts:
     def _column_cost(self, query: exp.Select, column: Places, side: str) -> tuple[exp.Select, exp.Expr]:
         bits = self.bits.get(column.number)
         if bits is not None:
-            word = sql.column(f"{side}_{_word(bits.word)}", "cuts")
+            word, shift = bits
             mask = (1 << column.labels.leaves) - 1
-            own = sql.bits(sql.shifted_right(word, bits.shift), mask)
+            own = sql.bits(sql.shifted_right(sql.column(f"{side}_{_word(word)}", "cuts"), shift), mask)
             if self.labels == "set":
                 return query, self._share(column, exp.BitwiseCount(this=own))
             return self._tree_by_bits(query, column, own, side)
