@@ -110,7 +110,8 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     text. Hierarchies from files and from the database read nothing of the source.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
-    in_trees = _columns_in_trees(policy, roles)
+    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    in_trees = _columns_of([m for m in about if isinstance(m, TCloseness) and m.distance == "hierarchical"], roles)
     for name in policy.hierarchies:
         column = find_column(name, source.columns)
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
@@ -136,7 +137,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     elif source.in_warehouse:
         tell("Fetching distinct tuples")
         with timed(seconds, "fetch"):
-            source.bring((*roles.quasi_identifiers, *_columns_of_models(policy, roles)), roles.entity)
+            source.bring((*roles.quasi_identifiers, *_columns_of(about, roles)), roles.entity)
     tell("Preparing hierarchies")
     with timed(seconds, "hierarchies"):
         hierarchies = make_hierarchies(known, roles.quasi_identifiers, policy)
@@ -203,20 +204,11 @@ def _require_one_row_each(source: Source, policy: Policy) -> tuple[RepeatedColum
     )
 
 
-def _columns_of_models(policy: Policy, roles: Roles) -> list[Column]:
-    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
-    if any(model.sensitive is None for model in about):
+def _columns_of(models: Sequence[SensitiveModel], roles: Roles) -> list[Column]:
+    """Return the sensitive columns that models are about; all, where one of them names none."""
+    if any(model.sensitive is None for model in models):
         return list(roles.sensitive)
-    found = [find_column(model.sensitive or "", roles.sensitive) for model in about]
-    return list(dict.fromkeys(column for column in found if column is not None))
-
-
-def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:
-    """Return the sensitive columns of which a model asks how far apart values are in a tree."""
-    about = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
-    if any(model.sensitive is None for model in about):
-        return list(roles.sensitive)
-    found = [find_column(model.sensitive or "", roles.sensitive) for model in about]
+    found = [find_column(model.sensitive or "", roles.sensitive) for model in models]
     return list(dict.fromkeys(column for column in found if column is not None))
 
 

@@ -28,7 +28,7 @@ from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
@@ -68,7 +68,7 @@ class Evidence:
         self._probed: set[Node] = set()
         self._marks: list[tuple[int, int]] = []
         self._pass_screens: list[int] = []
-        self._statements: dict[tuple[str, tuple[bool, ...], bool, bool], exp.Select] = {}
+        self._statements: dict[tuple[str, str, tuple[bool, ...]], exp.Select] = {}
         self._best_classes: RollUp | None = None
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
@@ -292,7 +292,6 @@ class Evidence:
 
         ``probe`` counts one class in several; ``of_rows`` are monotone models that are tested instead of all.
         """
-        frequency = self.problem.frequency
         shared = self.problem.shared_tests
         if shared is not None and self._shares_tests(shared) and not (probe or of_rows):
             suppressed = self._shared_test(shared, node, classes)
@@ -301,26 +300,41 @@ class Evidence:
             relation = self.roll_ups.rows_alone(node)
         else:
             relation = (classes or self.roll_ups.source(node)).relation
-        masks = frequency.masks(node)
-        kept = tuple(mask != 0 for mask in masks)
-        shape = (relation.name, kept, probe, bool(of_rows))
-        if shape not in self._statements:
-            places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
-            with_sizes = not (probe or self.bounds_are_free)
-            models = of_rows or self.problem.models
-            self._statements[shape] = node_query(
-                relation, places, models, probe=probe, with_sizes=with_sizes, packing=self._packing
-            )
-        values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
-        title = f"{'probe' if probe else 'screen' if of_rows else 'test'} node {node}"
-        found = None if probe or of_rows else self._ahead.pop(node, None)
+        kind = "probe" if probe else "screen" if of_rows else "test"
+        with_sizes = not (probe or self.bounds_are_free)
+        statement, values = self._masked(
+            node,
+            relation,
+            kind,
+            lambda masks: node_query(
+                relation,
+                masks,
+                of_rows or self.problem.models,
+                probe=probe,
+                with_sizes=with_sizes,
+                packing=self._packing,
+            ),
+        )
+        found = self._ahead.pop(node, None) if kind == "test" else None
         if found is None:
-            found = frequency.engine.row(self._statements[shape], title, values)
+            found = self.problem.frequency.engine.row(statement, f"{kind} node {node}", values)
         _, suppressed, *more = found
         below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
         if sizes:
             self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
         return int(suppressed), int(below)
+
+    def _masked(
+        self, node: Node, relation: exp.Table, kind: str, query: Callable[[list[exp.Expr | int]], exp.Select]
+    ) -> tuple[exp.Select, dict[str, int]]:
+        """Return a query on the masks of a node, made once for all nodes that leave the same keys; and its masks."""
+        masks = self.problem.frequency.masks(node)
+        shape = (kind, relation.name, tuple(mask != 0 for mask in masks))
+        if shape not in self._statements:
+            self._statements[shape] = query(
+                [exp.Placeholder(this=mask_name(key)) if mask else 0 for key, mask in enumerate(masks)]
+            )
+        return self._statements[shape], {mask_name(key): mask for key, mask in enumerate(masks) if mask}
 
     def _shares_tests(self, shared: SharedTests) -> bool:
         return self.problem.only_counts_rows and self.bounds_are_free and self.problem.k in shared.sizes
@@ -335,16 +349,11 @@ class Evidence:
     def _shared_test(self, shared: SharedTests, node: Node, classes: RollUp | None) -> int:
         """Return the rows that a node suppresses, by one test for every k."""
         if node not in shared.suppressed:
-            frequency = self.problem.frequency
             relation = (classes or self.roll_ups.source(node)).relation
-            masks = frequency.masks(node)
-            kept = tuple(mask != 0 for mask in masks)
-            shape = (relation.name, kept, False, False)
-            if shape not in self._statements:
-                places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
-                self._statements[shape] = rows_by_size_query(relation, places, shared.sizes)
-            values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
-            found = frequency.engine.row(self._statements[shape], f"test node {node} for each k", values)
+            statement, values = self._masked(
+                node, relation, "each k", lambda masks: rows_by_size_query(relation, masks, shared.sizes)
+            )
+            found = self.problem.frequency.engine.row(statement, f"test node {node} for each k", values)
             shared.suppressed[node] = tuple(map(int, found))
         return shared.suppressed[node][shared.sizes.index(self.problem.k)]
 
