@@ -138,11 +138,11 @@ def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tu
     # 2. Each tuple with the boxes that cover it.
     several = max(1, _AT_ONCE // max(1, frequency.tuples))
     for first in range(0, len(patterns), several):
-        query = covered_query(frequency, densities, patterns[first : first + several])
+        query = _covered_query(frequency, densities, patterns[first : first + several])
         statement = exp.insert(query, covered.copy()) if first else sql.create_table(covered, query, temporary=True)
         engine.run(statement, "boxes that cover each tuple")
     # 3. The mean.
-    divergence, rows = engine.row(divergence_query(frequency, covered), "KL divergence")
+    divergence, rows = engine.row(_divergence_query(frequency, covered), "KL divergence")
     if int(rows or 0) != frequency.rows:
         raise UsageError(
             f"No class of the release covers {frequency.rows - int(rows or 0):,} of the {frequency.rows:,} rows of the "
@@ -154,7 +154,7 @@ def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tu
     return max(0.0, float(divergence))
 
 
-def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Sequence[tuple[int, ...]]) -> exp.Select:
+def _covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Sequence[tuple[int, ...]]) -> exp.Select:
     """Return the query of tuples with their rows, and the density of each box with one of these patterns over them."""
     keys = range(frequency.keys)
     own = [sql.column(key_name(key)) for key in keys]
@@ -195,7 +195,7 @@ def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Seque
     )
 
 
-def divergence_query(frequency: FrequencySet, covered: exp.Table) -> exp.Select:
+def _divergence_query(frequency: FrequencySet, covered: exp.Table) -> exp.Select:
     """Return the query of the mean over all rows of log2(rows of the tuple / density there)."""
     own = [sql.column(key_name(key)) for key in range(frequency.keys)]
     rebuilt = exp.select(N, sql.named(exp.Sum(this=sql.column(_DENSITY)), _DENSITY)).from_(covered.copy())

@@ -144,7 +144,7 @@ def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, 
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
 
 
-def hidden_costs_query(
+def _hidden_costs_query(
     frequency: FrequencySet,
     relation: exp.Table,
     node: Node,
@@ -170,7 +170,7 @@ def hidden_costs_query(
                 cost = _cell_cost(column, measure)
             total = exp.Coalesce(this=_charged(cost, "classes"), expressions=[sql.literal(0)])
             query.select(sql.named(total, f"{measure.name}_{column.number}"), copy=False)
-        if level in levels_charged(column, measures):
+        if level in _levels_charged(column, measures):
             query.join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level), copy=False)
     return query
 
@@ -186,7 +186,7 @@ def hidden_costs(
 ) -> list[list[int]]:
     """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit."""
     measures = [cost.measure for cost in costs]
-    query = hidden_costs_query(frequency, relation, node, models, labels, measures, packing)
+    query = _hidden_costs_query(frequency, relation, node, models, labels, measures, packing)
     answers = iter(frequency.engine.row(query, f"what suppressed rows lose at {node}"))
     by_column = [[int(next(answers)) for _ in measures] for _ in labels]
     return [
@@ -228,9 +228,9 @@ def costs_in(
 ) -> list[list[int]]:
     """Return, for each column and level, what the rows of a part of the frequency set cost, in the common unit."""
     queries = [
-        cells_query(relation, column, level, costs.measure)
+        _cells_query(relation, column, level, costs.measure)
         for column in labels
-        for level in levels_charged(column, [costs.measure])
+        for level in _levels_charged(column, [costs.measure])
     ]
     rows = exp.select(sql.sum_of(sql.column(N))).from_(relation.copy())
     (count,) = frequency.engine.row(rows, "rows of the sample")
@@ -247,7 +247,7 @@ def costs_in(
     ]
 
 
-def cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMeasure) -> exp.Select:
+def _cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMeasure) -> exp.Select:
     """Return the query of what cells of a column cost at a level below the root: ``(number, level, total)``."""
     return (
         exp.select(
@@ -260,7 +260,7 @@ def cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMe
     )
 
 
-def levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
+def _levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
     """Return the levels of a column at which some measure has to look up what a label costs."""
     return range(0 if any(measure.charges_originals for measure in measures) else 1, column.height)
 

@@ -66,7 +66,7 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
     engine = frequency.engine
     relations = []
     for number, hierarchy in enumerate(hierarchies):
-        query = labels_query(frequency, hierarchy, number)
+        query = _labels_query(frequency, hierarchy, number)
         relation = make_table(
             engine, f"kanon_labels_{hierarchy.column.name}", query, f"labels of {hierarchy.column.name}"
         )
@@ -91,7 +91,7 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
     )
 
 
-def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> exp.Query:
+def _labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> exp.Query:
     placements = _placements(frequency, number)
     codes = [code_name(placement.number) for placement in placements]
     # 1. Rows of the table with each value: from the frequency set.

@@ -74,7 +74,7 @@ def _numbers(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
     # What is written.
     if cutting.numbers == "range":
         ends = [text_of(end, own) for end in (low, high)]
-        label: exp.Expr = exp.Case().when(single, ends[0]).else_(range_of(ends[0].copy(), ends[1], own))
+        label: exp.Expr = exp.Case().when(single, ends[0]).else_(_range_of(ends[0].copy(), ends[1], own))
         if column.null is not None:
             has_null = exp.and_(sql.column("has_null", "spans"), only_null.copy().not_())
             label = exp.Case().when(only_null, exp.null()).when(has_null, with_null(label)).else_(label.copy())
@@ -121,7 +121,7 @@ def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
     level = _level(column)
     if cutting.labels == "range":
         low, high = (end_of_range(sql.column(VALUE, end), own) for end in (_LOW, _HIGH))
-        label: exp.Expr = exp.Case().when(single, value).else_(range_of(low, high, own))
+        label: exp.Expr = exp.Case().when(single, value).else_(_range_of(low, high, own))
         places = sql.column("high", "spans") - sql.column("low", "spans")
         leaves: exp.Expr = exp.Add(this=places, expression=sql.literal(1))
         rows = _up_to_high(_LOW)
@@ -173,7 +173,7 @@ def _set(tuples: exp.Table, column: Places) -> exp.Select:
     )
     query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
     alone = sql.column("leaves", "spans").eq(1)
-    label = exp.Case().when(alone, sql.column("single", "spans")).else_(set_of(sql.column("members", "spans")))
+    label = exp.Case().when(alone, sql.column("single", "spans")).else_(_set_of(sql.column("members", "spans")))
     return (
         query.with_("members", as_=members)
         .with_("spans", as_=spans)
@@ -301,11 +301,11 @@ def end_of_range(value: exp.Expr, column: Column) -> exp.Expr:
     return exp.func("REPLACE", member(value, column), sql.literal(between), apart, dialect="duckdb")
 
 
-def set_of(members: exp.Expr) -> exp.Expr:
+def _set_of(members: exp.Expr) -> exp.Expr:
     return joined("{", members, "}")
 
 
-def range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
+def _range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
     return joined("[", low, separator(column), high, "]")
 
 

@@ -97,7 +97,7 @@ def make_places(
     found = []
     for column, hierarchy in zip(labels, hierarchies, strict=True):
         name = hierarchy.column.name
-        query = places_query(column, hierarchy)
+        query = _places_query(column, hierarchy)
         relation = make_table(engine, f"kanon_places_{name}", query, f"places of {name}")
         has_rows = sql.column(N) > 0
         of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
@@ -116,7 +116,7 @@ def make_places(
     return tuple(found)
 
 
-def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
+def _places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     codes = [code_name(placement.number) for placement in column.placements]
     inner = range(1, hierarchy.height)
 

@@ -79,7 +79,7 @@ def measure_published(
     # 1. The classes.
     classes = engine.temporary_name("kanon_published")
     engine.run(
-        sql.create_table(classes, published_classes_query(release, columns), temporary=True), "classes of the release"
+        sql.create_table(classes, _published_classes_query(release, columns), temporary=True), "classes of the release"
     )
     counts = count_classes(frequency, classes, [])
     if counts.suppressed < 0:
@@ -113,7 +113,7 @@ def measure_published(
     return PublishedMeasures(everything, counts, tuple(levels), by_column)
 
 
-def published_classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
+def _published_classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
     """Return the query of the classes of a published table: labels as text, one column for each, and their rows."""
     written = [text_of(sql.column(column.name), column) for column in columns]
     named = [sql.named(label, _label(number)) for number, label in enumerate(written)]
@@ -128,7 +128,7 @@ def released_query(classes: exp.Table, column: Labels) -> exp.Select:
     return query.from_(classes.copy()).group_by(own.copy())
 
 
-def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> exp.Select:
+def _meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> exp.Select:
     """Return the query of what the labels of a column can stand for: their text, and rows of its labels relation."""
     codes = [code_name(placement.number) for placement in column.placements]
     # 1. How each label of each level is written.
@@ -190,7 +190,7 @@ def _meaning(
 ) -> tuple[exp.Table, int | None, bool]:
     """Return what each label of a column stands for, the level of the column, and whether some are sets or ranges."""
     engine, name = frequency.engine, hierarchy.column.name
-    query = meanings_query(classes, column, hierarchy)
+    query = _meanings_query(classes, column, hierarchy)
     possible = make_table(engine, f"kanon_possible_{name}", query, f"what labels of {name} can stand for")
     # 2. Labels that stand for nothing.
     total = _count_labels(sql.column(_label(column.number)), classes)

@@ -204,7 +204,7 @@ def measure_local(
     # 1. The classes, from which everything else is measured.
     classes = _make_classes(frequency, relation, recoding, models)
     written, own = _written(frequency, classes, recoding, labels, hierarchies)
-    counts = count_written_classes(frequency, classes, models, written, _assigned(frequency, relation, recoding), own)
+    counts = _count_written_classes(frequency, classes, models, written, _assigned(frequency, relation, recoding), own)
     # 2. The measures.
     labelled = _labelled_steps(classes, labels)
     totals = costs_of_classes(engine, labelled, labels, costs, counts.suppressed)
@@ -323,7 +323,7 @@ def _measure_partition(
     members = exp.select().from_(sql.aliased(tables.tuples, "tuples"))
     own = {"own_part": sql.column(PART, "tuples")}
     counts = replace(
-        count_written_classes(frequency, tables.parts, models, written, members, own),
+        _count_written_classes(frequency, tables.parts, models, written, members, own),
         labels=tuple(labelled[number] for number in sorted(labelled)),
     )
     totals = costs_of_classes(frequency.engine, query, labels, costs, counts.suppressed)
@@ -373,7 +373,7 @@ def count_classes(frequency: FrequencySet, classes: exp.Table, models: Sequence[
     return ClassCounts(published, int(rows or 0), int(squares or 0), smallest, suppressed, tuple(worst), None)
 
 
-def count_written_classes(
+def _count_written_classes(
     frequency: FrequencySet,
     classes: exp.Table,
     models: Sequence[PrivacyModel],

@@ -14,8 +14,6 @@ from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.local.remaining import Remaining
-from kanon_sql.search.mondrian.boxes import recoding_of
-from kanon_sql.search.mondrian.mondrian import begin, mondrian
 from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure
 
 if TYPE_CHECKING:
@@ -132,6 +130,9 @@ def _search_steps(
 def _search_parts(
     problem: Problem, cutting: Cutting, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
+    from kanon_sql.search.mondrian.boxes import recoding_of
+    from kanon_sql.search.mondrian.mondrian import begin, mondrian
+
     evidence = Evidence(problem)
     evidence.require_top()
     evidence.require_whole_table()

@@ -284,7 +284,7 @@ def who_is_alone(
     return found
 
 
-def alone_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
+def _alone_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
     """Return the query for the people who are alone in one class at least; a row without a name is of none."""
     person = sql.column(PERSON)
     one = sql.column(MEMBERS).eq(1)
@@ -306,7 +306,7 @@ def _of_people(tuples: Tuples, found: Sequence[SubsetRisk], members: int) -> tup
         if not subset.uniques:
             counted.append(subset)
             continue
-        query = alone_query(tuples, [by_name[name] for name in subset.columns])
+        query = _alone_query(tuples, [by_name[name] for name in subset.columns])
         (alone,) = tuples.engine.row(query, f"people alone by {', '.join(subset.columns)}")
         share = int(alone) / members if members else None
         counted.append(replace(subset, uniques=int(alone), share_unique=share))
@@ -351,7 +351,7 @@ def find_dependencies(
 ) -> tuple[Dependency, ...]:
     if not pairs:
         return ()
-    counts = engine.rows(pairs_query(table, pairs), "columns that determine each other")
+    counts = engine.rows(_pairs_query(table, pairs), "columns that determine each other")
     by_place = {int(place): int(n) for place, n in counts}
     found = []
     for place, (one, other) in enumerate(pairs):
@@ -363,7 +363,7 @@ def find_dependencies(
     return tuple(found)
 
 
-def pairs_query(table: exp.Table, pairs: Sequence[tuple[Column, Column]]) -> exp.Query:
+def _pairs_query(table: exp.Table, pairs: Sequence[tuple[Column, Column]]) -> exp.Query:
     """Return the query for the distinct pairs of values of columns: a row for each pair of columns, and how many."""
     queries = []
     for place, pair in enumerate(pairs):

@@ -206,7 +206,7 @@ def repeated_columns(
     if not candidates:
         return ()
     ((rows, *counts),) = ask(
-        repeats_query(table, [one.value for one in candidates]), "do columns that name people repeat?"
+        _repeats_query(table, [one.value for one in candidates]), "do columns that name people repeat?"
     )
     repeated = [
         (candidate, candidate.repeated(int(values), int(distinct)))
@@ -244,7 +244,7 @@ def entity_of_rows(
         return None
     named = written(sql.column(entity.name, "source"), entity)
     spelled = exp.Lower(this=exp.Trim(this=named.copy())) if entity.family == "text" else named.copy()
-    query = repeats_query(table, [named, spelled, *(one.value for one in candidates)])
+    query = _repeats_query(table, [named, spelled, *(one.value for one in candidates)])
     ((_, rows, people, _, spelled_alike, *counts),) = ask(query, "do columns that name people repeat?")
     is_event = _kind(entity) == "visit_id" or not _EVENTS.isdisjoint(words_of(entity.name))
     found = [
@@ -259,7 +259,7 @@ def entity_of_rows(
     return RepeatedColumn((entity.name,), int(spelled_alike), int(people), names_people=False, reason="spelling")
 
 
-def repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
+def _repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
     """Return the query for the rows, and for how many values there are of each kind and how many different ones."""
     counts = [count for value in values for count in (exp.Count(this=value), sql.count_distinct(value.copy()))]
     return exp.select(sql.count_rows(), *counts).from_(sql.aliased(table, "source"))

@@ -93,11 +93,11 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
                     heapq.heappush(open_intervals, (max(bound, least), -next(arrival), *half))
         # 5. A better node.
         if not descended and (evidence.nodes_tested >= _PATIENCE or lattice.size >= _LARGE):
-            descend(evidence, lattice.top)
-            improve(evidence)
+            _descend(evidence, lattice.top)
+            _improve(evidence)
             descended, best_known = True, evidence.best_cost
         elif descended and evidence.best_cost < best_known:
-            improve(evidence)
+            _improve(evidence)
             best_known = evidence.best_cost
         if progress is not None and evidence.best is not None:
             progress(evidence.nodes_tested, evidence.best[2], bound)
@@ -157,7 +157,7 @@ def lower_for_free(evidence: Evidence) -> Node:
     return node
 
 
-def descend(evidence: Evidence, start: Node) -> None:
+def _descend(evidence: Evidence, start: Node) -> None:
     """Go down from a node, one level of one column at a time and each time to where it costs least."""
     node, cost = start, evidence.cost(start)
     while True:
@@ -169,7 +169,7 @@ def descend(evidence: Evidence, start: Node) -> None:
         cost, node = min(below)
 
 
-def improve(evidence: Evidence) -> None:
+def _improve(evidence: Evidence) -> None:
     """From the best node, go to better neighbours until there is none.
 
     Neighbours differ by one level of one column, or by one level down in one column and one up in another.

@@ -30,7 +30,7 @@ def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node
     best: Node | None = None
     least: Cost | float = IMPOSSIBLE
     height = _lowest_height(evidence, progress)
-    for node in sorted(nodes_of_height(evidence.problem.lattice, height), key=evidence.problem.costs.generalization):
+    for node in sorted(_nodes_of_height(evidence.problem.lattice, height), key=evidence.problem.costs.generalization):
         # The evidence bounds what a node costs at least before the node is tested.
         if evidence.least_cost(node, evidence.suppresses_at_least(node)) >= least or not evidence.satisfies(node):
             continue
@@ -42,10 +42,10 @@ def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node
 def samarati_first(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     lattice = evidence.problem.lattice
     height = _lowest_height(evidence, progress)
-    return next((node for node in nodes_of_height(lattice, height) if evidence.satisfies(node)), lattice.top)
+    return next((node for node in _nodes_of_height(lattice, height) if evidence.satisfies(node)), lattice.top)
 
 
-def nodes_of_height(lattice: Lattice, height: int) -> Iterator[Node]:
+def _nodes_of_height(lattice: Lattice, height: int) -> Iterator[Node]:
     """Return the nodes whose levels add up to a height, in the order of their levels."""
     return _levels(lattice.heights, height)
 
@@ -70,7 +70,7 @@ def _lowest_height(evidence: Evidence, progress: SearchProgress | None) -> int:
     low, high = 0, sum(problem.lattice.heights)
     while low < high:
         middle = (low + high) // 2
-        if any(evidence.satisfies(node) for node in nodes_of_height(problem.lattice, middle)):
+        if any(evidence.satisfies(node) for node in _nodes_of_height(problem.lattice, middle)):
             high = middle
         else:
             low = middle + 1
