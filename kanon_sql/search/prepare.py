@@ -37,7 +37,7 @@ from kanon_sql.models.t_closeness import (
 )
 from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
 from kanon_sql.policy.roles import Roles, assign_roles
-from kanon_sql.search.prepare_in_warehouse import frequency_there, require_there, values_there
+from kanon_sql.search.prepare_in_warehouse import frequency_in_warehouse, require_in_warehouse, values_in_warehouse
 from kanon_sql.search.problem import SAMPLE_RATE, Problem, SharedTests, rows_allowed
 from kanon_sql.sql import build as sql
 
@@ -139,10 +139,10 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     there = policy.search_on == "warehouse"
     known = source
     if there:
-        require_there(source, policy)
+        require_in_warehouse(source, policy)
         tell("Fetching values")
         with timed(seconds, "fetch"):
-            known = values_there(source, roles.quasi_identifiers)
+            known = values_in_warehouse(source, roles.quasi_identifiers)
     elif source.in_warehouse:
         tell("Fetching distinct tuples")
         with timed(seconds, "fetch"):
@@ -157,7 +157,7 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     tell("Counting distinct tuples")
     with timed(seconds, "frequency_set"):
         if there:
-            frequency, labels = frequency_there(source, hierarchies, roles, sensitive)
+            frequency, labels = frequency_in_warehouse(source, hierarchies, roles, sensitive)
         else:
             frequency = build_frequency(
                 source.engine, source.tuples, hierarchies, roles.entity, sensitive, weight=source.weight
