@@ -56,8 +56,7 @@ if TYPE_CHECKING:
     from kanon_sql.models.t_closeness import TCloseness
     from kanon_sql.policy.destination import Destination
     from kanon_sql.policy.policy import Policy, read_policy, write_policy
-    from kanon_sql.policy.profile.init_policy import init_policy
-    from kanon_sql.policy.profile.profiler import profile
+    from kanon_sql.policy.profile.profiler import init_policy, profile
     from kanon_sql.policy.profile.result import ColumnProfile, Profile
     from kanon_sql.policy.roles import NamedColumns
     from kanon_sql.release.anonymize import anonymize
@@ -127,7 +126,7 @@ _HOME = {
     "risk": "evidence.risk",
     "Risk": "risks.estimators.assessment",
     "NamedColumns": "policy.roles",
-    "init_policy": "policy.profile.init_policy",
+    "init_policy": "policy.profile.profiler",
     "profile": "policy.profile.profiler",
     "ColumnProfile": "policy.profile.result",
     "Profile": "policy.profile.result",

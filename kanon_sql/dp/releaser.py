@@ -47,7 +47,7 @@ from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import ComputationError, HierarchyError, NoSolutionError, UsageError
 from kanon_sql.models.counted import N
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.policy.policy import make_policy
 from kanon_sql.policy.roles import Roles
 from kanon_sql.release.publication import Publication
 from kanon_sql.release.verify.verify import Expected

@@ -323,3 +323,10 @@ def _list(listed: list[tuple[Any, ...]]) -> str:
     shown = 20
     names = ", ".join(str(row[2]) for row in listed[:shown])
     return f". There: {names}{', ...' if len(listed) > shown else ''}" if listed else ""
+
+
+def make_table(engine: Engine, wanted: str, query: exp.Query, title: str) -> exp.Table:
+    """Make a temporary table of the rows of a query, and return its name: as wanted, or like it if that is in use."""
+    relation = engine.temporary_name(wanted)
+    engine.run(sql.create_table(relation, query, temporary=True), title)
+    return relation

@@ -23,7 +23,7 @@ from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.policy.policy import make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.guesses import background, homogeneity, make_guesses

@@ -31,8 +31,7 @@ from kanon_sql.release.verify.classes import (
 )
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.released import name_people
-from kanon_sql.search.model_columns import open_population, resolve_models
-from kanon_sql.search.prepare import prepare_source, repeated_in
+from kanon_sql.search.prepare import open_population, prepare_source, repeated_in, resolve_models
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import script
 

@@ -14,7 +14,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.published import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
-from kanon_sql.policy.make_policy import make_policy
+from kanon_sql.policy.policy import make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.release.verify.classes import class_check_query, read_verification
 from kanon_sql.risks.attacks.released import name_people

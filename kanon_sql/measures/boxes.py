@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name, mask_name
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import labels_alias
@@ -46,14 +47,13 @@ class BoxMeasures:
 
     Attributes:
         ambiguity: combinations of values that a row could be, as a mean; None for a table without rows.
-        kl_divergence: in bits; None for a table without rows, and where it was not asked for and would take long.
+        kl_divergence: in bits; None for a table without rows, and where it would take long and need not be computed.
     """
 
     ambiguity: float | None
     kl_divergence: float | None
 
     def values(self) -> dict[str, float | None]:
-        """Return the measures by name."""
         return {"ambiguity": self.ambiguity, "kl_divergence": self.kl_divergence}
 
 
@@ -88,24 +88,19 @@ def box_measures(
 ) -> BoxMeasures:
     """Return what the boxes of a recoding say.
 
-    Args:
-        frequency: the frequency set of the table.
-        labelled: the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
-        labels: the labels of each quasi-identifier.
-        suppressed: rows that are suppressed.
-        patiently: whether the KL divergence is computed even if that takes long: for each tuple the boxes that cover it
-            are looked up once for each pattern of masks, of which a local recoding has one for each step.
+    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet. The
+    divergence takes long (each tuple looks up the boxes that cover it once for each pattern of masks, of which a local
+    recoding has one for each step): a large table gets it only ``patiently``.
     """
     if frequency.rows == 0:
         return BoxMeasures(None, None)
     engine = frequency.engine
     # 1. The boxes, and that of everything.
-    relation = engine.temporary_name("kanon_boxes")
     boxes: exp.Query = labelled.select(*_box_columns(frequency, labels), sql.column(N, "classes"))
     if suppressed:
         boxes = sql.union_all([boxes, _everything(frequency, labels, suppressed)])
-    engine.run(sql.create_table(relation, boxes, temporary=True), "what each class covers")
-    possible = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(_VOLUME)))
+    relation = make_table(engine, "kanon_boxes", boxes, "what each class covers")
+    possible = exp.Sum(this=sql.column(N) * sql.column(_VOLUME))
     (total,) = engine.row(exp.select(possible).from_(relation.copy()), "ambiguity")
     # 2. How densely rows lie where a tuple is.
     patterns = exp.select(*_masks(frequency)).distinct().from_(relation.copy())
@@ -120,14 +115,7 @@ def box_measures(
 def ambiguity_alone(
     frequency: FrequencySet, labelled: exp.Select, labels: Sequence[Labels], suppressed: int
 ) -> BoxMeasures:
-    """Return the ambiguity of classes whose labels may be sets or ranges: they have no prefix, and no divergence.
-
-    Args:
-        frequency: the frequency set of the table.
-        labelled: the published classes, as for ``box_measures``.
-        labels: the labels of each quasi-identifier.
-        suppressed: rows that are suppressed.
-    """
+    """Return the ambiguity of classes whose labels may be sets or ranges: they have no prefix, and no divergence."""
     if frequency.rows == 0:
         return BoxMeasures(None, None)
     possible = exp.Sum(this=exp.Mul(this=sql.column(N, "classes"), expression=volume_of(labels)))
@@ -137,9 +125,6 @@ def ambiguity_alone(
 
 def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tuple[int, ...]]) -> float:
     """Return the KL divergence: the mean over all rows of log2(share of the tuple / density of rows there).
-
-    Raises:
-        UsageError: some tuple is covered by no box: these are no boxes of this table.
 
     1. Rows for each combination of values, box by box.
     2. Each tuple with the boxes that cover it: one look-up for each pattern of masks, some patterns at a time, so that
@@ -153,11 +138,11 @@ def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tu
     # 2. Each tuple with the boxes that cover it.
     several = max(1, _AT_ONCE // max(1, frequency.tuples))
     for first in range(0, len(patterns), several):
-        query = covered_query(frequency, densities, patterns[first : first + several])
+        query = _covered_query(frequency, densities, patterns[first : first + several])
         statement = exp.insert(query, covered.copy()) if first else sql.create_table(covered, query, temporary=True)
         engine.run(statement, "boxes that cover each tuple")
     # 3. The mean.
-    divergence, rows = engine.row(divergence_query(frequency, covered), "KL divergence")
+    divergence, rows = engine.row(_divergence_query(frequency, covered), "KL divergence")
     if int(rows or 0) != frequency.rows:
         raise UsageError(
             f"No class of the release covers {frequency.rows - int(rows or 0):,} of the {frequency.rows:,} rows of the "
@@ -169,7 +154,7 @@ def _divergence(frequency: FrequencySet, boxes: exp.Table, patterns: Sequence[tu
     return max(0.0, float(divergence))
 
 
-def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Sequence[tuple[int, ...]]) -> exp.Select:
+def _covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Sequence[tuple[int, ...]]) -> exp.Select:
     """Return the query of tuples with their rows, and the density of each box with one of these patterns over them."""
     keys = range(frequency.keys)
     own = [sql.column(key_name(key)) for key in keys]
@@ -192,7 +177,7 @@ def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Seque
     )
     pairs = pairs.from_("tuples").join(values, join_type="cross")
     same = [
-        exp.EQ(this=sql.column(own_name, "pairs"), expression=sql.column(name, "densities"))
+        sql.column(own_name, "pairs").eq(sql.column(name, "densities"))
         for key in keys
         for own_name, name in ((mask_name(key), mask_name(key)), (f"masked_{key}", key_name(key)))
     ]
@@ -210,21 +195,21 @@ def covered_query(frequency: FrequencySet, densities: exp.Table, patterns: Seque
     )
 
 
-def divergence_query(frequency: FrequencySet, covered: exp.Table) -> exp.Select:
+def _divergence_query(frequency: FrequencySet, covered: exp.Table) -> exp.Select:
     """Return the query of the mean over all rows of log2(rows of the tuple / density there)."""
     own = [sql.column(key_name(key)) for key in range(frequency.keys)]
     rebuilt = exp.select(N, sql.named(exp.Sum(this=sql.column(_DENSITY)), _DENSITY)).from_(covered.copy())
     rebuilt = rebuilt.group_by(*own, N)
-    ratio = exp.Div(this=sql.cast(sql.column(N), "DOUBLE"), expression=sql.column(_DENSITY))
-    total = exp.Sum(this=exp.Mul(this=sql.column(N), expression=exp.Paren(this=sql.log2(ratio))))
+    ratio = sql.cast(sql.column(N), "DOUBLE") / sql.column(_DENSITY)
+    total = exp.Sum(this=sql.column(N) * exp.Paren(this=sql.log2(ratio)))
     rows = sql.cast(sql.literal(frequency.rows), "DOUBLE")
-    mean = exp.Div(this=total, expression=rows)
+    mean = total / rows
     return exp.select(mean, exp.Sum(this=sql.column(N))).from_(rebuilt.subquery("rebuilt"))
 
 
 def _densities_query(frequency: FrequencySet, boxes: exp.Table) -> exp.Select:
     columns = [*_masks(frequency), *(sql.column(key_name(key)) for key in range(frequency.keys))]
-    spread = exp.Div(this=sql.column(N), expression=sql.column(_VOLUME))
+    spread = sql.column(N) / sql.column(_VOLUME)
     query = exp.select(*columns, sql.named(exp.Sum(this=spread), _DENSITY)).from_(boxes.copy())
     return query.group_by(*(column.copy() for column in columns))
 
@@ -240,7 +225,6 @@ def _everything(frequency: FrequencySet, labels: Sequence[Labels], rows: int) ->
 
 
 def _everywhere(labels: Sequence[Labels]) -> float:
-    """Return how many combinations of values there are."""
     volume = 1.0
     for column in labels:
         volume *= column.leaves

@@ -40,15 +40,12 @@ class Loss:
     charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
-        """Return N - 1."""
         return max(0, labels.leaves - 1)
 
     def cost(self, labels: Labels) -> exp.Expr:  # noqa: ARG002 - the same for every column
-        """Return M - 1."""
-        return exp.Sub(this=sql.column("leaves"), expression=sql.literal(1))
+        return sql.column("leaves") - 1
 
     def value(self, mean: Fraction) -> float:
-        """Return the mean."""
         return float(mean)
 
 
@@ -65,13 +62,11 @@ class GlobalCertaintyPenalty:
     charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
-        """Return the cost of a full cell; 0 where the table has one value only."""
         if labels.numeric:
             return _UNIT if labels.lower != labels.upper else 0
         return _UNIT if labels.leaves > 1 else 0
 
     def cost(self, labels: Labels) -> exp.Expr:
-        """Return the width of the label within the column's range, or its share of the leaves."""
         if labels.numeric and labels.lower is not None and labels.upper is not None:
             if labels.lower == labels.upper:
                 return sql.literal(0)
@@ -84,12 +79,11 @@ class GlobalCertaintyPenalty:
             # NULL is no number, and neither is NaN: a label of nothing else has no width.
             without_width = sql.column("lower").is_(exp.null())
             return exp.Case().when(without_width, sql.literal(0)).else_(_whole(share))
-        of_leaves = exp.Div(this=sql.column("leaves"), expression=sql.literal(float(max(1, labels.leaves))))
-        single = exp.EQ(this=sql.column("leaves"), expression=sql.literal(1))
+        of_leaves = sql.column("leaves") / float(max(1, labels.leaves))
+        single = sql.column("leaves").eq(1)
         return exp.Case().when(single, sql.literal(0)).else_(_whole(of_leaves))
 
     def value(self, mean: Fraction) -> float:
-        """Return the mean."""
         return float(mean)
 
 
@@ -104,15 +98,12 @@ class Precision:
     charges_originals: bool = False
 
     def full(self, labels: Labels) -> int:
-        """Return the height of the hierarchy."""
         return labels.height
 
     def cost(self, labels: Labels) -> exp.Expr:  # noqa: ARG002 - the same for every column
-        """Return the level of the cell."""
         return sql.column("level")
 
     def value(self, mean: Fraction) -> float:
-        """Return one minus the mean."""
         return float(1 - mean)
 
 
@@ -133,20 +124,17 @@ class NonUniformEntropy:
     charges_originals: bool = True
 
     def full(self, labels: Labels) -> int:
-        """Return the bits of a choice among all rows of the table."""
         return round(math.log(labels.rows) / math.log(2) * _BITS_UNIT) if labels.rows else 0
 
     def cost(self, labels: Labels) -> exp.Expr:
-        """Return the bits of a choice among the rows under the label."""
         bits = sql.log2(sql.cast(sql.column("n"), "DOUBLE"))
         whole = sql.cast(exp.Round(this=exp.Mul(this=bits, expression=sql.literal(_BITS_UNIT))), "BIGINT")
         # Rounding must not lift the label of all rows above the root.
         least = sql.least([whole, sql.literal(self.full(labels))])
-        has_rows = exp.GT(this=sql.column("n"), expression=sql.literal(0))
+        has_rows = sql.column("n") > 0
         return exp.Case().when(has_rows, least).else_(sql.literal(0))
 
     def value(self, mean: Fraction) -> float:
-        """Return the mean."""
         return float(mean)
 
 

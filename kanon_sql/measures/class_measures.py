@@ -25,7 +25,6 @@ class Discernibility:
     name: str = "discernibility"
 
     def cost(self, sizes: ClassSizes) -> int:
-        """Return the sum of squares, and the table for every suppressed row."""
         return discernibility(sizes.squares, sizes.suppressed, sizes.rows)
 
     def least(self, lower: ClassSizes, suppressed: int) -> Cost:
@@ -46,7 +45,6 @@ class Discernibility:
         return lower.squares + lower.suppressed_squares + suppressed * (lower.rows - largest)
 
     def value(self, cost: Cost) -> int:
-        """Return the cost."""
         return int(cost)
 
 
@@ -60,7 +58,6 @@ class AverageClassSize:
     name: str = "average_class_size"
 
     def cost(self, sizes: ClassSizes) -> Cost | float:
-        """Return (rows published)/(classes)/k; impossible where nothing is published though there are rows."""
         if not sizes.published:
             return IMPOSSIBLE if sizes.rows else 0
         return Fraction(sizes.rows - sizes.suppressed, sizes.published * sizes.k)
@@ -86,7 +83,6 @@ class AverageClassSize:
         return Fraction(rows, (lower.published + more) * lower.k)
 
     def value(self, cost: Cost) -> float:
-        """Return the cost."""
         return float(cost)
 
 
@@ -94,24 +90,12 @@ CLASS_MEASURES: dict[str, ClassMeasure] = {measure.name: measure for measure in 
 
 
 def discernibility(squares: int, suppressed: int, rows: int) -> int:
-    """Return the sum of squares, and the table for every suppressed row.
-
-    Args:
-        squares: sum over the published classes of their size squared.
-        suppressed: rows that are suppressed.
-        rows: rows of the table.
-    """
+    """Return the metric from the squared sizes of the published classes and the suppressed rows."""
     return squares + suppressed * rows
 
 
 def average_class_size(rows: int, classes: int, k: int) -> float | None:
-    """Return the mean size of the published classes in units of k; None without classes.
-
-    Args:
-        rows: published rows.
-        classes: published classes.
-        k: the smallest class that was asked for.
-    """
+    """Return the mean size of the published classes in units of k; None without classes."""
     return rows / classes / k if classes else None
 
 

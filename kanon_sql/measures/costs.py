@@ -1,4 +1,4 @@
-"""Costs of cells, added up: for each level of each column once, for the suppressed rows of a node when asked.
+"""Costs of cells, added up: for each level of each column once, for the suppressed rows of a node when needed.
 
 A lattice node's total cost is a sum over columns: what all rows lose at the column's level, plus what suppressed
 rows lose on top (their cells cost ``full`` instead). The first part depends on the level alone.
@@ -61,13 +61,7 @@ class Costs:
         return sum(totals[level] for totals, level in zip(self.totals, node, strict=True))
 
     def with_suppression(self, node: Node, suppressed: int, hidden: Sequence[int]) -> int:
-        """Return the cost of a node.
-
-        Args:
-            node: the node.
-            suppressed: how many rows it suppresses.
-            hidden: for each column, what those rows would cost at the node if they were published.
-        """
+        """Return the cost of a node; published, its suppressed rows would cost ``hidden`` in each column."""
         return self.generalization(node) + suppressed * sum(self.full) - sum(hidden)
 
     def most_hidden(self, node: Node, suppressed: int) -> list[int]:
@@ -79,7 +73,6 @@ class Costs:
 
     @property
     def original(self) -> int:
-        """What the original table costs."""
         return sum(totals[0] for totals in self.totals)
 
     def mean(self, cost: Cost) -> Fraction:
@@ -88,11 +81,9 @@ class Costs:
         return Fraction(cost - self.original, everything) if everything else Fraction(0)
 
     def value(self, cost: Cost) -> float:
-        """Return a cost as a value of the measure."""
         return self.measure.value(self.mean(cost))
 
     def values_of_columns(self, charged: Sequence[int]) -> tuple[float, ...]:
-        """Return the cost of each column as a value of the measure for that column alone."""
         originals = [totals[0] for totals in self.totals]
         everything = [self.rows * self.unit - original for original in originals]
         means = [
@@ -117,11 +108,9 @@ class Objective:
 
     @property
     def name(self) -> str:
-        """Name of the measure."""
         return (self.of_classes or self.costs.measure).name
 
     def value(self, cost: Cost) -> float:
-        """Return the measure for a cost."""
         return self.costs.value(cost) if self.of_classes is None else self.of_classes.value(cost)
 
     @property
@@ -135,7 +124,6 @@ class Objective:
 
 
 def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, rows: int) -> Costs:
-    """Return what a measure charges for each level of each column."""
     full = [measure.full(column) for column in labels]
     unit = lcm(*(cost for cost in full if cost))
     weights = tuple(unit // cost if cost else 0 for cost in full)
@@ -156,7 +144,7 @@ def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, 
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
 
 
-def hidden_costs_query(
+def _hidden_costs_query(
     frequency: FrequencySet,
     relation: exp.Table,
     node: Node,
@@ -182,7 +170,7 @@ def hidden_costs_query(
                 cost = _cell_cost(column, measure)
             total = exp.Coalesce(this=_charged(cost, "classes"), expressions=[sql.literal(0)])
             query.select(sql.named(total, f"{measure.name}_{column.number}"), copy=False)
-        if level in levels_charged(column, measures):
+        if level in _levels_charged(column, measures):
             query.join(sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level), copy=False)
     return query
 
@@ -198,7 +186,7 @@ def hidden_costs(
 ) -> list[list[int]]:
     """Return, for each measure, what suppressed rows would cost in each column, in the measure's common unit."""
     measures = [cost.measure for cost in costs]
-    query = hidden_costs_query(frequency, relation, node, models, labels, measures, packing)
+    query = _hidden_costs_query(frequency, relation, node, models, labels, measures, packing)
     answers = iter(frequency.engine.row(query, f"what suppressed rows lose at {node}"))
     by_column = [[int(next(answers)) for _ in measures] for _ in labels]
     return [
@@ -212,12 +200,7 @@ def costs_of_classes(
 ) -> list[int]:
     """Return what the cells of classes and of suppressed rows cost by each measure, in its common unit.
 
-    Args:
-        engine: holds the classes.
-        labelled: the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
-        labels: the labels of each quasi-identifier.
-        costs: what each measure charges.
-        suppressed: rows that are suppressed.
+    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
     """
     return [sum(columns) for columns in costs_of_columns(engine, labelled, labels, costs, suppressed)]
 
@@ -245,9 +228,9 @@ def costs_in(
 ) -> list[list[int]]:
     """Return, for each column and level, what the rows of a part of the frequency set cost, in the common unit."""
     queries = [
-        cells_query(relation, column, level, costs.measure)
+        _cells_query(relation, column, level, costs.measure)
         for column in labels
-        for level in levels_charged(column, [costs.measure])
+        for level in _levels_charged(column, [costs.measure])
     ]
     rows = exp.select(sql.sum_of(sql.column(N))).from_(relation.copy())
     (count,) = frequency.engine.row(rows, "rows of the sample")
@@ -264,15 +247,8 @@ def costs_in(
     ]
 
 
-def cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMeasure) -> exp.Select:
-    """Return the query of what cells of a column cost at a level below the root: ``(number, level, total)``.
-
-    Args:
-        relation: rows with keys and n.
-        column: the column.
-        level: the level.
-        measure: gives the total, in its own unit.
-    """
+def _cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMeasure) -> exp.Select:
+    """Return the query of what cells of a column cost at a level below the root: ``(number, level, total)``."""
     return (
         exp.select(
             sql.named(sql.literal(column.number), "number"),
@@ -284,14 +260,14 @@ def cells_query(relation: exp.Table, column: Labels, level: int, measure: CellMe
     )
 
 
-def levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
+def _levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
     """Return the levels of a column at which some measure has to look up what a label costs."""
     return range(0 if any(measure.charges_originals for measure in measures) else 1, column.height)
 
 
 def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
     cost = _cell_cost(column, measure, qualified=False)
-    has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
+    has_rows = sql.column(N) > 0
     return (
         exp.select(
             sql.named(sql.literal(column.number), "number"),
@@ -307,7 +283,7 @@ def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
 
 def _charged(cost: exp.Expr, relation: str | None = None) -> exp.Expr:
     """Return what cells cost together: the cost of each, for all rows that have it."""
-    return exp.Sum(this=exp.Mul(this=sql.column(N, relation), expression=exp.Paren(this=cost)))
+    return exp.Sum(this=sql.column(N, relation) * exp.Paren(this=cost))
 
 
 def _cell_cost(column: Labels, measure: CellMeasure, *, qualified: bool = True) -> exp.Expr:

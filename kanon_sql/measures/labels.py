@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import FrequencySet, Placement, key_name
+from kanon_sql.engine.base import make_table
 from kanon_sql.engine.equality import as_text
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
@@ -65,14 +66,15 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
     engine = frequency.engine
     relations = []
     for number, hierarchy in enumerate(hierarchies):
-        relation = engine.temporary_name(f"kanon_labels_{hierarchy.column.name}")
-        query = labels_query(frequency, hierarchy, number)
-        engine.run(sql.create_table(relation, query, temporary=True), f"labels of {hierarchy.column.name}")
+        query = _labels_query(frequency, hierarchy, number)
+        relation = make_table(
+            engine, f"kanon_labels_{hierarchy.column.name}", query, f"labels of {hierarchy.column.name}"
+        )
         relations.append(relation)
     roots = [
         exp.select(sql.named(sql.literal(number), "number"), "leaves", "lower", "upper")
         .from_(relation.copy())
-        .where(exp.EQ(this=sql.column("level"), expression=sql.literal(hierarchy.height)))
+        .where(sql.column("level").eq(hierarchy.height))
         for number, (relation, hierarchy) in enumerate(zip(relations, hierarchies, strict=True))
     ]
     facts = {row[0]: row[1:] for row in engine.rows(sql.union_all(roots), "leaves of the hierarchies")}
@@ -89,8 +91,7 @@ def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tu
     )
 
 
-def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> exp.Query:
-    """Return the query that makes the labels of one quasi-identifier."""
+def _labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> exp.Query:
     placements = _placements(frequency, number)
     codes = [code_name(placement.number) for placement in placements]
     # 1. Rows of the table with each value: from the frequency set.
@@ -102,7 +103,7 @@ def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> 
     present = exp.Coalesce(this=sql.column(N, "marginal"), expressions=[sql.literal(0)])
     is_leaf = exp.or_(
         sql.column(VALUE, "lookup").is_(exp.null()).not_(),
-        exp.GT(this=sql.column(N, "marginal"), expression=sql.literal(0)),
+        sql.column(N, "marginal") > 0,
     )
     leaves = (
         exp.select(
@@ -114,9 +115,7 @@ def labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> 
         .from_(sql.aliased(hierarchy.relation, "lookup"))
         .join(
             "marginal",
-            on=sql.all_of(
-                exp.EQ(this=sql.column(name, "lookup"), expression=sql.column(name, "marginal")) for name in codes
-            ),
+            on=sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "marginal")) for name in codes),
             join_type="left",
         )
         .where(is_leaf)
@@ -133,37 +132,24 @@ def code_in_key(placement: Placement, mask: int) -> exp.Expr:
 
 
 def labels_alias(column: Labels) -> str:
-    """Return the alias under which the labels of a column are joined to classes."""
     return f"labels_{column.number + 1}"
 
 
 def label_of_class(column: Labels, level: int) -> exp.Expr:
     """Return the condition that a label is that of a class at a level: they have a prefix in common."""
     alias = labels_alias(column)
-    same_level = exp.EQ(this=sql.column("level", alias), expression=sql.literal(level))
+    same_level = sql.column("level", alias).eq(level)
     return sql.all_of([same_level, *_prefixes(column, level)])
 
 
 def label_of_step(column: Labels, level: exp.Expr, alias: str | None = None) -> exp.Expr:
-    """Return the condition that a label is that of a class whose keys are masked, at a level that a column holds.
-
-    Args:
-        column: the quasi-identifier.
-        level: the column with the level.
-        alias: of the relation with the label; by default ``labels_alias``.
-    """
+    """Return the condition that a label is that of a class whose keys are masked, at a level that a column holds."""
     same_level = exp.EQ(this=sql.column("level", alias or labels_alias(column)), expression=level)
     return sql.all_of([same_level, *_prefixes(column, 0, alias)])
 
 
 def written_labels_query(column: Labels, hierarchy: Hierarchy, levels: Iterable[int]) -> exp.Query:
-    """Return the query of how labels are written: ``(level, label, code, [code_2, ...])``, each label once.
-
-    Args:
-        column: the labels of a quasi-identifier.
-        hierarchy: its hierarchy.
-        levels: the levels whose labels are wanted.
-    """
+    """Return the query of how labels are written: ``(level, label, code, [code_2, ...])``, each label once."""
     queries = []
     for level in levels:
         text = sql.column(level_name(level)) if level else as_text(sql.column(VALUE), hierarchy.column)
@@ -199,11 +185,11 @@ def _level(placements: Sequence[Placement], hierarchy: Hierarchy, level: int) ->
     lower: exp.Expr = exp.Min(this=sql.column("number"))
     upper: exp.Expr = exp.Max(this=sql.column("number"))
     if level == hierarchy.height:  # the range of the column is that of its values in the table
-        in_table = exp.GT(this=sql.column(N), expression=sql.literal(0))
+        in_table = sql.column(N) > 0
         lower, upper = sql.where(lower, in_table), sql.where(upper, in_table.copy())
     at_root: exp.Expr = exp.false()  # an original value is what it is, however the root is called
     if level:
-        at_root = exp.EQ(this=exp.Max(this=sql.column(level_name(level))), expression=sql.literal(hierarchy.root))
+        at_root = exp.Max(this=sql.column(level_name(level))).eq(hierarchy.root)
     return (
         exp.select(
             sql.named(sql.literal(level), "level"),

@@ -44,7 +44,6 @@ _MICROSECONDS = 1_000_000
 
 
 def part_labels_query(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
-    """Return the query of the labels of a quasi-identifier, from the tuples of all parts."""
     if column.ordered:
         return _numbers(tuples, column, cutting)
     return _set(tuples, column) if cutting.labels == "set" else _texts(tuples, column, cutting)
@@ -61,33 +60,33 @@ def label_type(column: Places, cutting: Cutting) -> str:
 def _numbers(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
     """Return the labels of numbers and dates: ranges, means or medians."""
     place, own = sql.column(column.place), column.hierarchy.column
-    with_values = exp.GT(this=place, expression=sql.literal(0))
+    with_values = place > 0
     spans = exp.select(PART, sql.named(sql.where(exp.Min(this=place.copy()), with_values), "low"))
     spans = spans.select(sql.named(exp.Max(this=place.copy()), "high"))
     if column.null is not None:
-        is_null = exp.EQ(this=exp.Min(this=place.copy()), expression=sql.literal(column.null))
+        is_null = exp.Min(this=place.copy()).eq(column.null)
         spans = spans.select(sql.named(is_null, "has_null"))
     spans = spans.from_(tuples.copy()).group_by(PART)
     query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column).with_("spans", as_=spans)
     low, high = sql.column(VALUE, _LOW), sql.column(VALUE, _HIGH)
-    single = exp.EQ(this=sql.column("low", "spans"), expression=sql.column("high", "spans"))
+    single = sql.column("low", "spans").eq(sql.column("high", "spans"))
     only_null = sql.column("low", "spans").is_(exp.null())
     # What is written.
     if cutting.numbers == "range":
         ends = [text_of(end, own) for end in (low, high)]
-        label: exp.Expr = exp.Case().when(single, ends[0]).else_(range_of(ends[0].copy(), ends[1], own))
+        label: exp.Expr = exp.Case().when(single, ends[0]).else_(_range_of(ends[0].copy(), ends[1], own))
         if column.null is not None:
             has_null = exp.and_(sql.column("has_null", "spans"), only_null.copy().not_())
             label = exp.Case().when(only_null, exp.null()).when(has_null, with_null(label)).else_(label.copy())
     else:
         middle = _means(tuples, column) if cutting.numbers == "mean" else _medians(tuples, column)
-        same = exp.EQ(this=sql.column(PART, "middle"), expression=sql.column(PART, "spans"))
+        same = sql.column(PART, "middle").eq(sql.column(PART, "spans"))
         query = query.join("middle", on=same, join_type="left").with_("middle", as_=middle)
         kind = label_type(column, cutting)
         label = exp.Case().when(single, sql.cast(published(low, own), kind))
         label = label.else_(sql.cast(sql.column("middle", "middle"), kind))
     # What it stands for.
-    places = exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans"))
+    places = sql.column("high", "spans") - sql.column("low", "spans")
     rows: exp.Expr = exp.Coalesce(this=_up_to_high(_LOW), expressions=[sql.literal(0)])
     leaves: exp.Expr = exp.Add(this=places, expression=sql.literal(1))
     leaves = exp.Coalesce(this=leaves, expressions=[sql.literal(0)])
@@ -117,13 +116,13 @@ def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
     ).from_(tuples.copy())
     query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
     query = query.with_("spans", as_=spans.group_by(PART))
-    single = exp.EQ(this=sql.column("low", "spans"), expression=sql.column("high", "spans"))
+    single = sql.column("low", "spans").eq(sql.column("high", "spans"))
     value = text_of(sql.column(VALUE, _LOW), own)
     level = _level(column)
     if cutting.labels == "range":
         low, high = (end_of_range(sql.column(VALUE, end), own) for end in (_LOW, _HIGH))
-        label: exp.Expr = exp.Case().when(single, value).else_(range_of(low, high, own))
-        places = exp.Sub(this=sql.column("high", "spans"), expression=sql.column("low", "spans"))
+        label: exp.Expr = exp.Case().when(single, value).else_(_range_of(low, high, own))
+        places = sql.column("high", "spans") - sql.column("low", "spans")
         leaves: exp.Expr = exp.Add(this=places, expression=sql.literal(1))
         rows = _up_to_high(_LOW)
         at_root: exp.Expr = exp.false()
@@ -155,7 +154,7 @@ def _set(tuples: exp.Table, column: Places) -> exp.Select:
     """Return the labels of texts as sets of values."""
     own, value = column.hierarchy.column, sql.column(VALUE, "places")
     members = exp.select(PART, sql.named(sql.column(column.place), "place")).distinct().from_(tuples.copy())
-    same = exp.EQ(this=sql.column("place", "places"), expression=sql.column("place", "members"))
+    same = sql.column("place", "places").eq(sql.column("place", "members"))
     order = exp.Order(this=member(value, own), expressions=[exp.Ordered(this=value.copy(), nulls_first=True)])
     listed = exp.GroupConcat(this=order, separator=sql.literal(SEPARATOR))
     spans = (
@@ -173,8 +172,8 @@ def _set(tuples: exp.Table, column: Places) -> exp.Select:
         .group_by(PART)
     )
     query = _with_ends(exp.select(sql.column(PART, "spans")).from_("spans"), column)
-    alone = exp.EQ(this=sql.column("leaves", "spans"), expression=sql.literal(1))
-    label = exp.Case().when(alone, sql.column("single", "spans")).else_(set_of(sql.column("members", "spans")))
+    alone = sql.column("leaves", "spans").eq(1)
+    label = exp.Case().when(alone, sql.column("single", "spans")).else_(_set_of(sql.column("members", "spans")))
     return (
         query.with_("members", as_=members)
         .with_("spans", as_=spans)
@@ -194,39 +193,34 @@ def _set(tuples: exp.Table, column: Places) -> exp.Select:
 def _means(tuples: exp.Table, column: Places) -> exp.Select:
     number, n = sql.column("number", "places"), sql.column(N, "tuples")
     there = sql.column("number", "places").is_(exp.null()).not_()
-    total = sql.where(exp.Sum(this=exp.Mul(this=number, expression=n)), there)
+    total = sql.where(exp.Sum(this=number * n), there)
     rows = exp.Nullif(this=sql.where(exp.Sum(this=n.copy()), there.copy()), expression=sql.literal(0))
-    mean: exp.Expr = exp.Div(this=total, expression=rows)
+    mean: exp.Expr = total / rows
     if column.hierarchy.column.family in {"date", "timestamp"}:  # numbers are seconds there
-        whole = sql.cast(
-            exp.Round(this=exp.Mul(this=exp.Paren(this=mean), expression=sql.literal(_MICROSECONDS))), "BIGINT"
-        )
+        whole = sql.cast(exp.Round(this=exp.Paren(this=mean) * _MICROSECONDS), "BIGINT")
         mean = exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[whole])
     return _grouped(tuples, column, mean)
 
 
 def _medians(tuples: exp.Table, column: Places) -> exp.Select:
     """Return the lower median of each part: the smallest value that at least half of the rows do not exceed."""
-    here = exp.and_(exp.GT(this=sql.column("place"), expression=sql.literal(0)))
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column("place"))])
-    part = sql.column(PART)
-    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[part], order=order, spec=frame)
-    total = exp.Window(this=exp.Sum(this=sql.column(N)), partition_by=[part.copy()])
+    here = sql.column("place") > 0
+    up_to = sql.over(exp.Sum(this=sql.column(N)), by=[PART], order=["place"], running=True)
+    total = sql.over(exp.Sum(this=sql.column(N)), by=[PART])
     placed = exp.select(PART, sql.named(sql.column(column.place), "place"), N).from_(tuples.copy())
     counted = exp.select(PART, "place", sql.named(up_to, "up_to"), sql.named(total, "total"))
     counted = counted.from_(placed.subquery("placed")).where(here)
-    half = exp.GTE(this=exp.Mul(this=sql.literal(2), expression=sql.column("up_to")), expression=sql.column("total"))
+    half = exp.GTE(this=2 * sql.column("up_to"), expression=sql.column("total"))
     least = exp.select(PART, sql.named(exp.Min(this=sql.column("place")), "place"))
     least = least.from_(counted.subquery("counted")).where(half).group_by(PART)
-    same = exp.EQ(this=sql.column("place", "places"), expression=sql.column("place", "least"))
+    same = sql.column("place", "places").eq(sql.column("place", "least"))
     middle = sql.named(sql.column(VALUE, "places"), "middle")
     query = exp.select(sql.column(PART, "least"), middle).from_(least.subquery("least"))
     return query.join(sql.aliased(column.relation, "places"), on=same)
 
 
 def _grouped(tuples: exp.Table, column: Places, middle: exp.Expr) -> exp.Select:
-    same = exp.EQ(this=sql.column("place", "places"), expression=sql.column(column.place, "tuples"))
+    same = sql.column("place", "places").eq(sql.column(column.place, "tuples"))
     query = exp.select(sql.column(PART, "tuples"), sql.named(middle, "middle")).from_(sql.aliased(tuples, "tuples"))
     return query.join(sql.aliased(column.relation, "places"), on=same).group_by(sql.column(PART, "tuples"))
 
@@ -234,24 +228,24 @@ def _grouped(tuples: exp.Table, column: Places, middle: exp.Expr) -> exp.Select:
 def _with_ends(query: exp.Select, column: Places) -> exp.Select:
     """Join the places that a span goes from and to; and NULL, where numbers leave it out."""
     for alias, name in ((_LOW, "low"), (_HIGH, "high")):
-        condition = exp.EQ(this=sql.column("place", alias), expression=sql.column(name, "spans"))
+        condition = sql.column("place", alias).eq(sql.column(name, "spans"))
         query = query.join(sql.aliased(column.relation, alias), on=condition, join_type="left")
     if column.ordered and column.finite is not None:  # the ends that have a number
         lowest = sql.greatest([sql.column("low", "spans"), sql.literal(column.finite[0])])
         highest = sql.least([sql.column("high", "spans"), sql.literal(column.finite[1])])
-        some = exp.LTE(this=lowest, expression=highest)
+        some = lowest <= highest
         for alias, place in ((_LOWEST, lowest), (_HIGHEST, highest)):
             there = exp.and_(some.copy(), exp.EQ(this=sql.column("place", alias), expression=place.copy()))
             query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left")
     if column.ordered and column.null is not None:
-        is_null = exp.EQ(this=sql.column("place", _NULL), expression=sql.literal(column.null))
+        is_null = sql.column("place", _NULL).eq(column.null)
         query = query.join(sql.aliased(column.relation, _NULL), on=is_null, join_type="left")
     return query
 
 
 def _level(column: Places) -> exp.Expr:
     """Return the lowest level whose label covers a span, as far as its ends tell."""
-    single: exp.Expr = exp.EQ(this=sql.column("low", "spans"), expression=sql.column("high", "spans"))
+    single: exp.Expr = sql.column("low", "spans").eq(sql.column("high", "spans"))
     with_null = column.ordered and column.null is not None
     if with_null:
         only_null = sql.column("low", "spans").is_(exp.null())
@@ -275,8 +269,8 @@ def _by_level(level: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
 
 def _up_to_high(low: str) -> exp.Expr:
     """Return the rows of the table from the low place to the high one."""
-    before = exp.Sub(this=sql.column("up_to", low), expression=sql.column(N, low))
-    return exp.Sub(this=sql.column("up_to", _HIGH), expression=exp.Paren(this=before))
+    before = sql.column("up_to", low) - sql.column(N, low)
+    return sql.column("up_to", _HIGH) - exp.Paren(this=before)
 
 
 def _no_numbers() -> list[exp.Expr]:
@@ -307,13 +301,11 @@ def end_of_range(value: exp.Expr, column: Column) -> exp.Expr:
     return exp.func("REPLACE", member(value, column), sql.literal(between), apart, dialect="duckdb")
 
 
-def set_of(members: exp.Expr) -> exp.Expr:
-    """Return a set, from its members with separators between them."""
+def _set_of(members: exp.Expr) -> exp.Expr:
     return joined("{", members, "}")
 
 
-def range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
-    """Return a range, from its ends as text."""
+def _range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
     return joined("[", low, separator(column), high, "]")
 
 
@@ -348,7 +340,6 @@ def beside_null(text: exp.Expr) -> exp.Expr:
 
 
 def inside(text: exp.Expr) -> exp.Expr:
-    """Return what stands between the brackets of a set or a range."""
     return _between(text, 1)
 
 
@@ -365,7 +356,7 @@ def members_of(listed: exp.Expr) -> exp.Expr:
 
 def _between(text: exp.Expr, before: int) -> exp.Expr:
     """Return a text without its first characters and without the last one."""
-    length = exp.Sub(this=exp.Length(this=text.copy()), expression=sql.literal(before + 1))
+    length = exp.Length(this=text.copy()) - sql.literal(before + 1)
     return exp.func("SUBSTRING", text, sql.literal(before + 1), length, dialect="duckdb")
 
 

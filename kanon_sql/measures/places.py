@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import code_in_key
@@ -58,7 +59,6 @@ class Places:
 
     @property
     def number(self) -> int:
-        """Number of the quasi-identifier."""
         return self.labels.number
 
     @property
@@ -68,12 +68,10 @@ class Places:
 
     @property
     def place(self) -> str:
-        """Name of the column of places in the placed tuples."""
         return place_name(self.number)
 
 
 def place_name(number: int) -> str:
-    """Return the name of the column with the places of a quasi-identifier."""
     return f"place_{number + 1}"
 
 
@@ -95,15 +93,13 @@ def same_label(column: Places, level: int, one: str, other: str) -> exp.Expr:
 def make_places(
     frequency: FrequencySet, hierarchies: Sequence[Hierarchy], labels: Sequence[Labels]
 ) -> tuple[Places, ...]:
-    """Return the places of every quasi-identifier."""
     engine = frequency.engine
     found = []
     for column, hierarchy in zip(labels, hierarchies, strict=True):
         name = hierarchy.column.name
-        relation = engine.temporary_name(f"kanon_places_{name}")
-        query = places_query(column, hierarchy)
-        engine.run(sql.create_table(relation, query, temporary=True), f"places of {name}")
-        has_rows = exp.GT(this=sql.column(N), expression=sql.literal(0))
+        query = _places_query(column, hierarchy)
+        relation = make_table(engine, f"kanon_places_{name}", query, f"places of {name}")
+        has_rows = sql.column(N) > 0
         of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
         finite = sql.column("number").is_(exp.null()).not_()
         odd = exp.and_(sql.column("number").is_(exp.null()), sql.column(VALUE).is_(exp.null()).not_())
@@ -120,8 +116,7 @@ def make_places(
     return tuple(found)
 
 
-def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
-    """Return the query of the places of a quasi-identifier."""
+def _places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
     codes = [code_name(placement.number) for placement in column.placements]
     inner = range(1, hierarchy.height)
 
@@ -130,7 +125,7 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
         return [sql.bits(sql.column(name), mask) for name, mask in zip(codes, masks, strict=True) if mask]
 
     # 1. The leaves, and the rows under each label above them.
-    same = sql.all_of(exp.EQ(this=sql.column(name, "lookup"), expression=sql.column(name, "leaf")) for name in codes)
+    same = sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "leaf")) for name in codes)
     leaves = exp.select(
         sql.column(VALUE, "lookup"),
         *(sql.column(level_name(level), "lookup") for level in inner),
@@ -138,35 +133,33 @@ def places_query(column: Labels, hierarchy: Hierarchy) -> exp.Query:
         sql.column(N, "leaf"),
         sql.named(sql.column("lower", "leaf"), "number"),
     ).from_(sql.aliased(hierarchy.relation, "lookup"))
-    at_bottom = exp.EQ(this=sql.column("level", "leaf"), expression=sql.literal(0))
+    at_bottom = sql.column("level", "leaf").eq(0)
     leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
-    # Where a label begins and what is under it is asked of texts only.
+    # Where a label begins and what is under it is needed of texts only.
     under = () if column.numeric else inner
     rows = [
-        sql.named(sql.cast(_over(exp.Sum(this=sql.column(N)), node(level)), "BIGINT"), _rows(level)) for level in under
+        sql.named(sql.cast(sql.over(exp.Sum(this=sql.column(N)), by=node(level)), "BIGINT"), _rows(level))
+        for level in under
     ]
     counted = exp.select("*", *rows).from_("leaves")
     # 2. Their order.
     if column.numeric:
-        order = [exp.Ordered(this=sql.column(VALUE), nulls_first=True)]
+        order: list[str | exp.Expr] = [exp.Ordered(this=sql.column(VALUE), nulls_first=True)]
         # Not a filtered count over all rows, which takes DuckDB ten times as long as all else.
         nulls = exp.select(sql.count_rows()).from_("leaves").where(sql.column(VALUE).is_(exp.null()))
-        number: exp.Expr = exp.Sub(this=_numbered(order), expression=nulls.subquery())
+        number: exp.Expr = exp.Sub(this=sql.over(exp.RowNumber(), order=order), expression=nulls.subquery())
     else:
-        order = [exp.Ordered(this=key) for level in reversed(inner) for key in (sql.column(_rows(level)), *node(level))]
-        order += [exp.Ordered(this=key) for key in (sql.column(N), *map(sql.column, codes))]
-        number = _numbered(order)
+        order = [key for level in reversed(inner) for key in (sql.column(_rows(level)), *node(level))]
+        number = sql.over(exp.RowNumber(), order=[*order, N, *codes])
     placed = exp.select("*", sql.named(sql.cast(number, "INTEGER"), "place")).from_("counted")
     # 3. What the labels above a value begin with, and how much is under them.
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    upwards = exp.Order(expressions=[exp.Ordered(this=sql.column("place"))])
-    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=upwards, spec=frame)
+    up_to = sql.over(exp.Sum(this=sql.column(N)), order=["place"], running=True)
     above = [
         item
         for level in under
         for item in (
-            sql.named(_over(exp.Min(this=sql.column("place")), node(level)), node_name(level)),
-            sql.named(_over(exp.Count(this=exp.Star()), node(level)), f"leaves_{level}"),
+            sql.named(sql.over(exp.Min(this=sql.column("place")), by=node(level)), node_name(level)),
+            sql.named(sql.over(exp.Count(this=exp.Star()), by=node(level)), f"leaves_{level}"),
         )
     ]
     return (
@@ -197,11 +190,3 @@ def placed_query(frequency: FrequencySet, places: Sequence[Places]) -> exp.Selec
 
 def _rows(level: int) -> str:
     return f"rows_{level}"
-
-
-def _over(aggregate: exp.Expr, partition: list[exp.Expr]) -> exp.Window:
-    return exp.Window(this=aggregate, partition_by=partition)
-
-
-def _numbered(order: list[exp.Ordered]) -> exp.Window:
-    return exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=list(order)))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.boxes import ambiguity_alone, box_measures
@@ -30,8 +31,7 @@ from kanon_sql.measures.costs import costs_of_columns
 from kanon_sql.measures.labels import LABEL, labels_alias, written_labels_query
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published_labels import RELEASED, read_labels
-from kanon_sql.measures.recoding import distortion
-from kanon_sql.measures.summary import ClassCounts, all_measures, count_classes
+from kanon_sql.measures.recoding import ClassCounts, all_measures, count_classes, distortion
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
@@ -71,25 +71,15 @@ def measure_published(
     costs: Sequence[Costs],
     k: int,
 ) -> PublishedMeasures:
-    """Return every measure of a published table.
+    """Return every measure of a published table; all but ``release`` and its ``columns`` is of the original.
 
-    Args:
-        frequency: the frequency set of the original.
-        release: the published table, in the same engine.
-        columns: its quasi-identifiers, in the order of the hierarchies.
-        hierarchies: of the original.
-        labels: of the original.
-        costs: what each measure of cells charges.
-        k: the class size in whose units the average is given.
-
-    Raises:
-        UsageError: the table has labels that are not in the hierarchies, or more rows than the original.
+    ``k`` is the class size in whose units the average is given.
     """
     engine = frequency.engine
     # 1. The classes.
     classes = engine.temporary_name("kanon_published")
     engine.run(
-        sql.create_table(classes, published_classes_query(release, columns), temporary=True), "classes of the release"
+        sql.create_table(classes, _published_classes_query(release, columns), temporary=True), "classes of the release"
     )
     counts = count_classes(frequency, classes, [])
     if counts.suppressed < 0:
@@ -123,7 +113,7 @@ def measure_published(
     return PublishedMeasures(everything, counts, tuple(levels), by_column)
 
 
-def published_classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
+def _published_classes_query(release: exp.Table, columns: Sequence[Column]) -> exp.Select:
     """Return the query of the classes of a published table: labels as text, one column for each, and their rows."""
     written = [text_of(sql.column(column.name), column) for column in columns]
     named = [sql.named(label, _label(number)) for number, label in enumerate(written)]
@@ -138,7 +128,7 @@ def released_query(classes: exp.Table, column: Labels) -> exp.Select:
     return query.from_(classes.copy()).group_by(own.copy())
 
 
-def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> exp.Select:
+def _meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> exp.Select:
     """Return the query of what the labels of a column can stand for: their text, and rows of its labels relation."""
     codes = [code_name(placement.number) for placement in column.placements]
     # 1. How each label of each level is written.
@@ -146,17 +136,15 @@ def meanings_query(classes: exp.Table, column: Labels, hierarchy: Hierarchy) -> 
     # 2. Those that the release has, and their rows; also as the original would write them, if they are values of it.
     released = released_query(classes, column)
     spellings = spellings_query(hierarchy.column)
-    same_code = [
-        exp.EQ(this=sql.column(name, "written"), expression=sql.column(name, "labels")) for name in ("level", *codes)
-    ]
+    same_code = [sql.column(name, "written").eq(sql.column(name, "labels")) for name in ("level", *codes)]
     value_or_label = exp.or_(
         exp.Not(this=sql.column("as_value", "spellings")),
-        exp.EQ(this=sql.column("level", "written"), expression=sql.literal(0)),
+        sql.column("level", "written").eq(0),
     )
     # 3. Whether the original has so many rows under it; what reads like the root stands for all.
     enough = exp.or_(
         sql.column("at_root", "labels"),
-        exp.GTE(this=sql.column(N, "labels"), expression=sql.column(RELEASED, "spellings")),
+        sql.column(N, "labels") >= sql.column(RELEASED, "spellings"),
     )
     same_spelling = sql.same(sql.column(LABEL, "written"), sql.column("spelled", "spellings"))
     every_column = exp.Column(this=exp.Star(), table=sql.identifier("labels"))
@@ -193,28 +181,21 @@ def read_as(text: exp.Expr, column: Column) -> tuple[exp.Expr, exp.Expr]:
     is_value: exp.Expr = value.copy().is_(exp.null()).not_()
     if column.family == "integer":  # of the mean 33.5 a cast would make 34
         exactly = exp.TryCast(this=text.copy(), to=exp.DataType.build("DOUBLE", dialect="duckdb"))
-        is_value = exp.and_(is_value, exp.EQ(this=exactly, expression=exp.Round(this=exactly.copy())))
+        is_value = exp.and_(is_value, exactly.eq(exp.Round(this=exactly.copy())))
     return value, is_value
 
 
 def _meaning(
     frequency: FrequencySet, classes: exp.Table, column: Labels, hierarchy: Hierarchy
 ) -> tuple[exp.Table, int | None, bool]:
-    """Return a relation with one row for each label of a column of the release, and the level of the column.
-
-    Also whether some of the labels are sets or ranges.
-
-    Raises:
-        UsageError: the column has labels that its hierarchy has not, and that are no sets or ranges of its values.
-    """
+    """Return what each label of a column stands for, the level of the column, and whether some are sets or ranges."""
     engine, name = frequency.engine, hierarchy.column.name
-    possible = engine.temporary_name(f"kanon_possible_{name}")
-    query = meanings_query(classes, column, hierarchy)
-    engine.run(sql.create_table(possible, query, temporary=True), f"what labels of {name} can stand for")
+    query = _meanings_query(classes, column, hierarchy)
+    possible = make_table(engine, f"kanon_possible_{name}", query, f"what labels of {name} can stand for")
     # 2. Labels that stand for nothing.
     total = _count_labels(sql.column(_label(column.number)), classes)
-    in_original = exp.GTE(this=exp.Sum(this=sql.column(N)), expression=exp.Max(this=sql.column(RELEASED)))
-    at_root = exp.GT(this=sql.where(sql.count_rows(), sql.column("at_root")), expression=sql.literal(0))
+    in_original = exp.Sum(this=sql.column(N)) >= exp.Max(this=sql.column(RELEASED))
+    at_root = sql.where(sql.count_rows(), sql.column("at_root")) > 0
     standing = exp.select(LABEL).from_(possible.copy()).group_by(LABEL).having(exp.or_(in_original, at_root))
     known = exp.select(sql.count_rows()).from_(standing.subquery("standing"))
     (there,) = engine.row(total, f"labels of {name}")
@@ -242,34 +223,25 @@ def _meaning(
     by_level = engine.rows(lower.order_by("level"), f"levels of {name}")
     common = [level if below else column.height for level, labels, below in by_level if labels == there]
     level = min(common, default=None) if there and not has_others else None
-    meaning = engine.temporary_name(f"kanon_meaning_{name}")
     chosen = _chosen_query(possible, level, values_first=has_others)
-    engine.run(sql.create_table(meaning, chosen, temporary=True), f"what labels of {name} stand for")
+    meaning = make_table(engine, f"kanon_meaning_{name}", chosen, f"what labels of {name} stand for")
     engine.run(sql.drop(possible), f"drop what labels of {name} can stand for")
     return meaning, level, has_others
 
 
 def _chosen_query(possible: exp.Table, level: int | None, *, values_first: bool) -> exp.Select:
-    """Return the query of one meaning for each label: on a level, or the one that stands for most leaves.
+    """Return one meaning for each label: on the level that all are on, else the one that stands for most leaves.
 
-    Args:
-        possible: what labels can stand for.
-        level: the level that all of them are on; None if each is looked up by itself.
-        values_first: whether a label that the original has as a value, in enough rows, is that value.
+    With ``values_first`` a label that the original has as a value, in enough rows, is that value.
     """
-    is_value = exp.and_(sql.column("enough"), exp.EQ(this=sql.column("level"), expression=sql.literal(0)))
-    order = [
-        exp.Ordered(this=sql.column("enough"), desc=True),
-        *([exp.Ordered(this=is_value, desc=True)] if values_first else []),
-        exp.Ordered(this=sql.column("at_root"), desc=True),
-        exp.Ordered(this=sql.column("leaves"), desc=True),
-        exp.Ordered(this=sql.column("level")),
-    ]
-    rank = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(LABEL)], order=exp.Order(expressions=order))
+    is_value = exp.and_(sql.column("enough"), sql.column("level").eq(0))
+    best = [sql.column("enough"), *([is_value] if values_first else []), sql.column("at_root"), sql.column("leaves")]
+    order = [*(exp.Ordered(this=term, desc=True) for term in best), sql.column("level")]
+    rank = sql.over(exp.RowNumber(), by=[LABEL], order=order)
     ranked = exp.select("*", sql.named(rank, "rank")).from_(possible.copy())
     if level is not None:
-        ranked = ranked.where(exp.EQ(this=sql.column("level"), expression=sql.literal(level)))
-    first = exp.EQ(this=sql.column("rank"), expression=sql.literal(1))
+        ranked = ranked.where(sql.column("level").eq(level))
+    first = sql.column("rank").eq(1)
     return exp.select("*").from_(ranked.subquery("ranked")).where(first)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.cutting import Cutting
+from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import (
@@ -52,27 +53,17 @@ _MEANING = ("level", N, "leaves", "at_root", "lower", "upper")
 def read_labels(
     frequency: FrequencySet, released: exp.Query, possible: exp.Table, column: Labels, hierarchy: Hierarchy
 ) -> None:
-    """Add what labels can stand for as sets and ranges, where they can stand for nothing else.
-
-    Args:
-        frequency: the frequency set of the original.
-        released: the labels of the release, ``(label, released)``.
-        possible: what they can stand for; rows are added to it.
-        column: the labels of the original.
-        hierarchy: the hierarchy of the column.
-    """
+    """Add to ``possible`` what labels can stand for as sets and ranges, where they can stand for nothing else."""
     engine, name = frequency.engine, hierarchy.column.name
     # 1. Labels that nothing in the original has enough rows for.
-    unread = engine.temporary_name(f"kanon_unread_{name}")
     query = _unread_query(released, possible)
-    engine.run(sql.create_table(unread, query, temporary=True), f"labels of {name} that may be sets or ranges")
+    unread = make_table(engine, f"kanon_unread_{name}", query, f"labels of {name} that may be sets or ranges")
     # 2. Their places.
     (places,) = make_places(frequency, [hierarchy], [column])
     # 3. What is there.
     for reading, cutting in readings_of(unread, places):
-        read = engine.temporary_name(f"kanon_read_{name}")
         title = f"labels of {name} as {cutting.labels}s"
-        engine.run(sql.create_table(read, reading, temporary=True), title)
+        read = make_table(engine, f"kanon_read_{name}", reading, title)
         columns = [LABEL, RELEASED, "enough", *_MEANING]
         meant = _meant_query(unread, read, places, cutting)
         engine.run(exp.insert(meant, possible.copy(), columns=columns), f"what {title} can stand for")
@@ -117,13 +108,13 @@ def _ranges_query(unread: exp.Table, places: Places) -> exp.Select:
     # 2. The ends, once for each place where the separator stands.
     body, at = sql.column("body"), sql.column("at")
     length = exp.Length(this=body)
-    stop = exp.Sub(this=length, expression=sql.literal(len(between) - 1))
+    stop = length - sql.literal(len(between) - 1)
     every_place = exp.func("RANGE", sql.literal(2), stop, dialect="duckdb")
     splits = exp.select("*", sql.named(exp.Explode(this=every_place), "at")).from_("bodies")
     splits = splits.where(is_range(body.copy()))
-    low = _substring(body, sql.literal(2), exp.Sub(this=at, expression=sql.literal(2)))
-    after = exp.Add(this=at.copy(), expression=sql.literal(len(between)))
-    high = _substring(body, after, exp.Sub(this=length.copy(), expression=exp.Paren(this=after.copy())))
+    low = _substring(body, sql.literal(2), at - 2)
+    after = at + len(between)
+    high = _substring(body, after, length - exp.Paren(this=after.copy()))
     here = _substring(body, at.copy(), sql.literal(len(between)))
     ends: exp.Query = exp.select("number", "beside", sql.named(low, "low"), sql.named(high, "high")).from_("splits")
     ends = ends.where(exp.EQ(this=here, expression=sql.literal(between)))
@@ -155,11 +146,10 @@ def _ranges_query(unread: exp.Table, places: Places) -> exp.Select:
 
 
 def _is_end(end: exp.Expr, alias: str, places: Places) -> exp.Expr:
-    """Return the condition that a text is a value of a column."""
     own, value = places.hierarchy.column, sql.column(VALUE, alias)
     if own.family in {"date", "timestamp"} and places.ordered:  # however the time zone writes them
         kind = exp.DataType.build(own.lookup_type, dialect="duckdb")
-        return exp.EQ(this=exp.TryCast(this=end, to=kind), expression=value)
+        return exp.TryCast(this=end, to=kind).eq(value)
     return exp.EQ(this=end, expression=text_of(value, own) if places.ordered else end_of_range(value, own))
 
 
@@ -181,7 +171,7 @@ def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
         sql.named(exp.Explode(this=members.copy()), "written"),
     )
     listed = listed.from_("lists").where(whole)
-    of_set = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[sql.column("number", "listed")])
+    of_set = sql.over(exp.Count(this=exp.Star()), by=[sql.column("number", "listed")])
     is_value = exp.EQ(
         this=sql.column("written", "listed"), expression=member(sql.column(VALUE, "places"), places.hierarchy.column)
     )
@@ -195,7 +185,7 @@ def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
     return (
         exp.select(sql.named(sql.column("number"), PART), "number", sql.named(sql.column("place"), places.place))
         .from_("found")
-        .where(exp.EQ(this=sql.column("found"), expression=sql.column("size")))
+        .where(sql.column("found").eq(sql.column("size")))
         .with_("sets", as_=sets)
         .with_("lists", as_=lists)
         .with_("listed", as_=listed)
@@ -206,9 +196,9 @@ def _sets_query(unread: exp.Table, places: Places) -> exp.Select:
 def _meant_query(unread: exp.Table, read: exp.Table, places: Places, cutting: Cutting) -> exp.Select:
     """Return the query of what readings stand for, and whether the original has so many rows under them."""
     numbers = exp.select(PART, "number").distinct().from_(read.copy())
-    same_part = exp.EQ(this=sql.column(PART, "cells"), expression=sql.column(PART, "numbers"))
-    same_label = exp.EQ(this=sql.column("number", "unread"), expression=sql.column("number", "numbers"))
-    enough = exp.GTE(this=sql.column(N, "cells"), expression=sql.column(RELEASED, "unread"))
+    same_part = sql.column(PART, "cells").eq(sql.column(PART, "numbers"))
+    same_label = sql.column("number", "unread").eq(sql.column("number", "numbers"))
+    enough = sql.column(N, "cells") >= sql.column(RELEASED, "unread")
     return (
         exp.select(sql.column(LABEL, "unread"), sql.column(RELEASED, "unread"), sql.named(enough, "enough"))
         .select(*(sql.column(name, "cells") for name in _MEANING))

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 
 def read_share(given: str | float) -> float:
-    """Return a share that is written as a number (0.05) or in percent (5%).
-
-    Raises:
-        ValueError: it is written in another way.
-    """
+    """Return a share that is written as a number (0.05) or in percent (5%); else raise ValueError."""
     text = str(given).strip()
     try:
         return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)

@@ -38,7 +38,6 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def algorithms_of(kind: Kind) -> tuple[str, ...]:
-    """Return the names of the algorithms that choose a recoding of a kind."""
     return tuple(name for name, algorithm in ALGORITHMS.items() if algorithm.kind == kind)
 
 

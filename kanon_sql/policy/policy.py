@@ -42,11 +42,13 @@ import math
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kanon_sql.classes.cutting import OPTIONS, Cutting, cutting_of
+from kanon_sql.engine.base import names
 from kanon_sql.engine.files import write_whole
 from kanon_sql.errors import PolicyError, UsageError
 from kanon_sql.hierarchy.ready import READY
@@ -62,9 +64,10 @@ from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sequence
 
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.roles import Rest
 
 SearchOn = Literal["workbench", "warehouse"]
 Count = Literal["people", "rows"]
@@ -155,11 +158,7 @@ class Policy:
         self._name_one_entity()
 
     def _name_one_entity(self) -> None:
-        """Let columns and models name the same person, or none.
-
-        Raises:
-            UsageError: they name several, or one although rows are to be counted.
-        """
+        """Let columns and models name the same person, or none."""
         if self.count not in get_args(Count):
             raise UsageError(f"count is people or rows, not {self.count!r}.")
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
@@ -212,11 +211,7 @@ class Policy:
 
 
 def models_with_k(models: Iterable[PrivacyModel] | None, k: int | None) -> tuple[PrivacyModel, ...]:
-    """Return the models that ``models`` and ``k`` of a public call ask for; by default, k = 5 alone.
-
-    Raises:
-        UsageError: both give a k.
-    """
+    """Return the models that ``models`` and ``k`` of a public call require; by default, k = 5 alone."""
     if k is None:
         return (KAnonymity(DEFAULT_K),) if models is None else tuple(models)
     others = tuple(models or ())
@@ -226,11 +221,7 @@ def models_with_k(models: Iterable[PrivacyModel] | None, k: int | None) -> tuple
 
 
 def suppression_limit(given: float | str) -> float | str:
-    """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``.
-
-    Raises:
-        UsageError: it is none of these.
-    """
+    """Return a limit of suppression in its one form: a share of rows, ``"<number> rows"`` or ``"k rows"``."""
     text = str(given).strip().lower()
     if match := re.fullmatch(r"(\d+|k) ?rows?", text):
         return f"{match[1]} rows"
@@ -246,12 +237,57 @@ def suppression_limit(given: float | str) -> float | str:
     return given if isinstance(given, int | float) else share
 
 
-_SECTIONS: dict[str, set[str]] = {
+def make_policy(  # noqa: PLR0913 - the settings of the public calls
+    policy: Policy | str | os.PathLike[str] | None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    identifying: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    pseudonymize: Sequence[str] = (),
+    key_file: str | os.PathLike[str] | None = None,
+    rest: Rest | None = None,
+    entity: str | None = None,
+    hierarchies: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
+    k: int | None = None,
+    models: Sequence[PrivacyModel] | None = None,
+    **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know
+) -> Policy:
+    """Return the policy that was given, or read from a file, or the one that settings make."""
+    if isinstance(policy, Policy):
+        return policy
+    if policy is not None:
+        return read_policy(Path(policy))[0]
+    if hierarchies is None or isinstance(hierarchies, Mapping):
+        rules, directory = hierarchies or {}, None
+    else:
+        rules, directory = {}, Path(hierarchies)
+    columns = NamedColumns(
+        names(identifying),
+        names(quasi_identifiers),
+        names(sensitive),
+        names(insensitive),
+        rest,
+        entity,
+        names(pseudonymize),
+    )
+    return Policy(
+        columns=columns,
+        models=models_with_k(models, k),
+        hierarchies={column: str(rule) for column, rule in rules.items()},
+        hierarchy_directory=directory,
+        key_file=None if key_file is None else Path(key_file),
+        **settings,
+    )
+
+
+SECTIONS: dict[str, set[str]] = {
     "columns": {column.name for column in fields(NamedColumns)},
     "privacy": {"k", "count", "population", *model_settings()},
     "search": {"algorithm", "measure", "max_suppressed", "time_limit", "sample_rate", "search_on", *OPTIONS},
     "release": {"into", "as", "out", "in_place", "backup", "seed", "replace", "key_file", "spreadsheet_safe"},
 }
+"""The settings of kanon.toml. ``tests/policy/test_settings.py`` compares them with the options, keywords and fields."""
 
 
 def read_policy(path: Path) -> tuple[Policy, Destination]:
@@ -270,15 +306,7 @@ def read_policy(path: Path) -> tuple[Policy, Destination]:
 
 
 def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:
-    """Return the policy and the destination in the text of a kanon.toml.
-
-    Args:
-        text: of the file.
-        path: where it lies, or is to lie: relative paths in it start from there.
-
-    Raises:
-        PolicyError: it says something that cannot be meant.
-    """
+    """Return what a kanon.toml says; ``path`` is where it lies, or is to lie: its relative paths start from there."""
     try:
         return _from_document(tomllib.loads(text), path.parent)
     except tomllib.TOMLDecodeError as error:
@@ -300,13 +328,13 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
     """Return the text of a kanon.toml that reads back as a policy and a destination, where it lies in a directory."""
     import tomli_w
 
-    named = {name: getattr(policy.columns, name) for name in sorted(_SECTIONS["columns"])}
+    named = {name: getattr(policy.columns, name) for name in sorted(SECTIONS["columns"])}
     columns = {name: list(value) if isinstance(value, tuple) else value for name, value in named.items() if value}
     rules = {name: _moved(rule, policy.directory, directory) for name, rule in policy.hierarchies.items()}
     hierarchies: dict[str, Any] = {"columns": rules} if {"directory", "columns"} & set(rules) else rules
     if policy.hierarchy_directory is not None:
         hierarchies["directory"] = os.path.relpath(policy.hierarchy_directory, directory)
-    search = {name: getattr(policy, name) for name in sorted(_SECTIONS["search"])}
+    search = {name: getattr(policy, name) for name in sorted(SECTIONS["search"])}
     search["search_on"] = None if policy.search_on == "workbench" else policy.search_on
     release = {
         "into": destination.into,
@@ -335,9 +363,9 @@ def policy_text(policy: Policy, destination: Destination, directory: Path) -> st
 
 def _from_document(document: dict[str, Any], directory: Path) -> tuple[Policy, Destination]:
     for section, settings in document.items():
-        if section not in {*_SECTIONS, "hierarchies"} or not isinstance(settings, dict):
-            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*_SECTIONS, 'hierarchies'])}.")
-        if unknown := set(settings) - _SECTIONS.get(section, set(settings)):
+        if section not in {*SECTIONS, "hierarchies"} or not isinstance(settings, dict):
+            raise PolicyError(f"[{section}] is not a section. Sections are {', '.join([*SECTIONS, 'hierarchies'])}.")
+        if unknown := set(settings) - SECTIONS.get(section, set(settings)):
             raise PolicyError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
     columns = document.get("columns", {})
     search, release = document.get("search", {}), document.get("release", {})
@@ -407,22 +435,13 @@ def _moved(rule: str, old: Path, new: Path) -> str:
 
 
 def _column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
-    """Return a list of column names.
-
-    Raises:
-        PolicyError: it is something else.
-    """
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise PolicyError(f'columns.{where} is a list of column names, as in ["age", "sex"].')
     return tuple(value)
 
 
 def _checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return a value of a kind; None stays None.
-
-    Raises:
-        PolicyError: it is something else.
-    """
+    """Return a value of a kind; None stays None."""
     if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
         kinds = {str: "a text", int: "a whole number", bool: "true or false"}
         raise PolicyError(f"{where} must be {kinds[kind]}.")
@@ -430,22 +449,13 @@ def _checked(value: Any, kind: type, where: str) -> Any:  # noqa: ANN401 - what 
 
 
 def _number(value: Any, where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return a number; None stays None.
-
-    Raises:
-        PolicyError: it is something else.
-    """
+    """Return a number; None stays None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
         raise PolicyError(f"{where} must be a number.")
     return value
 
 
 def _threshold(value: Any, where: str) -> float:  # noqa: ANN401 - what a TOML file may hold
-    """Return a number that must be there.
-
-    Raises:
-        PolicyError: it is something else.
-    """
     found = _number(value, where)
     if found is None:
         raise PolicyError(f"{where} must be a number.")
@@ -453,20 +463,10 @@ def _threshold(value: Any, where: str) -> float:  # noqa: ANN401 - what a TOML f
 
 
 def _limit(value: Any) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return a limit of suppression: a text, or a number.
-
-    Raises:
-        PolicyError: it is something else.
-    """
     return value if isinstance(value, str) else _number(value, "search.max_suppressed")
 
 
 def _one_of(value: Any, allowed: tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - what a TOML file may hold
-    """Return one of several words; None stays None.
-
-    Raises:
-        PolicyError: it is something else.
-    """
     if value is not None and value not in allowed:
         raise PolicyError(f"{where} must be {' or '.join(allowed)}.")
     return value

@@ -27,12 +27,7 @@ def with_required_models(
 ) -> tuple[PrivacyModel, ...]:
     """Return the models of a policy file with those of the command line, each instead of the one of its kind.
 
-    Args:
-        of_file: the models of the file.
-        texts: for each option, by its name in ``model_options``, what was typed.
-
-    Raises:
-        UsageError: a text is not written like its option, or a threshold is not allowed.
+    ``texts`` is what was typed, for each option by its name in ``model_options``.
     """
     options = model_options()
     new = [_parsed(option, text) for name, option in options.items() for text in texts.get(name, ())]
@@ -66,8 +61,7 @@ def _made(option: ModelOption, values: Sequence[float], column: str | None, wher
 def _require_one_each(models: Iterable[PrivacyModel], where: str) -> None:
     """Raise where two models of a kind are about one column: a policy file has room for one, and the other would go.
 
-    Raises:
-        UsageError: there are two; or one names no column, which may be that of another.
+    A model that names no column may be about the column of another one.
     """
     by_kind: dict[type, list[str | None]] = {}
     for model in models:
@@ -89,13 +83,7 @@ def _with_variants(
 ) -> tuple[PrivacyModel, ...]:
     """Return models with the variants that texts name: ``ordered`` for all of a kind, or ``salary=ordered``.
 
-    Args:
-        models: all of them.
-        texts_of: by the name of a variant, its texts.
-        prefix: before that name in messages.
-
-    Raises:
-        UsageError: a variant does not exist, or there is no model that it could be for.
+    ``prefix`` stands before the name of a variant in messages.
     """
     for option in model_options().values():
         if (variant := option.variant) is None:
@@ -119,14 +107,9 @@ def _with_variants(
 
 
 def from_settings(settings: Mapping[str, Any], checked: Callable[[Any, str], float]) -> tuple[PrivacyModel, ...]:
-    """Return the models that a section [privacy] asks for, but for k.
+    """Return the models that a section [privacy] requires, but for k.
 
-    Args:
-        settings: by their names, as the file has them.
-        checked: returns a number of the file, or complains of where it stands.
-
-    Raises:
-        UsageError: a threshold or a variant is not allowed.
+    ``checked`` returns a number of the file, or raises an error that says where it stands.
     """
     models: list[PrivacyModel] = []
     for name, option in model_options().items():
@@ -149,11 +132,7 @@ def from_settings(settings: Mapping[str, Any], checked: Callable[[Any, str], flo
 
 
 def to_settings(models: Sequence[PrivacyModel]) -> dict[str, Any]:
-    """Return what a section [privacy] has of these models, but for k.
-
-    Raises:
-        UsageError: it has no room for two models of a kind about one column.
-    """
+    """Return what a section [privacy] has of these models, but for k."""
     options = model_options()
     kinds = {option.model for option in options.values()}
     _require_one_each((model for model in models if type(model) in kinds), "The policy")
@@ -175,7 +154,6 @@ def to_settings(models: Sequence[PrivacyModel]) -> dict[str, Any]:
 
 
 def model_settings() -> set[str]:
-    """Return the names of the settings of models in [privacy], but for k."""
     return {
         setting.name
         for option in model_options().values()

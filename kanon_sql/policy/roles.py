@@ -72,17 +72,12 @@ class Roles:
 
     @property
     def left_out(self) -> list[str]:
-        """Names of the columns that are not published in any form."""
         never = (*self.identifying, *self.dropped)
         return [column.name for column in never if column not in self.pseudonymized]
 
 
 def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> Roles:
-    """Return the role of every column of a table.
-
-    Raises:
-        UsageError: a column does not exist, has two roles or has none; or there is no quasi-identifier.
-    """
+    """Return the role of every column of a table."""
     given: dict[str, str] = {}
 
     def take(names: Iterable[str], role: str) -> tuple[Column, ...]:
@@ -128,11 +123,7 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str) -> 
 
 
 def _pseudonymized(named: NamedColumns, columns: Sequence[Column], table: str) -> list[Column]:
-    """Return the columns that are to be published as pseudonyms.
-
-    Raises:
-        UsageError: one does not exist, or has a role in which it is published otherwise.
-    """
+    """Return the columns that are to be published as pseudonyms."""
     found = resolve_columns(named.pseudonymize, columns, table)
     others = {
         "quasi-identifying": named.quasi_identifiers,
@@ -149,11 +140,7 @@ def _pseudonymized(named: NamedColumns, columns: Sequence[Column], table: str) -
 
 
 def resolve_quasi_identifiers(names: Iterable[str], columns: Sequence[Column], table: str) -> tuple[Column, ...]:
-    """Return the quasi-identifiers that a person named for a table that is looked at as it is, each once.
-
-    Raises:
-        UsageError: a name is of no column, or there is none.
-    """
+    """Return the named quasi-identifiers, each once, of a table that is looked at as it is."""
     resolved = resolve_columns(names, columns, table)
     if not resolved:
         raise UsageError(NO_QUASI_IDENTIFIER)

@@ -17,12 +17,10 @@ from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import NoSolutionError, UsageError
 from kanon_sql.measures.cell_measures import CELL_MEASURES
-from kanon_sql.measures.local import measure_local
-from kanon_sql.measures.recoding import PartTables, measure_recoding
+from kanon_sql.measures.recoding import PartTables, measure_local, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of
-from kanon_sql.policy.make_policy import make_policy
-from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn
+from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Policy, SearchOn, make_policy
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms, pseudonyms_of, published_columns
 from kanon_sql.release.publication import Publication
 from kanon_sql.release.release import Release
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.keys import Key
     from kanon_sql.measures.base import Cost
-    from kanon_sql.measures.summary import ClassCounts
+    from kanon_sql.measures.recoding import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
 

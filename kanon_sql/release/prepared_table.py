@@ -15,8 +15,7 @@ from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import options_of_others
-from kanon_sql.policy.make_policy import make_policy
-from kanon_sql.policy.policy import suppression_limit
+from kanon_sql.policy.policy import make_policy, suppression_limit
 from kanon_sql.release.anonymize import release_of
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.full_domain.incognito import good_nodes, minimal_nodes

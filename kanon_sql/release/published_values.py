@@ -16,7 +16,7 @@ from sqlglot import exp
 from kanon_sql.classes.frequency import TUPLES, key_name
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
-from kanon_sql.measures.local import STEP
+from kanon_sql.measures.recoding import STEP
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.search.local.remaining import Remaining

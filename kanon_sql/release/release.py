@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from kanon_sql import Report  # the one import from above: a public method returns it
     from kanon_sql.measures.costs import Objective
-    from kanon_sql.measures.summary import ClassCounts
+    from kanon_sql.measures.recoding import ClassCounts
     from kanon_sql.policy.destination import Kind
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.publication import Publication

@@ -1,16 +1,24 @@
-"""From a source and a policy to everything a search needs: roles, hierarchies, frequency set, labels."""
+"""From a source and a policy to everything a search needs: roles, hierarchies, frequency set, labels.
+
+And the models, each with the sensitive column that it is about and how that one is coded; and the population that k-map
+and delta-presence compare with: a table of all people, some of which are in the source.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from kanon_sql.classes.frequency import FrequencySet, build_frequency
 from kanon_sql.classes.lattice import Lattice
-from kanon_sql.engine.base import find_column
+from kanon_sql.engine.base import find_column, make_table, resolve_columns
 from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Tell, silent, timed
-from kanon_sql.errors import UsageError
+from kanon_sql.engine.sources.open_source import open_beside
+from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import CLASS_MEASURES
@@ -19,28 +27,29 @@ from kanon_sql.measures.labels import Labels, make_labels
 from kanon_sql.measures.places import Places, make_places
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.models.sensitive import SensitiveModel
-from kanon_sql.models.t_closeness import TCloseness
-from kanon_sql.policy.policy import Policy
+from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
+from kanon_sql.models.t_closeness import (
+    TCloseness,
+    hierarchical_features,
+    natural_distance,
+    ordered_features,
+    require_few,
+)
 from kanon_sql.policy.profile.people import RepeatedColumn, entity_of_rows, repeated_columns
 from kanon_sql.policy.roles import Roles, assign_roles
-from kanon_sql.search.model_columns import (
-    coded_models,
-    open_population,
-    population_frequency,
-    resolve_models,
-    sensitive_columns,
-)
-from kanon_sql.search.prepare_in_warehouse import frequency_there, require_there, values_there
+from kanon_sql.search.prepare_in_warehouse import frequency_in_warehouse, require_in_warehouse, values_in_warehouse
 from kanon_sql.search.problem import SAMPLE_RATE, Problem, SharedTests, rows_allowed
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from kanon_sql.classes.frequency import SensitiveColumn
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.models.t_closeness import Distance
     from kanon_sql.policy.policy import Policy
 
 
@@ -77,31 +86,19 @@ class Prepared:
     _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
 
     def costs_of(self, measure: str) -> Costs:
-        """Return what a measure charges for the levels of each column; computed when it is first asked for."""
         if measure not in self._costs:
             frequency = self.frequency
             self._costs[measure] = level_costs(frequency.engine, self.labels, CELL_MEASURES[measure], frequency.rows)
         return self._costs[measure]
 
     def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
-        """Return models that know which column they are about.
-
-        Raises:
-            UsageError: a model is about no sensitive column.
-        """
         return resolve_models(models, self.roles.sensitive, self.source.name, list(self.sensitive_hierarchies))
 
     def coded(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
-        """Return resolved models that know how their columns are coded in the frequency set.
-
-        Raises:
-            UsageError: the table was prepared without one of the columns.
-        """
         population = None if self.population is None else self.population[1].relation
-        return coded_models(models, self.frequency, self.sensitive_hierarchies, population)
+        return _coded_models(models, self.frequency, self.sensitive_hierarchies, population)
 
     def places(self) -> tuple[Places, ...]:
-        """Return the values of each quasi-identifier in their order; made when they are first asked for."""
         if not self._places:
             self._places.append(make_places(self.frequency, self.hierarchies, self.labels))
         return self._places[0]
@@ -120,14 +117,10 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     A column whose hierarchy is built from its values is read for its distinct values; and, all such columns together,
     once more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and
     text. Hierarchies from files and from the database read nothing of the source.
-
-    Raises:
-        UsageError: a role or a hierarchy names a column that does not exist, or a column has no role; or several rows
-            are of one person, and nothing says how to count them.
-        HierarchyError: a hierarchy cannot be read, is no tree, or misses values.
     """
     roles = assign_roles(policy.columns, source.columns, source.name)
-    in_trees = _columns_in_trees(policy, roles)
+    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    in_trees = _columns_of([m for m in about if isinstance(m, TCloseness) and m.distance == "hierarchical"], roles)
     for name in policy.hierarchies:
         column = find_column(name, source.columns)
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
@@ -146,32 +139,32 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
     there = policy.search_on == "warehouse"
     known = source
     if there:
-        require_there(source, policy)
+        require_in_warehouse(source, policy)
         tell("Fetching values")
         with timed(seconds, "fetch"):
-            known = values_there(source, roles.quasi_identifiers)
+            known = values_in_warehouse(source, roles.quasi_identifiers)
     elif source.in_warehouse:
         tell("Fetching distinct tuples")
         with timed(seconds, "fetch"):
-            source.bring((*roles.quasi_identifiers, *_columns_of_models(policy, roles)), roles.entity)
+            source.bring((*roles.quasi_identifiers, *_columns_of(about, roles)), roles.entity)
     tell("Preparing hierarchies")
     with timed(seconds, "hierarchies"):
         hierarchies = make_hierarchies(known, roles.quasi_identifiers, policy)
         own = make_hierarchies(source, columns_with_hierarchy(source, in_trees, policy), policy)
         of_sensitive = {hierarchy.column.name: hierarchy for hierarchy in own}
     models = resolve_models(policy.models, roles.sensitive, source.name, list(of_sensitive))
-    sensitive = sensitive_columns(models, source.columns)
+    sensitive = _sensitive_columns(models, source.columns)
     tell("Counting distinct tuples")
     with timed(seconds, "frequency_set"):
         if there:
-            frequency, labels = frequency_there(source, hierarchies, roles, sensitive)
+            frequency, labels = frequency_in_warehouse(source, hierarchies, roles, sensitive)
         else:
             frequency = build_frequency(
                 source.engine, source.tuples, hierarchies, roles.entity, sensitive, weight=source.weight
             )
             labels = make_labels(frequency, hierarchies)
     lattice = Lattice(tuple(hierarchy.height for hierarchy in hierarchies))
-    population = None if everybody is None else (everybody, population_frequency(everybody, hierarchies))
+    population = None if everybody is None else (everybody, _population_frequency(everybody, hierarchies))
     return Prepared(source, roles, hierarchies, frequency, labels, lattice, seconds, of_sensitive, population, repeated)
 
 
@@ -180,17 +173,14 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
 
     None where a policy says who the people are, or that rows are to be counted. Columns that the policy names and the
     table does not have are of no interest.
-
-    Raises:
-        UsageError: the column that is to name people is another one in each row, and one that names people is not.
     """
     named = policy.columns
-    asked = source.holder
+    holder = source.holder
     if named.entity is not None:
         entity = find_column(named.entity, source.columns)
         if entity is None:
             return ()
-        found = entity_of_rows(asked.rows, source.relation, source.columns, entity)
+        found = entity_of_rows(holder.rows, source.relation, source.columns, entity)
         if found is not None and found.names_people:
             raise UsageError(
                 f"{entity.name} names rows of {source.name}, not people: {found.found()}. {found.ways_on()}"
@@ -203,7 +193,7 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
         return [column for name in names if (column := find_column(name, source.columns)) is not None]
 
     return repeated_columns(
-        asked.rows,
+        holder.rows,
         source.relation,
         source.columns,
         there([*named.identifying, *named.pseudonymize]),
@@ -212,11 +202,7 @@ def repeated_in(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
 
 
 def _require_one_row_each(source: Source, policy: Policy) -> tuple[RepeatedColumn, ...]:
-    """Return repeated columns of which nothing says that they name people.
-
-    Raises:
-        UsageError: several rows are of one person.
-    """
+    """Raise if several rows are of one person; return repeated columns that may name people."""
     found = repeated_in(source, policy)
     people = next((one for one in found if one.names_people), None)
     if people is None:
@@ -227,30 +213,15 @@ def _require_one_row_each(source: Source, policy: Policy) -> tuple[RepeatedColum
     )
 
 
-def _columns_of_models(policy: Policy, roles: Roles) -> list[Column]:
-    """Return the sensitive columns that models are about."""
-    about = [model for model in policy.models if isinstance(model, SensitiveModel)]
-    if any(model.sensitive is None for model in about):
+def _columns_of(models: Sequence[SensitiveModel], roles: Roles) -> list[Column]:
+    """Return the sensitive columns that models are about; all, where one of them names none."""
+    if any(model.sensitive is None for model in models):
         return list(roles.sensitive)
-    found = [find_column(model.sensitive or "", roles.sensitive) for model in about]
-    return list(dict.fromkeys(column for column in found if column is not None))
-
-
-def _columns_in_trees(policy: Policy, roles: Roles) -> list[Column]:
-    """Return the sensitive columns of which a model asks how far apart values are in a tree."""
-    asked = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
-    if any(model.sensitive is None for model in asked):
-        return list(roles.sensitive)
-    found = [find_column(model.sensitive or "", roles.sensitive) for model in asked]
+    found = [find_column(model.sensitive or "", roles.sensitive) for model in models]
     return list(dict.fromkeys(column for column in found if column is not None))
 
 
 def problem_of(prepared: Prepared, policy: Policy) -> Problem:
-    """Return what is to be searched for a policy.
-
-    Raises:
-        UsageError: people are to be counted in a table that was prepared to count rows, or the other way round.
-    """
     frequency = prepared.frequency
     counting = [model for model in policy.models if isinstance(model, KAnonymity)]
     if counting and any(model.entity is not None for model in counting) != frequency.counts_people:
@@ -275,3 +246,154 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
         places,
         prepared.shared_tests,
     )
+
+
+# Models and the columns that they are about
+
+
+def resolve_models(
+    models: Sequence[PrivacyModel], sensitive: Sequence[Column], table: str, hierarchies: Sequence[str] = ()
+) -> tuple[PrivacyModel, ...]:
+    """Return models that know the column they are about, and the distance between its values.
+
+    ``table`` is what messages call the table; ``hierarchies`` are the sensitive columns that have one.
+    """
+    return tuple(
+        _resolved(model, sensitive, table, hierarchies) if isinstance(model, SensitiveModel) else model
+        for model in models
+    )
+
+
+def _resolved(
+    model: SensitiveModel, sensitive: Sequence[Column], table: str, hierarchies: Sequence[str]
+) -> SensitiveModel:
+    if model.sensitive is None:
+        if len(sensitive) != 1:
+            have = "no sensitive column" if not sensitive else f"{len(sensitive)} sensitive columns"
+            raise UsageError(
+                f"{model.name} is about a sensitive column, and {table} has {have}: name "
+                + (
+                    "it with --sensitive."
+                    if not sensitive
+                    else f"the one that is meant, as in COLUMN={model.required:g}."
+                )
+            )
+        column: Column | None = sensitive[0]
+    else:
+        column = find_column(model.sensitive, sensitive)
+    if column is None:
+        raise UsageError(f"{model.name} is about column {model.sensitive!r}, which is no sensitive column of {table}.")
+    model = model.about(column.name)
+    if isinstance(model, TCloseness):
+        if model.distance is None:
+            model = replace(model, distance=natural_distance(column))
+        if model.distance == "hierarchical" and column.name not in hierarchies:
+            raise UsageError(
+                f"The hierarchical distance needs a hierarchy of column {column.name!r}: give it with --hierarchy "
+                f"{column.name}=FILE."
+            )
+    return model
+
+
+def _sensitive_columns(models: Sequence[PrivacyModel], columns: Sequence[Column]) -> list[Column]:
+    """Return the columns that models are about, each once."""
+    named = dict.fromkeys(model.sensitive for model in models if isinstance(model, SensitiveModel))
+    found = [find_column(name, columns) for name in named if name is not None]
+    return [column for column in found if column is not None]
+
+
+def _coded_models(
+    models: Sequence[PrivacyModel],
+    frequency: FrequencySet,
+    hierarchies: Mapping[str, Hierarchy],
+    population: exp.Table | None = None,
+) -> tuple[PrivacyModel, ...]:
+    """Return models that know how their columns are coded in a frequency set.
+
+    ``hierarchies`` are those of sensitive columns; ``population`` is the frequency set of the population.
+    """
+    coded = {column.column.name: column for column in frequency.sensitive}
+    found: list[PrivacyModel] = []
+    for model in models:
+        if isinstance(model, PopulationModel):
+            if population is None:
+                raise UsageError(f"{model.name} compares with a population: name it, population=.")
+            found.append(model.coded(population))
+            continue
+        if not isinstance(model, SensitiveModel):
+            found.append(model)
+            continue
+        column = coded.get(model.sensitive or "")
+        if column is None:
+            raise UsageError(
+                f"The table was prepared without the values of column {model.sensitive!r}: give prepare() the same "
+                "models."
+            )
+        features = None
+        if isinstance(model, TCloseness) and model.distance in {"ordered", "hierarchical"}:
+            features = _features(frequency, column, model.distance, hierarchies)
+        found.append(model.coded(SensitiveFacts(column.code, column.shares, column.values, features)))
+    return tuple(found)
+
+
+def _features(
+    frequency: FrequencySet, column: SensitiveColumn, distance: Distance, hierarchies: Mapping[str, Hierarchy]
+) -> exp.Table:
+    """Return the features of a sensitive column, made once."""
+    if distance not in column.features:
+        name = column.column.name
+        engine = frequency.engine
+        if distance == "ordered":
+            require_few(column.values, name)
+            query: exp.Query = ordered_features(column.shares, "value")
+        else:
+            own = hierarchies[name]
+            query = hierarchical_features(column.shares, "original", "value", own.relation, own.height)
+        relation = make_table(engine, f"kanon_features_{name}", query, f"what values of {name} are compared by")
+        found = exp.select(sql.count_distinct(sql.column("value"))).from_(relation.copy())
+        (values,) = engine.row(found, f"how many values of {name} are compared")
+        if values < column.values:
+            raise HierarchyError(
+                f"The hierarchy of the sensitive column {name!r} misses {column.values - values:,} of its "
+                f"{column.values:,} different values."
+            )
+        column.features[distance] = relation
+    return column.features[distance]
+
+
+def open_population(source: Source, given: str, columns: Sequence[Column], *, as_text: bool = False) -> Source:
+    """Return the population: a table beside the source in its database, or a file.
+
+    It must have the quasi-identifiers of the source, with the same types. ``as_text`` takes the values of a CSV file as
+    they are written, as those of the source were.
+    """
+    path = Path(given)
+    if path.suffix and path.exists():
+        population = open_beside(source, path, as_text=as_text)
+    elif not source.in_warehouse and (source.file is not None or source.frame_kind is not None):
+        raise UsageError(
+            f"There is no file {given}, and {source.name} is in no database that could have it as a table."
+        )
+    elif source.address is not None:
+        population = open_beside(source, source.address.given, given)
+    else:
+        population = open_beside(source, source.warehouse or source.database or source.engine.connection, given)
+    found = resolve_columns([column.name for column in columns], population.columns, population.name)
+    for own, other in zip(columns, found, strict=True):
+        if own.type != other.type:
+            raise UsageError(
+                f"Column {own.name!r} of the population is of type {other.type}, that of {source.name} of type "
+                f"{own.type}: cast it in a view."
+            )
+    return population
+
+
+def _population_frequency(population: Source, hierarchies: Sequence[Hierarchy]) -> FrequencySet:
+    """Return the frequency set of a population, coded like that of the source."""
+    try:
+        return build_frequency(population.engine, population.tuples, hierarchies, None, weight=population.weight)
+    except HierarchyError as error:
+        raise HierarchyError(
+            f"In the population: {error} A hierarchy that is built from values knows those of the table alone: give "
+            "one that covers the population with --hierarchy."
+        ) from None

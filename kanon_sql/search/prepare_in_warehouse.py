@@ -36,12 +36,8 @@ if TYPE_CHECKING:
     from kanon_sql.policy.roles import Roles
 
 
-def require_there(source: Source, policy: Policy) -> None:
-    """Raise unless a search can run on the warehouse of a table.
-
-    Raises:
-        UsageError: the table is in none, or what is asked cannot be searched there.
-    """
+def require_in_warehouse(source: Source, policy: Policy) -> None:
+    """Raise unless a search can run on the warehouse of a table."""
     if not source.in_warehouse:
         raise UsageError(
             f"{source.name} is in no warehouse: leave --search-on out, the search runs where the table is."
@@ -64,7 +60,7 @@ def require_there(source: Source, policy: Policy) -> None:
             )
 
 
-def values_there(source: Source, columns: Sequence[Column]) -> Source:
+def values_in_warehouse(source: Source, columns: Sequence[Column]) -> Source:
     """Return the values of each column by itself as a source: what hierarchies are made from.
 
     Its rows have one value each, and NULL in every other column; one scan.
@@ -72,24 +68,21 @@ def values_there(source: Source, columns: Sequence[Column]) -> Source:
     return replace(source, relation=source.workbench.values_of(source.relation, columns))
 
 
-def frequency_there(
+def frequency_in_warehouse(
     source: Source, hierarchies: Sequence[Hierarchy], roles: Roles, sensitive: Sequence[Column]
 ) -> tuple[FrequencySet, tuple[Labels, ...]]:
-    """Return the frequency set of a table and the labels of its hierarchies, both in the warehouse.
-
-    Raises:
-        HierarchyError: a column has values that its hierarchy lacks.
-        SourceError: the warehouse refuses a statement.
-    """
+    """Return the frequency set of a table and the labels of its hierarchies, both in the warehouse."""
     bench = source.workbench
     engine = WarehouseEngine(bench.warehouse, bench.statements)
     bench.searches_with(engine)
-    coded = [_coded_there(bench, engine, source.relation, hierarchy) for hierarchy in hierarchies]
+    coded = [_coded_in_warehouse(bench, engine, source.relation, hierarchy) for hierarchy in hierarchies]
     frequency = build_frequency(engine, source.relation, coded, roles.entity, sensitive)
     return frequency, make_labels(frequency, coded)
 
 
-def _coded_there(bench: Workbench, engine: WarehouseEngine, source: exp.Table, hierarchy: Hierarchy) -> Hierarchy:
+def _coded_in_warehouse(
+    bench: Workbench, engine: WarehouseEngine, source: exp.Table, hierarchy: Hierarchy
+) -> Hierarchy:
     """Return a hierarchy with its codes in the warehouse."""
     column = hierarchy.column
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]

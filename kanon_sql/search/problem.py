@@ -137,9 +137,6 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
 
     It does under monotone models; and where nothing may be suppressed under those others of which a union of classes
     that satisfy one satisfies it.
-
-    Raises:
-        UnsuitableError: a model is not monotone, and rows may be suppressed.
     """
     stubborn = [model.name for model in problem.models if not model.monotone and (problem.limit or not model.unites)]
     if stubborn:
@@ -151,21 +148,13 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
 
 
 def require_sizes_enough(problem: Problem) -> None:
-    """Raise where a measure of class sizes is to be minimized whose bounds rest on monotone models.
-
-    Raises:
-        UnsuitableError: a model is not monotone, and rows may be suppressed.
-    """
+    """Raise where the bounds of a measure of class sizes do not hold: they rest on monotone models."""
     if problem.objective.of_classes is not None:
         require_monotone(problem, f"optimal with measure {problem.objective.name}")
 
 
 def require_cell_measure(objective: Objective, algorithm: str) -> None:
-    """Raise unless what is minimized is a sum over cells, so that part of a table has a cost of its own.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Raise unless what is minimized is a sum over cells, so that part of a table has a cost of its own."""
     if objective.of_classes is not None:
         raise UsageError(
             f"Algorithm {algorithm} goes by what cells lose, which {objective.name} does not say: use --measure loss, "
@@ -174,11 +163,7 @@ def require_cell_measure(objective: Objective, algorithm: str) -> None:
 
 
 def require_listable(lattice: Lattice, algorithm: str) -> None:
-    """Raise if an algorithm that lists nodes of the lattice would never end.
-
-    Raises:
-        UsageError: there are too many nodes.
-    """
+    """Raise if there are too many nodes for an algorithm that lists them."""
     if lattice.size > LISTABLE:
         raise UsageError(
             f"Algorithm {algorithm} lists nodes of the lattice, and this one has {lattice.size:,} (at most "
@@ -189,10 +174,7 @@ def require_listable(lattice: Lattice, algorithm: str) -> None:
 def rows_allowed(max_suppressed: float | str, rows: int, k: int = 0) -> int:
     """Return how many rows may be suppressed: never all of them, for an empty table is no release.
 
-    Args:
-        max_suppressed: a fraction, of which 0.29 of 100 is 29, as a person would say, not 28; or "25 rows", "k rows".
-        rows: rows of the table.
-        k: the k of "k rows".
+    Of a share, 0.29 of 100 rows is 29, not 28 as in binary fractions. The ``k`` is that of "k rows".
     """
     if isinstance(max_suppressed, str):
         number = max_suppressed.split()[0]

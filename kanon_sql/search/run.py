@@ -14,7 +14,6 @@ from kanon_sql.models.population import PopulationModel
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.search.local.remaining import Remaining
-from kanon_sql.search.mondrian.mondrian import begin, mondrian, recoding_of
 from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def _function(name: str) -> Any:  # noqa: ANN401 - a NodeAlgorithm or a LocalAlg
 
 
 def names_for(measure: str) -> tuple[str, ...]:
-    """Return the algorithms that can minimize a measure, or at least have a release whose measure can be told."""
+    """Return the algorithms that can minimize a measure, or have a release that can be measured by it."""
     if measure in CLASS_MEASURES:
         return (*algorithms_of("full-domain"), "mondrian")
     return tuple(name for name in ALGORITHMS if measure in COMPARED or name != "mondrian-plus")
@@ -55,16 +54,7 @@ def search(
 ) -> SearchResult:
     """Return the recoding that an algorithm chooses; or the best so far when time is up or Ctrl-C is pressed.
 
-    Args:
-        problem: what is searched.
-        algorithm: a name in ``ALGORITHMS``.
-        deadline: ``time.monotonic()`` at which the search ends.
-        progress: told from time to time how far it has come.
-
-    Raises:
-        NoSolutionError: even the top suppresses too much.
-        UsageError: the algorithm cannot search this problem.
-        SearchInterruptedError: interrupted before the first node was tested.
+    ``deadline`` is a time of ``time.monotonic()``.
     """
     of_population = [model.name for model in problem.models if isinstance(model, PopulationModel)]
     kind = ALGORITHMS[algorithm].kind
@@ -140,6 +130,9 @@ def _search_steps(
 def _search_parts(
     problem: Problem, cutting: Cutting, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
+    from kanon_sql.search.mondrian.boxes import recoding_of
+    from kanon_sql.search.mondrian.mondrian import begin, mondrian
+
     evidence = Evidence(problem)
     evidence.require_top()
     evidence.require_whole_table()

@@ -243,6 +243,27 @@ def where(aggregate: exp.Expr, condition: exp.Expr) -> exp.Filter:
     return exp.Filter(this=aggregate, expression=exp.Where(this=condition))
 
 
+def over(
+    aggregate: exp.Expr,
+    *,
+    by: Iterable[str | exp.Expr] = (),
+    order: Iterable[str | exp.Expr] = (),
+    running: bool = False,
+) -> exp.Window:
+    """Return ``aggregate OVER (PARTITION BY ... ORDER BY ...)``; a running one is of the rows up to the current one."""
+
+    def terms(given: Iterable[str | exp.Expr]) -> list[exp.Expr]:
+        return [column(term) if isinstance(term, str) else term.copy() for term in given]
+
+    window = exp.Window(this=aggregate, partition_by=terms(by))
+    if ordered := [term if isinstance(term, exp.Ordered) else exp.Ordered(this=term) for term in terms(order)]:
+        window.set("order", exp.Order(expressions=ordered))
+    if running:
+        frame = {"start": "UNBOUNDED", "start_side": "PRECEDING", "end": "CURRENT ROW"}
+        window.set("spec", exp.WindowSpec(kind="ROWS", **frame))
+    return window
+
+
 def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     """Return the rows of all queries, of which there is at least one."""
     union, *rest = queries

@@ -21,7 +21,7 @@ from kanon_sql.engine.progress import silent
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.release.anonymize import release_of
-from kanon_sql.search.mondrian import pairs as pairs_module
+from kanon_sql.search.mondrian import best_cuts
 from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def test_blocks_give_away_little(monkeypatch: pytest.MonkeyPatch, adult: Path) -
     with kanon.prepare(adult / "adult.csv", quasi_identifiers=ADULT_QI, rest="drop", hierarchies=adult) as table:
         del asked["quasi_identifiers"], asked["rest"], asked["hierarchies"]
         values = [table.anonymize(**asked, pairs=passes).measures["gcp"] or 0 for passes in (0, 1)]
-        monkeypatch.setattr(pairs_module, "_BLOCK", 100_000)
+        monkeypatch.setattr(best_cuts, "_BLOCK", 100_000)
         values.append(table.anonymize(**asked, pairs=1).measures["gcp"] or 0)
     without, in_blocks, of_all = values
     assert without - in_blocks > 2 / 3 * (without - of_all) > 0

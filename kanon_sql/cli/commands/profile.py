@@ -38,8 +38,7 @@ from kanon_sql.errors import counted
 from kanon_sql.hierarchy.vocabulary import Role
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.policy.policy import DEFAULT_K
-from kanon_sql.policy.profile.init_policy import POLICY_FILE, write_init
-from kanon_sql.policy.profile.profiler import DEFAULT_ROWS, profile_of
+from kanon_sql.policy.profile.profiler import DEFAULT_ROWS, POLICY_FILE, profile_of, write_init
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ def init_command(
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
-        found = write_init(found, opened, out, k=k, replace=replace)
+        found = write_init(found, opened, out, k=k, replace_existing=replace)
     if output_format == "json":
         print_json({"policy": str(out), **found.summary()})
         return

@@ -24,8 +24,7 @@ from kanon_sql.evidence.report.provenance import (
 )
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.policy.destination import Destination
-from kanon_sql.policy.make_policy import make_policy
-from kanon_sql.policy.policy import Policy, read_policy
+from kanon_sql.policy.policy import Policy, make_policy, read_policy
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.ledger.fingerprint import of_rows
 from kanon_sql.release.publish.publisher import target_table

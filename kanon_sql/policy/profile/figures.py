@@ -1,12 +1,21 @@
-"""The figures of a column: values, NULLs, how far it tells rows apart, and what its values look like.
+"""The figures of columns: of each by itself, and what columns say together.
 
-Rows, NULLs and distinct values are those of the whole table, exact, from one statement for all columns. All else is
-computed from the distinct values of each column, with their rows, in the table or in a sample of it.
+Of each: values, NULLs, how far it tells rows apart, and what its values look like. Rows, NULLs and distinct values are
+those of the whole table, exact, from one statement for all columns. All else is computed from the distinct values of
+each column, with their rows, in the table or in a sample of it.
+
+Together: which rows, or people, are alone in a class. A person with several rows is in several classes, and may be
+alone in each of them. Here she is one person, so that there are never more people alone than there are people.
+
+And which column determines another one: there are as many pairs of values of both as values of the first, such as a
+code and its text. Publishing the first as it is then publishes the second, whatever is done to that one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+import math
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -25,12 +34,23 @@ from kanon_sql.policy.profile.patterns import (
     spelling_of,
     year_of_text,
 )
+from kanon_sql.risks.estimators.tuples import (
+    MEMBERS,
+    PERSON,
+    Subsets,
+    collect,
+    largest_subsets,
+    people,
+    subset_risks,
+    value_name,
+)
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.risks.estimators.tuples import SubsetRisk, Tuples
 
 _N, _VALUE = "n", "value"
 FIRST_YEAR = 1900
@@ -39,6 +59,11 @@ _DIGITS_CHECKED = 10_000  # values whose check digits are checked, chosen by the
 _CHECKED = 0.5  # share of values that look like numbers with check digits, from which on the digits are checked
 _DATES = frozenset({"date", "timestamp"})
 _WITH_DECIMALS = frozenset({"decimal", "float"})
+_ONE_PERSON = "one_person"
+
+_AT_MOST = 60  # pairs that are looked at
+_SHARED = 50  # rows that must share a value with others: else one column determines another by chance
+_SKEWED = 0.9  # share of the most frequent value, from which on a column is determined by chance
 
 
 @dataclass(frozen=True)
@@ -92,7 +117,6 @@ class ColumnFigures:
 
     @property
     def null_share(self) -> float:
-        """The share of rows without a value."""
         return self.nulls / self.rows if self.rows else 0.0
 
     @property
@@ -119,10 +143,10 @@ def _values_query(table: exp.Table, column: Column, this_year: int) -> exp.Selec
         .group_by(value.copy())
         .subquery("present")
     )
-    asked = _asked(column, this_year)
+    aggregates = _aggregates(column, this_year)
     text = exp.Trim(this=sql.cast(sql.column(_VALUE), "VARCHAR"))
     texts = exp.select(sql.named(text, TEXT), sql.column(_N)).from_(present).subquery("texts")
-    return exp.select(*(sql.named(aggregate, name) for name, aggregate in asked.items())).from_(texts)
+    return exp.select(*(sql.named(aggregate, name) for name, aggregate in aggregates.items())).from_(texts)
 
 
 def table_figures(
@@ -133,15 +157,9 @@ def table_figures(
     this_year: int,
     counted: Sequence[int] | None = None,
 ) -> dict[str, ColumnFigures]:
-    """Return the figures of all columns by name.
+    """Return the figures of all columns by name, of a table or the sample of it that is ``looked_at``.
 
-    Args:
-        engine: that has the table.
-        table: the table.
-        looked_at: the table, or a sample of it.
-        columns: of the table.
-        this_year: the year that is now.
-        counted: what ``counts_query`` says of the table, where it was asked already.
+    ``counted`` is what ``counts_query`` says of the table, if that is known already.
     """
     rows, *counts = counted or engine.row(
         counts_query(table, columns), "rows, NULLs and distinct values of every column"
@@ -149,57 +167,57 @@ def table_figures(
     found = {}
     for place, column in enumerate(columns):
         values, distinct = counts[2 * place : 2 * place + 2]
-        names = list(_asked(column, this_year))
-        answers = engine.row(_values_query(looked_at, column, this_year), f"values of {column.name}")
-        asked = {name: answer or 0 for name, answer in zip(names, answers, strict=True)}
-        shares = _shares(engine, looked_at, column, asked)
-        found[column.name] = _figures(int(rows), int(rows) - int(values), int(distinct), asked, shares)
+        names = list(_aggregates(column, this_year))
+        values_of_row = engine.row(_values_query(looked_at, column, this_year), f"values of {column.name}")
+        answers = {name: answer or 0 for name, answer in zip(names, values_of_row, strict=True)}
+        shares = _shares(engine, looked_at, column, answers)
+        found[column.name] = _figures(int(rows), int(rows) - int(values), int(distinct), answers, shares)
     return found
 
 
-def _asked(column: Column, this_year: int) -> dict[str, exp.Expr]:
+def _aggregates(column: Column, this_year: int) -> dict[str, exp.Expr]:
     """Return the aggregates over the distinct values of a column by name."""
     n, text = sql.column(_N), sql.column(TEXT)
-    one = exp.EQ(this=n.copy(), expression=sql.literal(1))
-    asked: dict[str, exp.Expr] = {
+    one = n.eq(1)
+    found: dict[str, exp.Expr] = {
         "classes": sql.count_rows(),
         "rows": exp.Sum(this=n),
-        "squares": exp.Sum(this=exp.Mul(this=n.copy(), expression=n.copy())),
+        "squares": exp.Sum(this=n * n),
         "largest": exp.Max(this=n.copy()),
         "uniques": sql.where(sql.count_rows(), one),
         "values": exp.Count(this=text),
     }
     if not has_inner_values(column):
-        asked["average_length"] = exp.Avg(this=exp.Length(this=text.copy()))
-        asked["longest"] = exp.Max(this=exp.Length(this=text.copy()))
+        found["average_length"] = exp.Avg(this=exp.Length(this=text.copy()))
+        found["longest"] = exp.Max(this=exp.Length(this=text.copy()))
     if has_patterns(column):
-        asked |= {pattern.kind: sql.where(sql.count_rows(), looks_like(pattern)) for pattern in PATTERNS}
+        found |= {pattern.kind: sql.where(sql.count_rows(), looks_like(pattern)) for pattern in PATTERNS}
     if column.family in {*_WITH_DECIMALS, "text"}:
-        asked[OF_NUMBERS.kind] = sql.where(sql.count_rows(), looks_like(OF_NUMBERS))
+        found[OF_NUMBERS.kind] = sql.where(sql.count_rows(), looks_like(OF_NUMBERS))
     if column.family == "text":
-        asked |= spelling_aggregates()
+        found |= spelling_aggregates()
     if column.family in {*_DATES, "text"}:
         year = year_of_text()
         plausible = exp.Between(this=year, low=sql.literal(FIRST_YEAR), high=sql.literal(this_year))
         old = exp.LTE(this=year.copy(), expression=sql.literal(this_year - _GROWN_UP))
-        asked["plausible"] = sql.where(sql.count_rows(), plausible)
-        asked["long_ago"] = sql.where(sql.count_rows(), exp.and_(plausible.copy(), old))
-        asked["first"] = sql.where(exp.Min(this=year.copy()), plausible.copy())
-        asked["last"] = sql.where(exp.Max(this=year.copy()), plausible.copy())
-    return asked
+        found["plausible"] = sql.where(sql.count_rows(), plausible)
+        found["long_ago"] = sql.where(sql.count_rows(), exp.and_(plausible.copy(), old))
+        found["first"] = sql.where(exp.Min(this=year.copy()), plausible.copy())
+        found["last"] = sql.where(exp.Max(this=year.copy()), plausible.copy())
+    return found
 
 
-def _shares(engine: Engine, table: exp.Table, column: Column, asked: Mapping[str, Any]) -> dict[str, float]:
+def _shares(engine: Engine, table: exp.Table, column: Column, answers: Mapping[str, Any]) -> dict[str, float]:
     """Return the share of the distinct values that are of each pattern; numbers with check digits by these."""
-    if not asked["values"]:
+    if not answers["values"]:
         return {}
-    counts = {kind: int(asked[kind]) for kind in (*BY_KIND, OF_NUMBERS.kind) if kind in asked}
+    counts = {kind: int(answers[kind]) for kind in (*BY_KIND, OF_NUMBERS.kind) if kind in answers}
     for kind in [kind for kind in ("iban", "credit_card") if kind in counts]:
-        if counts[kind] >= _CHECKED * asked["values"]:
-            counts[kind] = min(counts[kind], round(_with_right_digits(engine, table, column, kind) * asked["values"]))
+        if counts[kind] >= _CHECKED * answers["values"]:
+            counts[kind] = min(counts[kind], round(_with_right_digits(engine, table, column, kind) * answers["values"]))
         else:
             counts[kind] = 0
-    return {kind: count / int(asked["values"]) for kind, count in counts.items() if count}
+    return {kind: count / int(answers["values"]) for kind, count in counts.items() if count}
 
 
 def _with_right_digits(engine: Engine, table: exp.Table, column: Column, kind: str) -> float:
@@ -229,27 +247,146 @@ def _with_right_digits(engine: Engine, table: exp.Table, column: Column, kind: s
 
 
 def _figures(
-    rows: int, nulls: int, distinct: int, asked: Mapping[str, Any], shares: Mapping[str, float]
+    rows: int, nulls: int, distinct: int, answers: Mapping[str, Any], shares: Mapping[str, float]
 ) -> ColumnFigures:
-    looked_at, values = int(asked["rows"]), int(asked["values"])
+    looked_at, values = int(answers["rows"]), int(answers["values"])
     pairs = looked_at * (looked_at - 1)
-    alike = int(asked["squares"]) - looked_at
+    alike = int(answers["squares"]) - looked_at
     years = Years()
-    if values and "plausible" in asked and asked["plausible"]:
-        spread = int(asked["last"]) - int(asked["first"])
-        years = Years(int(asked["plausible"]) / values, int(asked["long_ago"]) / values, spread)
+    if values and "plausible" in answers and answers["plausible"]:
+        spread = int(answers["last"]) - int(answers["first"])
+        years = Years(int(answers["plausible"]) / values, int(answers["long_ago"]) / values, spread)
     return ColumnFigures(
         rows=rows,
         nulls=nulls,
         distinct=distinct,
         looked_at=looked_at,
-        classes=int(asked["classes"]),
-        uniques=int(asked["uniques"]),
-        largest=int(asked["largest"]),
+        classes=int(answers["classes"]),
+        uniques=int(answers["uniques"]),
+        largest=int(answers["largest"]),
         separation=1 - alike / pairs if pairs else None,
-        average_length=float(asked.get("average_length", 0)),
-        longest=int(asked.get("longest", 0)),
+        average_length=float(answers.get("average_length", 0)),
+        longest=int(answers.get("longest", 0)),
         shares=shares,
         years=years,
-        spelling=spelling_of(asked),
+        spelling=spelling_of(answers),
     )
+
+
+def who_is_alone(
+    engine: Engine, table: exp.Table, quasi: Sequence[Column], entity: Column | None, members: int
+) -> Subsets | None:
+    """Return the classes by subsets of the quasi-identifiers; None where there is none.
+
+    Where people are counted, the uniques of a subset are the people who are alone in one class by it at least.
+    ``members`` are the rows or people in the table.
+    """
+    if not quasi:
+        return None
+    tuples = collect(engine, table, quasi, entity)
+    found = subset_risks(tuples, largest_subsets(None, len(quasi)))
+    if entity is not None:
+        found = replace(found, found=_of_people(tuples, found.found, members))
+    tuples.drop()
+    return found
+
+
+def _alone_query(tuples: Tuples, places: Sequence[int]) -> exp.Select:
+    """Return the query for the people who are alone in one class at least; a row without a name is of none."""
+    person = sql.column(PERSON)
+    one = sql.column(MEMBERS).eq(1)
+    classes = (
+        exp.select(sql.named(exp.Min(this=person), _ONE_PERSON), sql.named(people(person.copy()), MEMBERS))
+        .from_(tuples.relation.copy())
+        .group_by(*(sql.column(value_name(place)) for place in places))
+    )
+    # In a class of one person the smallest name is hers.
+    alone = sql.count_distinct(sql.column(_ONE_PERSON))
+    return exp.select(sql.named(sql.where(alone, one), "n")).from_(classes.subquery("classes"))
+
+
+def _of_people(tuples: Tuples, found: Sequence[SubsetRisk], members: int) -> tuple[SubsetRisk, ...]:
+    """Return the classes by each subset with the people who are alone in them, those first that single out most."""
+    by_name = {column.name: place for place, column in enumerate(tuples.columns)}
+    counted = []
+    for subset in found:
+        if not subset.uniques:
+            counted.append(subset)
+            continue
+        query = _alone_query(tuples, [by_name[name] for name in subset.columns])
+        (alone,) = tuples.engine.row(query, f"people alone by {', '.join(subset.columns)}")
+        share = int(alone) / members if members else None
+        counted.append(replace(subset, uniques=int(alone), share_unique=share))
+    return tuple(sorted(counted, key=_worst_first))
+
+
+def _worst_first(found: SubsetRisk) -> tuple[int, float, int]:
+    smallest = math.inf if found.smallest_class is None else found.smallest_class
+    return -found.uniques, smallest, len(found.columns)
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """A column whose values tell those of another one, in every row that was looked at.
+
+    Attributes:
+        column: the one that tells.
+        told: the one that is told.
+        both_ways: whether the second tells the first too.
+    """
+
+    column: str
+    told: str
+    both_ways: bool
+
+
+def candidate_pairs(
+    columns: Sequence[Column], guarded: Sequence[Column], figures: Mapping[str, ColumnFigures]
+) -> list[tuple[Column, Column]]:
+    """Return the pairs of published columns worth a query: one is guarded, and one repeats enough to tell by rule.
+
+    Guarded are those that are quasi-identifying or sensitive.
+    """
+    usable = [column for column in columns if _usable(figures[column.name])]
+    kept = set(guarded)
+    pairs = [pair for pair in itertools.combinations(usable, 2) if kept.intersection(pair)]
+    return pairs[:_AT_MOST]
+
+
+def find_dependencies(
+    engine: Engine, table: exp.Table, pairs: Sequence[tuple[Column, Column]], figures: Mapping[str, ColumnFigures]
+) -> tuple[Dependency, ...]:
+    if not pairs:
+        return ()
+    counts = engine.rows(_pairs_query(table, pairs), "columns that determine each other")
+    by_place = {int(place): int(n) for place, n in counts}
+    found = []
+    for place, (one, other) in enumerate(pairs):
+        first = by_place[place] == figures[one.name].classes and _repeats(figures[one.name], figures[other.name])
+        second = by_place[place] == figures[other.name].classes and _repeats(figures[other.name], figures[one.name])
+        if first or second:
+            told = (one, other) if first else (other, one)
+            found.append(Dependency(told[0].name, told[1].name, first and second))
+    return tuple(found)
+
+
+def _pairs_query(table: exp.Table, pairs: Sequence[tuple[Column, Column]]) -> exp.Query:
+    """Return the query for the distinct pairs of values of columns: a row for each pair of columns, and how many."""
+    queries = []
+    for place, pair in enumerate(pairs):
+        values = [written(sql.column(column.name, "source"), column) for column in pair]
+        named = [sql.named(value, f"value_{number}") for number, value in enumerate(values)]
+        distinct = exp.select(*named).distinct().from_(sql.aliased(table, "source")).subquery("pairs")
+        queries.append(
+            exp.select(sql.named(sql.literal(place), "place"), sql.named(sql.count_rows(), "n")).from_(distinct)
+        )
+    return sql.union_all(queries)
+
+
+def _usable(figures: ColumnFigures) -> bool:
+    return figures.classes > 1 and figures.looked_at >= _SHARED
+
+
+def _repeats(tells: ColumnFigures, told: ColumnFigures) -> bool:
+    """Tell whether a column repeats often enough, and the other varies enough, to rule out chance."""
+    return tells.looked_at - tells.classes >= _SHARED and told.largest <= _SKEWED * told.looked_at

@@ -219,7 +219,6 @@ def has_inner_values(column: Column) -> bool:
 
 
 def looks_like(pattern: Pattern) -> exp.Expr:
-    """Return whether a value as text is of a pattern as a whole."""
     regexp = f"{'' if pattern.in_capitals else '(?i)'}^({pattern.regexp})$"
     return exp.RegexpLike(this=sql.column(TEXT), expression=sql.literal(regexp))
 
@@ -264,7 +263,7 @@ class Spelling:
 def spelling_aggregates() -> dict[str, exp.Expr]:
     """Return by name the aggregates over the distinct values of a text column that a ``Spelling`` is made of."""
     text = sql.column(TEXT)
-    filled = exp.NEQ(this=text, expression=sql.literal(""))
+    filled = text.neq("")
     return {
         "spellings": exp.Count(this=text.copy()),
         "folded": sql.count_distinct(exp.Lower(this=text.copy())),
@@ -274,16 +273,16 @@ def spelling_aggregates() -> dict[str, exp.Expr]:
     }
 
 
-def spelling_of(asked: Mapping[str, Any]) -> Spelling:
+def spelling_of(answers: Mapping[str, Any]) -> Spelling:
     """Return how values are written, from the answers to the aggregates."""
-    if "spellings" not in asked:
+    if "spellings" not in answers:
         return Spelling()
     return Spelling(
-        spellings=int(asked["spellings"]),
-        folded=int(asked["folded"]),
-        written=int(asked["written"]),
-        dates={name: int(asked[name]) for name in _DATES if asked[name]},
-        numbers=int(asked["numbers"]),
+        spellings=int(answers["spellings"]),
+        folded=int(answers["folded"]),
+        written=int(answers["written"]),
+        dates={name: int(answers[name]) for name in _DATES if answers[name]},
+        numbers=int(answers["numbers"]),
     )
 
 

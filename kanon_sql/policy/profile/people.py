@@ -91,7 +91,6 @@ class RepeatedColumn:
 
     @property
     def listed(self) -> str:
-        """The names of the columns."""
         return " and ".join(self.columns)
 
     def found(self) -> str:
@@ -127,7 +126,6 @@ class RepeatedColumn:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values."""
         return {**asdict(self), "columns": list(self.columns)}
 
 
@@ -166,7 +164,7 @@ class _Candidate:
 
     @property
     def value(self) -> exp.Expr:
-        """What it names somebody by; NULL where one of the columns is."""
+        """The name that it gives a person; NULL where one of the columns is."""
         first, *others = [written(sql.column(column.name, "source"), column) for column in self.columns]
         if not others:
             return first
@@ -177,7 +175,6 @@ class _Candidate:
         return whole
 
     def repeated(self, values: int, distinct: int) -> RepeatedColumn:
-        """Return it with the numbers of its values."""
         names = tuple(column.name for column in self.columns)
         if self.says != "person":
             return RepeatedColumn(names, distinct, values, names_people=False)
@@ -203,19 +200,12 @@ def repeated_columns(
     4. Else its repeated rows are compared in columns that belong to a person: the date of birth; else year of birth and
        age; else sex, height, occupation and the like; else, if it was called identifying, quasi-identifiers whose names
        say nothing. One scan for each of these. A column that is an attribute of a person itself is not compared.
-
-    Args:
-        ask: returns the rows of a query.
-        table: the table.
-        columns: its columns.
-        identifying: those that are called identifying.
-        quasi_identifiers: those that are generalized.
     """
     candidates = _candidates(columns, identifying, quasi_identifiers)
     if not candidates:
         return ()
     ((rows, *counts),) = ask(
-        repeats_query(table, [one.value for one in candidates]), "do columns that name people repeat?"
+        _repeats_query(table, [one.value for one in candidates]), "do columns that name people repeat?"
     )
     repeated = [
         (candidate, candidate.repeated(int(values), int(distinct)))
@@ -253,7 +243,7 @@ def entity_of_rows(
         return None
     named = written(sql.column(entity.name, "source"), entity)
     spelled = exp.Lower(this=exp.Trim(this=named.copy())) if entity.family == "text" else named.copy()
-    query = repeats_query(table, [named, spelled, *(one.value for one in candidates)])
+    query = _repeats_query(table, [named, spelled, *(one.value for one in candidates)])
     ((_, rows, people, _, spelled_alike, *counts),) = ask(query, "do columns that name people repeat?")
     is_event = _kind(entity) == "visit_id" or not _EVENTS.isdisjoint(words_of(entity.name))
     found = [
@@ -268,7 +258,7 @@ def entity_of_rows(
     return RepeatedColumn((entity.name,), int(spelled_alike), int(people), names_people=False, reason="spelling")
 
 
-def repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
+def _repeats_query(table: exp.Table, values: Sequence[exp.Expr]) -> exp.Select:
     """Return the query for the rows, and for how many values there are of each kind and how many different ones."""
     counts = [count for value in values for count in (exp.Count(this=value), sql.count_distinct(value.copy()))]
     return exp.select(sql.count_rows(), *counts).from_(sql.aliased(table, "source"))
@@ -308,7 +298,6 @@ def _is_staff(column: Column) -> bool:
 
 
 def _says(column: Column, *, identifying: bool) -> Naming:
-    """Return what the name of a column says that it names."""
     words, kinds = set(words_of(column.name)), kinds_of_name(column.name)
     first = _kind(column)
     if words & _STAFF:

@@ -1,33 +1,51 @@
-"""``profile``: what the columns of a table are, and how many rows they single out."""
+"""``profile``: what the columns of a table are; and ``init_policy``, which makes a commented kanon.toml from that."""
 
 from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import names, resolve_columns
+from kanon_sql.engine.files import require_free, write_whole
+from kanon_sql.engine.sources.addresses import DatabaseAddress
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError
-from kanon_sql.policy.profile.figures import ColumnFigures, counts_query, table_figures
-from kanon_sql.policy.profile.hierarchies import hierarchies_for
+from kanon_sql.hierarchy.given import stored_hierarchies
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.suggest import best_fitting, suggestions_for
+from kanon_sql.policy.policy import DEFAULT_K, parse_policy
+from kanon_sql.policy.profile.figures import (
+    ColumnFigures,
+    candidate_pairs,
+    counts_query,
+    find_dependencies,
+    table_figures,
+    who_is_alone,
+)
 from kanon_sql.policy.profile.people import RepeatedColumn, proposed_entity, repeated_columns
 from kanon_sql.policy.profile.proposals import Proposal, propose_role
-from kanon_sql.policy.profile.result import ColumnProfile, Profile
-from kanon_sql.policy.profile.together import candidate_pairs, find_dependencies, who_is_alone
+from kanon_sql.policy.profile.result import ColumnProfile, NearlyFitting, Profile
 from kanon_sql.policy.profile.words import hints_for, notes_of, with_uniqueness
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.hierarchy.suggest import Suggestion
     from kanon_sql.policy.profile.proposals import ProposedRole
 
 DEFAULT_ROWS = 500_000
+POLICY_FILE = "kanon.toml"
+_SUFFIXES = frozenset({".csv", ".parquet", ".json"})  # of files that a release can be written to
+_FEW_MISSING = 0.2  # share of the values, up to which it is worth to mend them
 _HEX_DIGITS = 8
 
 
@@ -116,7 +134,7 @@ def _profile(source: Source, named: Mapping[Column, ProposedRole], person: Colum
     guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
     published = [column for column in columns if proposals[column.name].role != "identifying"]
     dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
-    rules, nearly = hierarchies_for(source, quasi) if first.rows else ({}, {})
+    rules, nearly = _hierarchies_for(source, quasi) if first.rows else ({}, {})
     in_words = with_uniqueness(proposals, subsets)
     found = Profile(
         table=source.name,
@@ -172,7 +190,7 @@ def _of_entity(proposal: Proposal, figures: ColumnFigures, *, named: bool) -> Pr
 
 
 def _people(figures: ColumnFigures) -> int:
-    """Return how many different people there are in the rows that were looked at; NULL is nobody."""
+    """Return how many different people there are in the rows that were looked at; NULL counts for none."""
     return figures.classes - (1 if figures.nulls else 0)
 
 
@@ -194,6 +212,30 @@ def _column(column: Column, figures: ColumnFigures, proposal: Proposal, *, named
     )
 
 
+def _hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[str, str], dict[str, NearlyFitting]]:
+    """Return by name the rules of columns that have no hierarchy of their own in the database, and what nearly fits.
+
+    Each gets the best that is suggested for it and has all of its values: a ready-made one, else one by its type. For
+    the latter the second result names a ready-made one that has 80 % of its values or more.
+    """
+    stored = stored_hierarchies(source.engine)
+    wanted = [column for column in columns if folded(column.name) not in stored]
+    rules, nearly = {}, {}
+    for column, suggestions in suggestions_for(source, wanted).items():
+        rules[column] = best_fitting(suggestions).rule
+        if not rules[column].startswith(READY) and (near := _nearly_fitting(suggestions)):
+            nearly[column] = near
+    return rules, nearly
+
+
+def _nearly_fitting(suggestions: Sequence[Suggestion]) -> NearlyFitting | None:
+    for suggestion in suggestions:
+        missing, distinct = suggestion.values_missing, suggestion.distinct or 0
+        if not suggestion.covers and missing <= _FEW_MISSING * distinct:
+            return NearlyFitting(suggestion.rule, missing, distinct)
+    return None
+
+
 def _by_hash(columns: Sequence[Column], share: float) -> exp.Expr:
     """Return the condition that about a share of the rows meets: the MD5 hash of these columns is small."""
     limit = format(int(share * 16**_HEX_DIGITS), f"0{_HEX_DIGITS}x")
@@ -202,7 +244,6 @@ def _by_hash(columns: Sequence[Column], share: float) -> exp.Expr:
 
 
 def _as_text(columns: Sequence[Column]) -> exp.Expr:
-    """Return the values of a row as one text."""
     whole: exp.Expr | None = None
     for column in columns:
         text = sql.cast(sql.column(column.name, "source"), "VARCHAR")
@@ -212,3 +253,87 @@ def _as_text(columns: Sequence[Column]) -> exp.Expr:
             part = exp.DPipe(this=parted, expression=part, safe=True)
         whole = part
     return sql.literal("") if whole is None else whole
+
+
+def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - as for ``profile``
+    table: str | None = None,
+    *,
+    out: str | os.PathLike[str] = POLICY_FILE,
+    replace: bool = False,
+    k: int = DEFAULT_K,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+    resources: Resources | None = None,
+) -> Profile:
+    """Write a commented policy file from a profile; return the profile.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        out: the file.
+        replace: whether a file of that name is replaced.
+        k: the smallest class that is written into it.
+        quasi_identifiers: as for ``profile``.
+        sensitive: as for ``profile``; those that are not named are written behind ``# decide:``, and not published.
+        entity: as for ``profile``.
+        sample: as for ``profile``.
+        resources: as for ``profile``.
+
+    Raises:
+        UsageError: the file is there already, or as for ``profile``.
+        SourceError: the source cannot be read, or the file cannot be written.
+    """
+    path = Path(out)
+    require_free(path, replace=replace)
+    opened = open_source(source, table, resources=resources)
+    try:
+        found = profile_of(
+            opened,
+            quasi_identifiers=names(quasi_identifiers),
+            sensitive=names(sensitive),
+            entity=entity,
+            sample=sample,
+        )
+        return write_init(found, opened, path, k=k, replace_existing=replace)
+    finally:
+        opened.engine.close()
+
+
+def write_init(found: Profile, source: Source, path: Path, *, k: int, replace_existing: bool) -> Profile:
+    """Write the policy file of a profile: whole, and one that reads back, or not at all.
+
+    Return the profile with notes that say what to change in the file.
+    """
+    require_free(path, replace=replace_existing)
+    text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source))
+    parse_policy(text, path)  # what is written reads back
+    write_whole(path, text, "The policy")
+    return replace(found, notes=notes_of(found, str(path)))
+
+
+def _where(source: Source) -> tuple[str, ...]:
+    """Return how a table is named on the command line."""
+    if source.database is not None:
+        return (str(source.database), source.name)
+    if source.address is not None:
+        table = (source.name,) if isinstance(source.address, DatabaseAddress) else ()
+        return (source.address.shown, *table)
+    return ("SOURCE",) if source.file is None else (str(source.file),)
+
+
+def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:
+    """Return where a release of a source goes, under a name that is free: a table beside it, or a file of its kind."""
+    if source.database is not None:
+        taken = (row[2] for row in source.engine.rows(sql.statement("catalog/tables"), "names that are taken"))
+        return {"into": unused_name(f"{source.name}_k{k}", taken)}
+    if source.file is not None or source.address is not None:
+        name = Path(source.name) if source.file is None else source.file
+        kind = name.suffix.lower()
+        suffix = kind if kind in _SUFFIXES else ".csv"
+        plain = "".join(character for character in name.stem if character not in "*?[]") or "released"
+        taken = (path.name.removesuffix(suffix) for path in directory.iterdir() if path.name.endswith(suffix))
+        return {"out": unused_name(f"{plain}_k{k}", taken) + suffix}
+    return {}

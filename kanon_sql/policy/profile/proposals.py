@@ -67,7 +67,6 @@ class Proposal:
 
 
 def propose_role(column: Column, figures: ColumnFigures) -> Proposal:
-    """Return the role that is proposed for a column."""
     named = kinds_of_name(column.name)
     return (
         _closed(column)

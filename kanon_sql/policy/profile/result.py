@@ -6,16 +6,31 @@ import shlex
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from kanon_sql.policy.profile.hierarchies import in_words
+from kanon_sql.hierarchy.ready import READY, ready_made
+from kanon_sql.hierarchy.spec import DateRule, FlatRule, IntervalRule, MaskRule, parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kanon_sql.policy.profile.hierarchies import NearlyFitting
+    from kanon_sql.policy.profile.figures import Dependency
     from kanon_sql.policy.profile.people import RepeatedColumn
     from kanon_sql.policy.profile.proposals import ProposedRole
-    from kanon_sql.policy.profile.together import Dependency
     from kanon_sql.risks.estimators.tuples import SubsetRisk, Subsets
+
+
+@dataclass(frozen=True)
+class NearlyFitting:
+    """A ready-made hierarchy that has most values of a column, but not all.
+
+    Attributes:
+        rule: how to ask for it.
+        missing: distinct values of the column that it does not have.
+        distinct: distinct values of the column.
+    """
+
+    rule: str
+    missing: int
+    distinct: int
 
 
 @dataclass(frozen=True)
@@ -200,15 +215,6 @@ time_limit = 60                     # seconds; then the best so far is taken, wi
 def _commented_policy(
     profile: Profile, *, k: int, into: str | None, out: str | None, where: Sequence[str] = ("SOURCE",)
 ) -> str:
-    """Return the text of a policy file.
-
-    Args:
-        profile: of the table.
-        k: the smallest class.
-        into: the name of a table for the release.
-        out: the name of a file for it.
-        where: how the table is named on the command line.
-    """
     parts = [_HEAD.format(table=_comment(profile.table)), *_columns(profile), *_hierarchies(profile, where)]
     parts += [_PRIVACY.format(k=k), *_models(profile), _SEARCH, *_release(into, out)]
     return "".join(parts)
@@ -264,11 +270,29 @@ def _hierarchies(profile: Profile, where: Sequence[str]) -> Iterable[str]:
         if name not in rules:
             yield f"# {_comment(name)} has a hierarchy in the database, which is taken.\n"
     for name, rule in rules.items():
-        yield f"{_set(name, rule).rstrip()}  # {_comment(in_words(rule))}\n"
+        yield f"{_set(name, rule).rstrip()}  # {_comment(_in_words(rule))}\n"
         if near := profile.nearly_fitting.get(name):
             values = f"{near.missing:,} of {near.distinct:,} values"
             command = shlex.join(["kanon", "hierarchy", "suggest", *where, "--qi", name])
             yield f"#   {near.rule} fits but for {values}: {_comment(command)} tells how to list them\n"
+
+
+def _in_words(rule: str) -> str:
+    """Return what a rule makes of a value, level by level."""
+    if rule.startswith(READY):
+        ready = ready_made(rule.removeprefix(READY))
+        return f"{ready.title}: {ready.levels}"
+    match parse_rule(rule):
+        case IntervalRule(widths=widths):
+            return f"intervals of {', '.join(format(width, 'f') for width in widths)}, then *"
+        case DateRule(units=units):
+            return f"{', '.join(units)}, then *"
+        case MaskRule():
+            return "its characters replaced by * one after the other"
+        case FlatRule():
+            return "the value itself, or *; a file of groups would keep more (kanon hierarchy suggest)"
+        case other:
+            return str(other)
 
 
 def _models(profile: Profile) -> Iterable[str]:

@@ -43,17 +43,11 @@ def with_uniqueness(proposals: Mapping[str, Proposal], subsets: Subsets | None) 
 
 
 def _without(name: str, columns: tuple[str, ...], shares: Mapping[tuple[str, ...], float]) -> float:
-    """Return the share that the other columns of a subset single out without one of them."""
     return shares.get(tuple(column for column in columns if column != name), 0.0)
 
 
 def notes_of(profile: Profile, policy: str | None = None) -> tuple[str, ...]:
-    """Return what a person should know beside the roles.
-
-    Args:
-        profile: of a table.
-        policy: the policy file that was made of it: then that is where things are changed, and not in options.
-    """
+    """Return what to know beside the roles; with a ``policy`` file, things are changed there and not by options."""
     return tuple(_notes(profile, policy))
 
 

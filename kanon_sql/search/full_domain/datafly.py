@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def datafly(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     """Return the first node on Datafly's way up that suppresses no more than is allowed."""
     problem = evidence.problem
-    distinct = distinct_values(problem)
+    distinct = _distinct_values(problem)
     node = problem.lattice.bottom
     # 1. Too many rows stand out; at the top none does.
     while evidence.test(node) > problem.limit:
@@ -49,7 +49,7 @@ def datafly(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     return node
 
 
-def distinct_values(problem: Problem) -> list[list[int]]:
+def _distinct_values(problem: Problem) -> list[list[int]]:
     """Return, for each column and level, how many different labels the rows of the table have; NULL is one."""
     frequency = problem.frequency
     counted = sql.union_all([_distinct_codes(column, frequency.relation) for column in problem.labels])

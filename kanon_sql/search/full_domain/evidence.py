@@ -1,4 +1,4 @@
-"""What has been asked of the frequency set, and what the answers prove about nodes that were not asked about."""
+"""Node tests on the frequency set, and what they prove about nodes that were not tested."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
@@ -68,17 +68,16 @@ class Evidence:
         self._probed: set[Node] = set()
         self._marks: list[tuple[int, int]] = []
         self._pass_screens: list[int] = []
-        self._statements: dict[tuple[str, tuple[bool, ...], bool, bool], exp.Select] = {}
+        self._statements: dict[tuple[str, str, tuple[bool, ...]], exp.Select] = {}
         self._best_classes: RollUp | None = None
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
         self._ahead: dict[Node, tuple[Any, ...]] = {}
 
     def expect_many(self) -> None:
-        """Make what makes many tests faster: counts of sensitive values side by side, and screens by rows alone.
+        """Make many tests faster: counts of sensitive values side by side, and screens by rows alone.
 
-        Raises:
-            DeadlineReachedError: the deadline passed meanwhile; tests are as good as before.
+        If the deadline passes meanwhile, tests are as good as before.
         """
         self._expects_many = True
         frequency, models = self.problem.frequency, self.problem.models
@@ -95,19 +94,12 @@ class Evidence:
 
     @property
     def nodes_tested(self) -> int:
-        """How many nodes were tested or probed."""
         return len(self._probed | self.tested.keys())
 
     def the_best(self, stopped: Stopped | None = None) -> tuple[Node, int, Cost]:
-        """Return the best node so far, its suppressed rows and its cost.
+        """Return the best node so far, its suppressed rows and its cost; raise if there is none.
 
-        Args:
-            stopped: why the search ended early; None if no node was left out without a proof.
-
-        Raises:
-            NoSolutionError: no node suppresses few enough rows.
-            TimeLimitError: none was found within the time limit.
-            SearchInterruptedError: the search was interrupted before one was found.
+        ``stopped`` is why the search ended early: without it no node was left out without a proof.
         """
         if self.best is not None:
             return self.best
@@ -131,14 +123,12 @@ class Evidence:
 
     @property
     def best_cost(self) -> Cost | float:
-        """The cost of the best node so far."""
         return IMPOSSIBLE if self.best is None else self.best[2]
 
     def require_top(self) -> None:
-        """Test the top of the lattice, where the whole table is one class.
+        """Test the top of the lattice, where the whole table is one class; raise if it is suppressed.
 
-        Raises:
-            NoSolutionError: it would be suppressed; then so would be all of every other node.
+        Then all rows of every other node would be suppressed too.
         """
         problem = self.problem
         suppressed = self.test(problem.lattice.top)
@@ -157,11 +147,7 @@ class Evidence:
             )
 
     def require_whole_table(self) -> None:
-        """Require that the table as one class satisfies the models, as all classes together do if none is suppressed.
-
-        Raises:
-            NoSolutionError: it does not.
-        """
+        """Raise unless the table as one class satisfies the models, as all classes together do."""
         if self.problem.frequency.rows and self.test(self.problem.lattice.top):
             raise NoSolutionError(self._why_not())
 
@@ -213,9 +199,9 @@ class Evidence:
         return self.tested[node]
 
     def look_ahead(self, nodes: Iterable[Node]) -> None:
-        """Test nodes that will probably be asked about in one statement, where every statement is a job of its own.
+        """Test nodes that will probably be needed in one statement, where every statement is a job of its own.
 
-        What is found is kept until a node is asked about; it changes nothing of what is searched, or counted as tested.
+        What is found is kept until a node is tested; it changes nothing of what is searched, or counted as tested.
         """
         engine, problem = self.problem.frequency.engine, self.problem
         if not engine.tests_together:
@@ -304,13 +290,8 @@ class Evidence:
     ) -> tuple[int, int]:
         """Return the rows that a node suppresses, and those that every node at or below it does.
 
-        Args:
-            node: the node.
-            classes: its roll-up, if there is one.
-            probe: whether to count one class in several.
-            of_rows: monotone models that alone are looked at, if there are any.
+        ``probe`` counts one class in several; ``of_rows`` are monotone models that are tested instead of all.
         """
-        frequency = self.problem.frequency
         shared = self.problem.shared_tests
         if shared is not None and self._shares_tests(shared) and not (probe or of_rows):
             suppressed = self._shared_test(shared, node, classes)
@@ -319,26 +300,41 @@ class Evidence:
             relation = self.roll_ups.rows_alone(node)
         else:
             relation = (classes or self.roll_ups.source(node)).relation
-        masks = frequency.masks(node)
-        kept = tuple(mask != 0 for mask in masks)
-        shape = (relation.name, kept, probe, bool(of_rows))
-        if shape not in self._statements:
-            places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
-            with_sizes = not (probe or self.bounds_are_free)
-            models = of_rows or self.problem.models
-            self._statements[shape] = node_query(
-                relation, places, models, probe=probe, with_sizes=with_sizes, packing=self._packing
-            )
-        values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
-        title = f"{'probe' if probe else 'screen' if of_rows else 'test'} node {node}"
-        found = None if probe or of_rows else self._ahead.pop(node, None)
+        kind = "probe" if probe else "screen" if of_rows else "test"
+        with_sizes = not (probe or self.bounds_are_free)
+        statement, values = self._masked(
+            node,
+            relation,
+            kind,
+            lambda masks: node_query(
+                relation,
+                masks,
+                of_rows or self.problem.models,
+                probe=probe,
+                with_sizes=with_sizes,
+                packing=self._packing,
+            ),
+        )
+        found = self._ahead.pop(node, None) if kind == "test" else None
         if found is None:
-            found = frequency.engine.row(self._statements[shape], title, values)
+            found = self.problem.frequency.engine.row(statement, f"{kind} node {node}", values)
         _, suppressed, *more = found
         below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
         if sizes:
             self._sizes[node] = self._class_sizes(int(suppressed), *map(int, sizes))
         return int(suppressed), int(below)
+
+    def _masked(
+        self, node: Node, relation: exp.Table, kind: str, query: Callable[[list[exp.Expr | int]], exp.Select]
+    ) -> tuple[exp.Select, dict[str, int]]:
+        """Return a query on the masks of a node, made once for all nodes that leave the same keys; and its masks."""
+        masks = self.problem.frequency.masks(node)
+        shape = (kind, relation.name, tuple(mask != 0 for mask in masks))
+        if shape not in self._statements:
+            self._statements[shape] = query(
+                [exp.Placeholder(this=mask_name(key)) if mask else 0 for key, mask in enumerate(masks)]
+            )
+        return self._statements[shape], {mask_name(key): mask for key, mask in enumerate(masks) if mask}
 
     def _shares_tests(self, shared: SharedTests) -> bool:
         return self.problem.only_counts_rows and self.bounds_are_free and self.problem.k in shared.sizes
@@ -351,25 +347,20 @@ class Evidence:
             self._mark(node, suppressed[shared.sizes.index(self.problem.k)])
 
     def _shared_test(self, shared: SharedTests, node: Node, classes: RollUp | None) -> int:
-        """Return the rows that a node suppresses, by a test for every k that is searched for."""
+        """Return the rows that a node suppresses, by one test for every k."""
         if node not in shared.suppressed:
-            frequency = self.problem.frequency
             relation = (classes or self.roll_ups.source(node)).relation
-            masks = frequency.masks(node)
-            kept = tuple(mask != 0 for mask in masks)
-            shape = (relation.name, kept, False, False)
-            if shape not in self._statements:
-                places = [exp.Placeholder(this=mask_name(key)) if keep else 0 for key, keep in enumerate(kept)]
-                self._statements[shape] = rows_by_size_query(relation, places, shared.sizes)
-            values = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
-            found = frequency.engine.row(self._statements[shape], f"test node {node} for each k", values)
+            statement, values = self._masked(
+                node, relation, "each k", lambda masks: rows_by_size_query(relation, masks, shared.sizes)
+            )
+            found = self.problem.frequency.engine.row(statement, f"test node {node} for each k", values)
             shared.suppressed[node] = tuple(map(int, found))
         return shared.suppressed[node][shared.sizes.index(self.problem.k)]
 
     def _class_sizes(self, suppressed: int, published: int, squares: int, suppressed_squares: int) -> ClassSizes:
         problem = self.problem
         rows, k = problem.frequency.rows, problem.k
-        # A class that fails a model may be as large as the table, unless all that is asked of it is k rows.
+        # A class that fails a model may be as large as the table, unless k rows are all that it needs.
         too_small = k - 1 if problem.only_counts_rows else rows
         return ClassSizes(rows, k, too_small, published, suppressed, squares, suppressed_squares)
 

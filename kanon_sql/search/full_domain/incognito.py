@@ -35,11 +35,7 @@ _WORTH_A_ROLL_UP = 8  # candidates of a subset from which a roll-up to its colum
 
 
 def incognito(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the node that costs least of all that suppress few enough rows, which is the optimum.
-
-    Raises:
-        UsageError: a model is not monotone, or the lattice is too large to be listed.
-    """
+    """Return the optimum: the node that costs least of all that suppress few enough rows."""
     good = good_nodes(evidence, progress)
     # 3. The one that costs least.
     generalization = evidence.problem.costs.generalization
@@ -53,11 +49,6 @@ def incognito(evidence: Evidence, progress: SearchProgress | None = None) -> Nod
 
 
 def good_nodes(evidence: Evidence, progress: SearchProgress | None = None) -> set[Node]:
-    """Return every node of the lattice that suppresses no more than is allowed.
-
-    Raises:
-        UsageError: a model is not monotone, or the lattice is too large to be listed.
-    """
     problem = evidence.problem
     require_monotone(problem, "incognito")
     require_listable(problem.lattice, "incognito")

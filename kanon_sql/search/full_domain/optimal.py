@@ -6,7 +6,7 @@ suppresses at least the rows that ``b`` does, and every row that is left costs a
 
     cost(v) >= generalization(a) + sum over the rows that b suppresses of (full - cost of the row at a)
 
-for all v in the interval, from a single test, that of ``b``. The rows' cost at ``a`` is not asked for: it is at most
+for all v in the interval, from a single test, that of ``b``. The rows' cost at ``a`` is not queried: it is at most
 what the costliest labels of ``a`` charge for so many rows (``Costs.most_hidden``).
 
 1. The top was tested: if it suppresses too much, everything does. Begin with the interval of the whole lattice.
@@ -53,12 +53,7 @@ Interval = tuple["Cost", int, "Node", "Node"]
 
 
 def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the node that costs least; ``evidence.proven`` says at any time what is proven.
-
-    Raises:
-        UsageError: a model is not monotone, so that the bounds of a measure of class sizes do not hold.
-        NoSolutionError: every node suppresses too much.
-    """
+    """Return the node that costs least; ``evidence.proven`` says at any time what is proven."""
     require_sizes_enough(evidence.problem)
     evidence.proven = evidence.problem.objective.least
     shared = evidence.problem.shared_tests
@@ -98,11 +93,11 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
                     heapq.heappush(open_intervals, (max(bound, least), -next(arrival), *half))
         # 5. A better node.
         if not descended and (evidence.nodes_tested >= _PATIENCE or lattice.size >= _LARGE):
-            descend(evidence, lattice.top)
-            improve(evidence)
+            _descend(evidence, lattice.top)
+            _improve(evidence)
             descended, best_known = True, evidence.best_cost
         elif descended and evidence.best_cost < best_known:
-            improve(evidence)
+            _improve(evidence)
             best_known = evidence.best_cost
         if progress is not None and evidence.best is not None:
             progress(evidence.nodes_tested, evidence.best[2], bound)
@@ -162,7 +157,7 @@ def lower_for_free(evidence: Evidence) -> Node:
     return node
 
 
-def descend(evidence: Evidence, start: Node) -> None:
+def _descend(evidence: Evidence, start: Node) -> None:
     """Go down from a node, one level of one column at a time and each time to where it costs least."""
     node, cost = start, evidence.cost(start)
     while True:
@@ -174,7 +169,7 @@ def descend(evidence: Evidence, start: Node) -> None:
         cost, node = min(below)
 
 
-def improve(evidence: Evidence) -> None:
+def _improve(evidence: Evidence) -> None:
     """From the best node, go to better neighbours until there is none.
 
     Neighbours differ by one level of one column, or by one level down in one column and one up in another.

@@ -1,8 +1,8 @@
 """Roll-ups: the frequency set of a node is the source for every node above it, and often far smaller.
 
-Making one costs more than a node test, and not every one is smaller: whoever rolls up at once may lose. It is made
-where tests have scanned what it would have saved as often as it costs (the rule of who rents skis until the rent has
-reached the price), after a probe has told how large it would be. What is scanned is counted in tuples, not in
+Making one costs more than a node test, and not every one is smaller: rolling up at once may lose. It is made where
+tests have scanned what it would have saved as often as it costs (the ski rental rule: rent until the rent has reached
+the price), after a probe has estimated its size. What is scanned is counted in tuples, not in
 seconds, so that the search takes the same way every time.
 """
 
@@ -12,13 +12,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from kanon_sql.classes.frequency import roll_up_query
 from kanon_sql.classes.of_node import PROBED, node_query
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.lattice import Lattice, Node
     from kanon_sql.classes.packing import Packing
@@ -51,7 +51,6 @@ class RollUps:
     """
 
     def __init__(self, frequency: FrequencySet, lattice: Lattice) -> None:
-        """Begin with the frequency set alone."""
         self._frequency = frequency
         self._lattice = lattice
         self._packing: Packing | None = None
@@ -63,8 +62,7 @@ class RollUps:
     def count_side_by_side(self, packing: Packing) -> None:
         """Put the frequency set with counts side by side in the place of the one with sensitive values.
 
-        Raises:
-            DeadlineReachedError: the deadline passed meanwhile; then nothing is changed.
+        If the deadline passes meanwhile, nothing is changed.
         """
         frequency, bottom = self._frequency, self._lattice.bottom
         query = packing.joined(roll_up_query(frequency, frequency.relation, bottom, packing.gathered()))
@@ -80,9 +78,6 @@ class RollUps:
         """Return a relation from which the rows of the classes of a node can be counted, and nothing else.
 
         That is the frequency set without the sensitive values, which has fewer tuples; or a roll-up, if there is one.
-
-        Raises:
-            DeadlineReachedError: the deadline passed meanwhile.
         """
         frequency, source = self._frequency, self.source(node)
         if not frequency.sensitive or frequency.counts_people or source.relation != frequency.relation:
@@ -96,11 +91,7 @@ class RollUps:
         return self._rows_alone
 
     def scanned(self, lower: Node) -> None:
-        """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``.
-
-        Raises:
-            DeadlineReachedError: the deadline passed meanwhile.
-        """
+        """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``."""
         source = self.source(lower)
         if source.tuples < _SMALL or lower in self._considered or source.steps == self._lattice.steps(lower):
             return
@@ -111,11 +102,7 @@ class RollUps:
                 self.keep(self.make(lower))
 
     def make(self, node: Node) -> RollUp:
-        """Return the roll-up to a node, which the caller may keep or drop.
-
-        Raises:
-            DeadlineReachedError: the deadline passed meanwhile.
-        """
+        """Return the roll-up to a node, which the caller may keep or drop."""
         counts = None if self._packing is None else self._packing.summed()
         return self._made(roll_up_query(self._frequency, self.source(node).relation, node, counts), node)
 
@@ -123,21 +110,18 @@ class RollUps:
         engine = self._frequency.engine
         relation = engine.temporary_name("kanon_roll_up")
         engine.rows(sql.create_table(relation, query, temporary=True), f"roll up to {node}")
-        size = exp.select(sql.count_rows()).from_(relation.copy())
+        size = sql.select_count(relation)
         (tuples,) = engine.row(size, "size of the roll-up")
         return RollUp(self._lattice.steps(node), relation, tuples)
 
     def keep(self, roll_up: RollUp) -> None:
-        """Use a roll-up as a source from now on."""
         self._kept.append(roll_up)
 
     def drop(self, roll_up: RollUp) -> None:
-        """Drop a roll-up."""
         self._kept = [kept for kept in self._kept if kept is not roll_up]
         self._frequency.engine.run(sql.drop(roll_up.relation), "drop a roll-up")
 
     def drop_all_but(self, relation: exp.Table) -> None:
-        """Drop every roll-up that was kept, but for one."""
         for roll_up in self._kept:
             if roll_up.relation not in (relation, self._frequency.relation):
                 self.drop(roll_up)

@@ -27,16 +27,11 @@ if TYPE_CHECKING:
 
 
 def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the node that costs least of the good ones of the lowest height.
-
-    Raises:
-        UsageError: a model is not monotone, or the lattice is too large to be listed.
-    """
     best: Node | None = None
     least: Cost | float = IMPOSSIBLE
     height = _lowest_height(evidence, progress)
-    for node in sorted(nodes_of_height(evidence.problem.lattice, height), key=evidence.problem.costs.generalization):
-        # What a node costs at least is asked of the evidence before the node is tested.
+    for node in sorted(_nodes_of_height(evidence.problem.lattice, height), key=evidence.problem.costs.generalization):
+        # The evidence bounds what a node costs at least before the node is tested.
         if evidence.least_cost(node, evidence.suppresses_at_least(node)) >= least or not evidence.satisfies(node):
             continue
         if (cost := evidence.cost(node)) < least:
@@ -45,17 +40,12 @@ def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node
 
 
 def samarati_first(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the first of the good nodes of the lowest height.
-
-    Raises:
-        UsageError: a model is not monotone, or the lattice is too large to be listed.
-    """
     lattice = evidence.problem.lattice
     height = _lowest_height(evidence, progress)
-    return next((node for node in nodes_of_height(lattice, height) if evidence.satisfies(node)), lattice.top)
+    return next((node for node in _nodes_of_height(lattice, height) if evidence.satisfies(node)), lattice.top)
 
 
-def nodes_of_height(lattice: Lattice, height: int) -> Iterator[Node]:
+def _nodes_of_height(lattice: Lattice, height: int) -> Iterator[Node]:
     """Return the nodes whose levels add up to a height, in the order of their levels."""
     return _levels(lattice.heights, height)
 
@@ -80,7 +70,7 @@ def _lowest_height(evidence: Evidence, progress: SearchProgress | None) -> int:
     low, high = 0, sum(problem.lattice.heights)
     while low < high:
         middle = (low + high) // 2
-        if any(evidence.satisfies(node) for node in nodes_of_height(problem.lattice, middle)):
+        if any(evidence.satisfies(node) for node in _nodes_of_height(problem.lattice, middle)):
             high = middle
         else:
             low = middle + 1

@@ -56,7 +56,7 @@ def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
     problem = remaining.problem
     passes = _PASSES_OF_MANY if remaining.tuples >= _MANY else _PASSES
     # 1. The nodes; where nothing could be published before, nothing can be later: what is left only shrinks.
-    nodes = list(nodes_by_cost(problem, _NODES))
+    nodes = list(_nodes_by_cost(problem, _NODES))
     way = cheapest_path(problem, problem.costs.totals)
     remaining.will_test(list(dict.fromkeys([*nodes, *way])))
     for threshold in passes:
@@ -102,7 +102,7 @@ def _go_through(
 
 
 def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) -> bool:
-    """Publish at a node, unless by now that are too few rows; tell whether it was done."""
+    """Publish at a node, unless by now that are too few rows; return whether it was done."""
     tuples = remaining.publish(node)
     if tuples == could.tuples or tuples >= enough or not tuples:
         return bool(tuples)
@@ -112,7 +112,7 @@ def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) 
     return False
 
 
-def nodes_by_cost(problem: Problem, most: int) -> Iterator[Node]:
+def _nodes_by_cost(problem: Problem, most: int) -> Iterator[Node]:
     """Return nodes in ascending order of what all rows lose at them, the bottom first; at most so many."""
     costs, heights = problem.costs, problem.lattice.heights
     bottom = problem.lattice.bottom

@@ -19,7 +19,7 @@ from kanon_sql.classes.of_node import PROBED, classes_query, coded_columns, code
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.classes.recoding import Local
 from kanon_sql.errors import NoSolutionError
-from kanon_sql.measures.local import STEP, local_cost, rows_by_step
+from kanon_sql.measures.recoding import STEP, local_cost, rows_by_step
 from kanon_sql.models.counted import N
 from kanon_sql.sql import build as sql
 
@@ -50,7 +50,6 @@ class Remaining:
     """The rows that are not published yet."""
 
     def __init__(self, problem: Problem) -> None:
-        """Begin with all rows."""
         self.problem = problem
         self.engine = problem.frequency.engine
         self.relation = self.engine.temporary_name("kanon_assigned")
@@ -77,29 +76,24 @@ class Remaining:
 
     @property
     def rows(self) -> int:
-        """Rows that are left; counted when it is asked for."""
         return self.problem.frequency.rows - sum(self.published)
 
     @property
     def published(self) -> tuple[int, ...]:
-        """Rows that are published at each step; counted when it is asked for."""
         rows = dict(self.engine.rows(rows_by_step(self.relation), "rows of each step"))
         return tuple(int(rows[number]) for number in range(1, len(self.steps) + 1))
 
     def rows_of(self, step: int) -> int:
-        """Return how many rows are published at a step, from 1."""
-        of_step = exp.EQ(this=sql.column(STEP), expression=sql.literal(step))
+        of_step = sql.column(STEP).eq(step)
         counted = exp.select(exp.Sum(this=sql.column(N))).from_(self.relation.copy()).where(of_step)
         (rows,) = self.engine.row(counted, f"rows of step {step}")
         return int(rows or 0)
 
     @property
     def tested(self) -> int:
-        """How many nodes of the lattice were tested or published at."""
         return len(self._tested)
 
     def will_test(self, nodes: Sequence[Node]) -> None:
-        """Put nodes where ``publishable`` finds them."""
         frequency = self.problem.frequency
         self._nodes = self.engine.temporary_name("kanon_nodes")
         self._numbers = {node: number for number, node in enumerate(nodes)}
@@ -109,11 +103,7 @@ class Remaining:
         self._test = self._publishable_query(self._nodes)
 
     def publishable(self, nodes: Sequence[Node]) -> list[Publishable]:
-        """Return what of the rows that are left could be published at each of several nodes, in one statement.
-
-        Args:
-            nodes: some of those that were announced by ``will_test``.
-        """
+        """Return what is left and could be published at each of several nodes of ``will_test``, in one statement."""
         self._tested.update(nodes)
         numbers = [self._numbers[node] for node in nodes]
         found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers})
@@ -121,7 +111,7 @@ class Remaining:
         return [answers.get(number, Publishable(0, 0)) for number in numbers]
 
     def publishable_by_probe(self, node: Node) -> Publishable:
-        """Return about what could be published at a node, from one class in several; of how many tuples is not told."""
+        """Return about how many rows could be published at a node, from one class in several."""
         self._tested.add(node)
         masks = self.problem.frequency.masks(node)
         query = node_query(self._left, masks, self.problem.models, probe=True, packing=self._packing)
@@ -136,8 +126,8 @@ class Remaining:
             exp.BitwiseAnd(this=sql.column(key_name(key), "left_over"), expression=sql.column(mask_name(key), "masks"))
             for key in keys
         ]
-        asked = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
-        some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=asked.subquery()))
+        numbers = exp.select(exp.Explode(this=sql.cast(exp.Placeholder(this="nodes"), "BIGINT[]")))
+        some = exp.select("*").from_(nodes.copy()).where(exp.In(this=sql.column("node"), query=numbers.subquery()))
         rows = exp.select().from_(sql.aliased(self._left, "left_over")).join(some.subquery("masks"), join_type="cross")
         named = [sql.named(key, key_name(number)) for number, key in enumerate(masked)]
         members = coded_members(rows, [sql.named(sql.column("node", "masks"), "node"), *named], packing=self._packing)
@@ -174,12 +164,12 @@ class Remaining:
             own = exp.BitwiseAnd(
                 this=sql.column(key_name(key), self.relation.name), expression=sql.literal(places[key])
             )
-            same.append(exp.EQ(this=sql.column(key_name(key), "large"), expression=exp.Paren(this=own)))
+            same.append(sql.column(key_name(key), "large").eq(exp.Paren(this=own)))
         found = exp.select(sql.literal(1)).from_(large.subquery("large")).where(*same)
         left = sql.column(STEP).is_(exp.null())
         return exp.Update(
             this=self.relation.copy(),
-            expressions=[exp.EQ(this=sql.column(STEP), expression=exp.Placeholder(this=STEP))],
+            expressions=[sql.column(STEP).eq(exp.Placeholder(this=STEP))],
             where=exp.Where(this=exp.and_(left, exp.Exists(this=found))),
         )
 
@@ -190,7 +180,7 @@ class Remaining:
 
     def _forget_later_steps(self) -> None:
         """Give no step to tuples whose step is not, or no longer, among the steps."""
-        later = exp.GT(this=sql.column(STEP), expression=sql.literal(len(self.steps)))
+        later = sql.column(STEP) > len(self.steps)
         update = exp.update(self.relation.copy(), {STEP: exp.null()}, where=later)
         (changed,) = self.engine.row(update, f"take back what comes after step {len(self.steps)}")
         self.tuples += changed
@@ -241,7 +231,7 @@ class Remaining:
         return local_cost(problem.frequency, self.relation, recoding, problem.labels, problem.costs)
 
     def _go(self, steps: Sequence[Node]) -> None:
-        """Go other steps, from where they part from those that were gone."""
+        """Take other steps, from where they differ from those that were taken."""
         common = next(
             (place for place, (one, other) in enumerate(zip(self.steps, steps, strict=False)) if one != other),
             min(len(self.steps), len(steps)),
@@ -252,7 +242,7 @@ class Remaining:
             self.publish(node)
 
     def close(self) -> None:
-        """Drop the view and the nodes; the copy is kept for those who measure."""
+        """Drop the view and the nodes; the copy is kept for measuring."""
         if self._nodes is not None:
             self.engine.run(sql.drop(self._nodes), "drop the masks of the nodes")
         if self._packing is not None:

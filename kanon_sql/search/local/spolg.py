@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name
 from kanon_sql.classes.lattice import with_level
+from kanon_sql.engine.base import make_table
 from kanon_sql.engine.progress import timed
 from kanon_sql.measures.costs import costs_in
 from kanon_sql.models.counted import N
@@ -41,11 +42,9 @@ def spolg(remaining: Remaining, progress: SearchProgress | None = None) -> None:
 
 
 def path(problem: Problem) -> list[Node]:
-    """Return the nodes from the bottom to the top, each the direct generalization that loses least on a sample."""
     engine = problem.frequency.engine
     # 1. The sample.
-    sample = engine.temporary_name("kanon_sample")
-    engine.run(sql.create_table(sample, systematic_sample_query(problem), temporary=True), "systematic sample")
+    sample = make_table(engine, "kanon_sample", systematic_sample_query(problem), "systematic sample")
     totals = costs_in(problem.frequency, sample, problem.costs, problem.labels)
     engine.run(sql.drop(sample), "drop the sample")
     # 2. The path.
@@ -55,9 +54,7 @@ def path(problem: Problem) -> list[Node]:
 def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Node]:
     """Return the nodes from the bottom to the top, each the direct generalization that loses least.
 
-    Args:
-        problem: the table.
-        totals: for each column and level, what is lost there: what a step costs depends on nothing else.
+    ``totals`` is what is lost at each column and level: what a step costs depends on nothing else.
     """
     nodes = [problem.lattice.bottom]
     while nodes[-1] != problem.lattice.top:
@@ -79,19 +76,15 @@ def systematic_sample_query(problem: Problem) -> exp.Select:
     row at least.
     """
     keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
-    order = exp.Order(expressions=[exp.Ordered(this=key.copy()) for key in keys])
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    upto = exp.Window(this=exp.Sum(this=sql.column(N)), order=order, spec=frame)
+    upto = sql.over(exp.Sum(this=sql.column(N)), order=keys, running=True)
     rows = max(1, problem.frequency.rows)
     share = sql.literal(max(problem.sample_rate, 1 / rows))
 
     def passed(number: exp.Expr) -> exp.Expr:
         return exp.Floor(this=exp.Mul(this=number, expression=share.copy()))
 
-    before = exp.Paren(this=exp.Sub(this=sql.column("upto"), expression=sql.column(N)))
+    before = exp.Paren(this=sql.column("upto") - sql.column(N))
     chosen = sql.cast(exp.Sub(this=passed(sql.column("upto")), expression=passed(before)), "BIGINT")
     counted = exp.select(*keys, N, sql.named(upto, "upto")).from_(problem.frequency.relation.copy())
     sampled = exp.select(*(key.copy() for key in keys), sql.named(chosen, N)).from_(counted.subquery("counted"))
-    return (
-        exp.select("*").from_(sampled.subquery("sampled")).where(exp.GT(this=sql.column(N), expression=sql.literal(0)))
-    )
+    return exp.select("*").from_(sampled.subquery("sampled")).where(sql.column(N) > 0)

@@ -17,24 +17,30 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.classes.measured import measured_query
+from kanon_sql.classes.of_node import coded_columns, coded_members
+from kanon_sql.classes.recoding import Multidimensional
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
+from kanon_sql.measures.part_labels import label_type, part_labels_query
 from kanon_sql.measures.places import PART
+from kanon_sql.measures.recoding import PartTables
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kanon_sql.classes.cutting import Cutting
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.places import Places
+    from kanon_sql.search.mondrian.parts import Parts
 
 
 class BoxColumns:
     """Names of the columns of cuts and boxes, of which no two are the same."""
 
     def __init__(self, hierarchies: Sequence[Hierarchy]) -> None:
-        """Choose the names."""
         own = [hierarchy.column.name for hierarchy in hierarchies]
         suffixes = ("from", "to", "null", "label", "place")
         of_all = ("box", "column_name", "position", "inside", "outside")
@@ -45,26 +51,99 @@ class BoxColumns:
         self.box, self.cut_column, self.position, self.inside, self.outside = names
 
 
-def order_query(column: Places) -> exp.Select:
-    """Return the query of the texts of a column in their order."""
-    return exp.select(VALUE, "place").from_(column.relation.copy())
+def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
+    """Return the recoding that cuts into these parts, and the parts with what is published of them.
+
+    Tuples that were not finished when the search was stopped are finished as they are.
+    """
+    engine, places, cutting = parts.engine, parts.places, parts.cutting
+
+    def create(relation: exp.Table, query: exp.Query, title: str) -> None:
+        engine.run(sql.create_table(relation.copy(), query, temporary=True), title)
+
+    finished, tuples = parts["kanon_finished"], parts["kanon_tuples"]
+    if not parts.all_finished:
+        done = exp.In(this=sql.column(PART), query=exp.select(PART).from_(finished.copy()).subquery())
+        left = exp.select("*").from_(tuples.copy()).where(exp.Not(this=done))
+        parts.insert("kanon_finished", "what is left is finished", lambda: left)
+    # 1. The parts, and what the models measure in them.
+    table = engine.temporary_name("kanon_parts")
+    models = parts.problem.models
+    members = coded_members(exp.select().from_(finished.copy()), [sql.named(sql.column(PART), PART)])
+    query = measured_query(members, models, coded_columns(models, kept=True))
+    create(table, query, "the parts")
+    # 2. What is published of them.
+    cells = []
+    types: dict[int, str | None] = {}
+    for column in places:
+        name = column.hierarchy.column.name
+        relation = engine.temporary_name(f"kanon_cells_{name}")
+        create(relation, part_labels_query(finished, column, cutting), f"what is published of {name}")
+        (several,) = engine.row(
+            exp.select(_has_several_values(column)).from_(relation.copy()), f"has some part several values of {name}?"
+        )
+        types[column.number] = label_type(column, cutting) if several else None
+        cells.append(relation)
+    # 3. In terms of values.
+    names = BoxColumns([column.hierarchy for column in places])
+    made = {name: engine.temporary_name(f"kanon_{name}") for name in ("cuts", "boxes")}
+    numbers = engine.temporary_name("kanon_numbers")
+    create(numbers, _numbers_query(parts["kanon_cuts_made"], table), "numbers of cuts and boxes")
+    cuts = _cuts_query(parts["kanon_cuts_made"], numbers, places, names, relaxed=cutting.cut == "relaxed")
+    create(made["cuts"], cuts, "the cuts, in terms of values")
+    create(made["boxes"], _boxes_query(table, numbers, cells, places, names, types), "the boxes")
+    orders: list[exp.Table | None] = []
+    for column in places:
+        order = None
+        if not column.ordered:
+            order = engine.temporary_name(f"kanon_order_{column.hierarchy.column.name}")
+            in_order = exp.select(VALUE, "place").from_(column.relation.copy())
+            create(order, in_order, f"the order of {column.hierarchy.column.name}")
+        orders.append(order)
+    (boxes_made,) = engine.row(sql.select_count(table), "how many boxes")
+    (cuts_made,) = engine.row(sql.select_count(made["cuts"]), "how many cuts")
+    recoding = Multidimensional(
+        cutting,
+        int(boxes_made),
+        int(cuts_made),
+        parts.rounds,
+        made["cuts"],
+        made["boxes"],
+        tuple(orders),
+        tuple(types[column.number] for column in places),
+        tuple(column.ordered and column.null is not None for column in places),
+    )
+    for passing in (parts["kanon_cuts_made"], numbers):
+        engine.run(sql.drop(passing), "drop the cuts in terms of places")
+    return recoding, PartTables(table, tuple(cells), finished, _are_disjoint(cutting, places))
 
 
-def numbers_query(cuts: exp.Table, parts: exp.Table) -> exp.Select:
+def _are_disjoint(cutting: Cutting, places: Sequence[Places]) -> bool:
+    """Tell whether no combination of values is covered by the labels of two parts.
+
+    Ranges and sets go no further than the sides of strict cuts; sets no further than those at nodes, whose outside has
+    a gap. The label of a tree covers more than the part has, rows that are alike may part in a relaxed cut, and pairs
+    that were cut again are no boxes.
+    """
+    if cutting.cut == "relaxed" or cutting.pairs:
+        return False
+    texts = [column for column in places if not column.ordered]
+    return not texts or cutting.labels == "set" or (cutting.labels == "range" and cutting.cut == "strict")
+
+
+def _numbers_query(cuts: exp.Table, parts: exp.Table) -> exp.Select:
     """Return the query of the numbers of all parts: first those that were cut, with part 1 as number 1, then boxes."""
     cut = exp.select(sql.named(sql.literal(1), "kind"), PART).from_(cuts.copy())
     boxes = exp.select(sql.named(sql.literal(2), "kind"), PART).from_(parts.copy())
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(name)) for name in ("kind", PART)])
-    number = sql.cast(exp.Window(this=exp.RowNumber(), order=order), "INTEGER")
+    number = sql.cast(sql.over(exp.RowNumber(), order=("kind", PART)), "INTEGER")
     return exp.select(PART, sql.named(number, "number")).from_(
         exp.union(cut.distinct(), boxes, distinct=False).subquery("parts")
     )
 
 
-def cuts_query(
+def _cuts_query(
     cuts: exp.Table, numbers: exp.Table, places: Sequence[Places], names: BoxColumns, *, relaxed: bool
 ) -> exp.Select:
-    """Return the query of the cuts in terms of values."""
     column_name = exp.Case(this=sql.column("column_number", "cuts"))
     for column in places:
         own = column.hierarchy.column.name
@@ -72,15 +151,13 @@ def cuts_query(
     query = exp.select(sql.named(sql.column("number", "own"), names.box), sql.named(column_name, names.cut_column))
     query = query.from_(sql.aliased(cuts, "cuts"))
     for alias, part in (("own", PART), ("inside", "inside"), ("outside", "outside")):
-        same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(part, "cuts"))
+        same = sql.column(PART, alias).eq(sql.column(part, "cuts"))
         query = query.join(sql.aliased(numbers, alias), on=same)
     for column in places:
         number, alias = column.number, f"places_{column.number + 1}"
-        its_own = exp.EQ(this=sql.column("column_number", "cuts"), expression=sql.literal(number + 1))
+        its_own = sql.column("column_number", "cuts").eq(number + 1)
         if column.ordered:
-            there = exp.and_(
-                its_own, exp.EQ(this=sql.column("place", alias), expression=sql.column("to_place", "cuts"))
-            )
+            there = exp.and_(its_own, sql.column("place", alias).eq(sql.column("to_place", "cuts")))
             query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left", copy=False)
             query = query.select(sql.named(sql.column(VALUE, alias), names.labels[number]), copy=False)
             continue
@@ -94,7 +171,7 @@ def cuts_query(
     )
 
 
-def boxes_query(
+def _boxes_query(
     parts: exp.Table,
     numbers: exp.Table,
     cells: Sequence[exp.Table],
@@ -104,26 +181,21 @@ def boxes_query(
 ) -> exp.Select:
     """Return the query of the boxes: their bounds, and what is published of them.
 
-    Args:
-        parts: the parts.
-        numbers: of the parts.
-        cells: for each column, the labels of the parts.
-        places: of the columns.
-        names: of the columns of the result.
-        types: for each column, the type of its labels; None where every part has one value.
+    ``cells`` has, for each column, the labels of the parts; ``types`` the type of its labels, None where every part has
+    one value.
     """
     query = exp.select(sql.named(sql.column("number", "own"), names.box)).from_(sql.aliased(parts, "parts"))
-    own = exp.EQ(this=sql.column(PART, "own"), expression=sql.column(PART, "parts"))
+    own = sql.column(PART, "own").eq(sql.column(PART, "parts"))
     query = query.join(sql.aliased(numbers, "own"), on=own)
     labels = []
     for column, relation in zip(places, cells, strict=True):
         number = column.number
         alias, low, high = (f"{prefix}_{number + 1}" for prefix in ("cells", "low", "high"))
-        same = exp.EQ(this=sql.column(PART, alias), expression=sql.column(PART, "parts"))
+        same = sql.column(PART, alias).eq(sql.column(PART, "parts"))
         query = query.join(sql.aliased(relation, alias), on=same, copy=False)
         if column.ordered:
             for end, place in ((low, "low"), (high, "high")):
-                there = exp.EQ(this=sql.column("place", end), expression=sql.column(place, alias))
+                there = sql.column("place", end).eq(sql.column(place, alias))
                 query = query.join(sql.aliased(column.relation, end), on=there, join_type="left", copy=False)
             bounds = [sql.column(VALUE, low), sql.column(VALUE, high)]
         else:
@@ -137,8 +209,8 @@ def boxes_query(
     return query.select(*labels)
 
 
-def has_several_values(column: Places) -> exp.Expr:
-    """Return whether some part has several values of a column, as an aggregate over its labels."""
+def _has_several_values(column: Places) -> exp.Expr:
+    """Return whether any part has several values of a column, as an aggregate over its labels."""
     differ: exp.Expr = exp.NullSafeNEQ(this=sql.column("low"), expression=sql.column("high"))
     if column.ordered and column.null is not None:
         with_null = exp.and_(sql.column("has_null"), sql.column("low").is_(exp.null()).not_())

@@ -1,4 +1,12 @@
-"""One round of cuts, in the columns that were chosen: at medians, in halves, or at the nodes of trees."""
+"""One round of cuts: in the column in which the values of a part span most, at medians, in halves, or at nodes.
+
+    kanon_chosen(part, total, column_number, low, high, null_place, level)     parts that can be cut
+    kanon_round(part, column_number, at_null, from_place, to_place, position, allowed)     their cuts
+
+``low`` and ``high`` are the places from which to which the part goes in that column; ``level`` is that of the lowest
+label over all of it, where cuts are made at nodes. A part that has NULLs and other values in a column is cut between
+them first (``null_place``), then like any other.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +16,206 @@ from sqlglot import exp
 
 from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import coded_columns, coded_members, is_published
-from kanon_sql.measures.places import PART, node_name
+from kanon_sql.hierarchy.lookup_relation import WORD_BITS
+from kanon_sql.measures.places import PART, Places, node_name
 from kanon_sql.models.counted import N
-from kanon_sql.search.mondrian.parts import START
-from kanon_sql.search.mondrian.spans import of_column
+from kanon_sql.search.mondrian.parts import ALL, START, of_column, tried_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
+    from kanon_sql.classes.cutting import Cutting
     from kanon_sql.search.mondrian.parts import Parts
 
-
+_LEAST = 1e-12  # of a span that is not empty
+_MODULUS, _FACTORS = 2_147_483_647, (1_103_515_245, 12_820_163, 69_069)
 _MANY = 100_000  # tuples from which a look at the bins first is faster
 _BINS = ((1_000, 64), (40, 16))  # tuples of a part, and into how many bins their places are divided
+
+
+# The column of each part
+
+
+def choose_columns(parts: Parts) -> None:
+    parts.make("kanon_chosen", "the column in which each part spans most", lambda: _chosen_query(parts))
+
+
+def _chosen_query(parts: Parts) -> exp.Select:
+    tuples, tried = parts["kanon_tuples"], parts["kanon_tried"]
+    places, cutting, k = parts.places, parts.cutting, parts.problem.k
+    # 1. What each part spans in each column.
+    spans = exp.select(PART, sql.named(sql.sum_of(sql.column(N)), "total")).from_(tuples.copy())
+    for column in places:
+        spans = spans.select(*_span(column, cutting), copy=False)
+    spans = spans.group_by(PART).having(exp.Sum(this=sql.column(N)) >= sql.literal(2 * k))
+    # 2. How wide that is; nothing where all was tried.
+    widths = exp.select(sql.column(PART, "spans"), "total").from_("spans")
+    widths = widths.join(sql.aliased(tried, "tried"), on=_same(PART, "spans", "tried"))
+    for column in places:
+        widths = _with_ends(widths, column, cutting)
+        all_tried = sql.column(tried_name(column)).eq(ALL)
+        empty = _low(column).eq(_high(column))
+        width = exp.Case().when(exp.or_(all_tried, empty), sql.literal(0.0)).else_(_width(column, cutting))
+        widths = widths.select(_low(column), _high(column), sql.named(width, f"width_{column.number + 1}"), copy=False)
+        if column.null is not None:
+            untried = sql.column(tried_name(column)).eq(0)
+            first = exp.Case().when(exp.and_(_has_null(column), untried), sql.literal(column.null))
+            widths = widths.select(sql.named(first, f"null_{column.number + 1}"), copy=False)
+        if cutting.cut == "node" and not column.ordered:
+            widths = widths.select(sql.named(_level(column), f"level_{column.number + 1}"), copy=False)
+    # 3. The widest; the first one where several are.
+    named = [sql.column(f"width_{column.number + 1}") for column in places]
+    ranked = exp.select("*", sql.named(sql.greatest(named), "widest")).from_("widths")
+    number = exp.Case()
+    for column, its_width in zip(places, named, strict=True):
+        is_widest = sql.column(its_width.name).eq(sql.column("widest"))
+        number = number.when(is_widest, sql.literal(column.number + 1), copy=False)
+    chosen = exp.select("*", sql.named(number, "column_number")).from_("ranked")
+    chosen = chosen.where(sql.column("widest") > 0)
+    null_place = of_column({c.number: sql.column(f"null_{c.number + 1}") for c in places if c.null is not None})
+    by_tree = [c for c in places if cutting.cut == "node" and not c.ordered]
+    level = of_column({c.number: sql.column(f"level_{c.number + 1}") for c in by_tree})
+    return (
+        exp.select(
+            PART,
+            "total",
+            "column_number",
+            *(
+                sql.named(of_column({c.number: sql.column(f"{end}_{c.number + 1}") for c in places}), end)
+                for end in ("low", "high")
+            ),
+            sql.named(sql.cast(null_place, "INTEGER"), "null_place"),
+            sql.named(sql.cast(level, "INTEGER"), "level"),
+        )
+        .from_("chosen")
+        .with_("spans", as_=spans)
+        .with_("widths", as_=widths)
+        .with_("ranked", as_=ranked)
+        .with_("chosen", as_=chosen)
+    )
+
+
+def _span(column: Places, cutting: Cutting) -> list[exp.Expr]:
+    place, number = sql.column(column.place), column.number + 1
+    found: list[exp.Expr] = [
+        sql.named(exp.Min(this=place), f"low_{number}"),
+        sql.named(exp.Max(this=place.copy()), f"high_{number}"),
+    ]
+    if _counts_values(column, cutting):
+        if column.labels.leaves <= WORD_BITS:
+            bit = exp.BitwiseLeftShift(this=sql.cast(sql.literal(1), "BIGINT"), expression=place.copy())
+            several: exp.Expr = exp.BitwiseCount(this=exp.BitwiseOrAgg(this=bit))
+        else:
+            several = sql.count_distinct(place.copy())
+        found.append(sql.named(several, f"different_{number}"))
+    if column.null is not None and not column.ordered:
+        is_null = place.eq(column.null)
+        found.append(sql.named(exp.LogicalOr(this=is_null), f"has_null_{number}"))
+    return found
+
+
+def _counts_values(column: Places, cutting: Cutting) -> bool:
+    by_set = cutting.choose == "range" and cutting.labels == "set" and not column.ordered
+    return cutting.choose == "distinct" or by_set
+
+
+def _needs_tree(column: Places, cutting: Cutting) -> bool:
+    by_tree = cutting.choose == "range" and cutting.labels == "tree"
+    return not column.ordered and column.hierarchy.height > 1 and (by_tree or cutting.cut == "node")
+
+
+def _with_ends(query: exp.Select, column: Places, cutting: Cutting) -> exp.Select:
+    """Join what is known of the lowest and the highest place of a part, where it is needed."""
+    if not (column.ordered and cutting.choose == "range") and not _needs_tree(column, cutting):
+        return query
+    for end, place in (("low", _low(column)), ("high", _high(column))):
+        alias = _end(column, end)
+        condition = exp.EQ(this=sql.column("place", alias), expression=place)
+        query = query.join(sql.aliased(column.relation, alias), on=condition, copy=False)
+    return query
+
+
+def _width(column: Places, cutting: Cutting) -> exp.Expr:
+    """Return how wide the values of a part are: 0 to 1, what the global certainty penalty charges for their label."""
+    number, labels = column.number + 1, column.labels
+    if cutting.choose == "random":
+        return _random(column, cutting.seed)
+    different = sql.cast(sql.column(f"different_{number}"), "DOUBLE")
+    if cutting.choose == "distinct":
+        return different / float(column.different)
+    if column.ordered and labels.lower is not None and labels.upper is not None:
+        low, high = (sql.column("number", _end(column, end)) for end in ("low", "high"))
+        # Halves, because the difference of two large numbers may be too large for one.
+        half = labels.upper / 2 - labels.lower / 2
+        width = exp.Paren(this=exp.Sub(this=_halved(high), expression=_halved(low)))
+        share: exp.Expr = exp.Div(this=width, expression=sql.literal(half)) if half else sql.literal(1.0)
+        no_distance = exp.or_(low.copy().is_(exp.null()), high.copy().is_(exp.null()))
+        share = sql.greatest([share, sql.literal(_LEAST)])
+        return exp.Case().when(no_distance, sql.literal(1.0)).else_(share)
+    if cutting.labels == "set":
+        return different / float(labels.leaves)
+    if cutting.labels == "range":
+        places = exp.Add(this=_high(column) - _low(column), expression=sql.literal(1))
+        return sql.cast(exp.Paren(this=places), "DOUBLE") / float(labels.leaves)
+    tree = exp.Case()
+    for level in range(1, column.hierarchy.height):
+        leaves = sql.cast(sql.column(f"leaves_{level}", _end(column, "low")), "DOUBLE")
+        share = leaves / float(labels.leaves)
+        tree = tree.when(_same(node_name(level), _end(column, "low"), _end(column, "high")), share, copy=False)
+    return tree.else_(sql.literal(1.0), copy=False) if column.hierarchy.height > 1 else sql.literal(1.0)
+
+
+def _level(column: Places) -> exp.Expr:
+    """Return the level of the lowest label over a part's values."""
+    case = exp.Case().when(_low(column).eq(_high(column)), sql.literal(0), copy=False)
+    for level in range(1, column.hierarchy.height):
+        same = _same(node_name(level), _end(column, "low"), _end(column, "high"))
+        case = case.when(same, sql.literal(level), copy=False)
+    return case.else_(sql.literal(column.hierarchy.height), copy=False)
+
+
+def _has_null(column: Places) -> exp.Expr:
+    """Return the condition that a part has NULLs; that it has other values too is known there."""
+    if column.ordered:
+        return _low(column).eq(column.null)
+    return sql.column(f"has_null_{column.number + 1}")
+
+
+def _random(column: Places, seed: int) -> exp.Expr:
+    """Return a number between 0 and 1 that nothing but the seed, the part and the column decide."""
+    by_part, by_column, by_seed = _FACTORS
+    start = sql.literal((by_column * (column.number + 1) + by_seed * seed) % _MODULUS)
+    part = exp.Mod(this=sql.cast(sql.column(PART, "spans"), "BIGINT"), expression=sql.literal(_MODULUS))
+    mixed = exp.Add(this=exp.Paren(this=part) * by_part, expression=start)
+    once = exp.Mod(this=exp.Paren(this=mixed), expression=sql.literal(_MODULUS))
+    twice = exp.Mod(
+        this=exp.Paren(this=exp.Paren(this=once) * exp.Paren(this=once.copy())),
+        expression=sql.literal(_MODULUS),
+    )
+    number = sql.cast(twice, "DOUBLE") + 1.0
+    return exp.Paren(this=number) / float(_MODULUS)
+
+
+def _low(column: Places) -> exp.Expr:
+    return sql.column(f"low_{column.number + 1}", "spans")
+
+
+def _high(column: Places) -> exp.Expr:
+    return sql.column(f"high_{column.number + 1}", "spans")
+
+
+def _end(column: Places, end: str) -> str:
+    return f"{end}_place_{column.number + 1}"
+
+
+def _halved(number: exp.Expr) -> exp.Expr:
+    return exp.Div(this=number, expression=sql.literal(2))
+
+
+def _same(name: str, left: str, right: str) -> exp.Expr:
+    return sql.column(name, left).eq(sql.column(name, right))
+
+
+# The cuts
 
 
 def propose_cuts(parts: Parts) -> None:
@@ -32,7 +228,7 @@ def propose_cuts(parts: Parts) -> None:
         title = "rows at each place of these bins"
         parts.make("kanon_histogram", title, lambda: _histogram_of_bins_query(parts))
     else:
-        parts.make("kanon_histogram", "rows at each place of the chosen column", lambda: histogram_query(parts))
+        parts.make("kanon_histogram", "rows at each place of the chosen column", lambda: _histogram_query(parts))
     if cut == "relaxed":
         parts.make("kanon_round", "halves", lambda: _halves_query(parts, k))
     elif cut == "node":
@@ -40,6 +236,33 @@ def propose_cuts(parts: Parts) -> None:
         parts.make("kanon_round", "sides at nodes, or at medians", lambda: _nodes_query(parts, k))
     else:
         parts.make("kanon_round", "the median, and the rows on both sides", lambda: parts.query("mondrian/cuts", k=k))
+
+
+def forbid(parts: Parts) -> None:
+    """Forbid the cuts of parts that would leave some side without what the models ask for."""
+
+    def sides() -> exp.Select:
+        cuts = parts["kanon_round"]
+        models = parts.problem.models
+        there = exp.and_(
+            sql.column("allowed", cuts.name),
+            sql.column(PART, cuts.name).eq(parts.of_tuple(PART)),
+            parts.is_inside("kanon_round"),
+        )
+        rows = exp.select().from_(parts["kanon_tuples"].copy()).join(cuts.copy(), on=there, join_type="left")
+        side = exp.Coalesce(this=sql.column("from_place", cuts.name), expressions=[sql.literal(-1)])
+        members = coded_members(rows, [sql.named(parts.of_tuple(PART), PART), sql.named(side, "side")])
+        return measured_query(members, models, coded_columns(models))
+
+    def forbidden() -> exp.Select:
+        met = exp.Paren(this=is_published(parts.problem.models))
+        failing = exp.select(PART).from_(sides().subquery("measured")).where(exp.Not(this=met))
+        fails = exp.In(this=sql.column(PART), query=failing.subquery())
+        names = ("part", "column_number", "at_null", "from_place", "to_place", "position")
+        holds = exp.and_(sql.column("allowed"), exp.Not(this=fails))
+        return exp.select(*names, sql.named(holds, "allowed")).from_(parts["kanon_round"].copy())
+
+    parts.replace("kanon_round", "cuts whose sides satisfy the models", forbidden)
 
 
 def make(parts: Parts) -> None:
@@ -53,7 +276,7 @@ def make(parts: Parts) -> None:
     parts.take_note()
 
 
-def histogram_query(parts: Parts) -> exp.Select:
+def _histogram_query(parts: Parts) -> exp.Select:
     """Return the query of the rows at each place of the column that was chosen for a part."""
     part, place = parts.of_tuple(PART), parts.place()
     rows = sql.named(sql.sum_of(parts.of_tuple(N)), N)
@@ -75,10 +298,8 @@ def _bin(parts: Parts) -> exp.Expr:
     """Return the bin of a tuple: in which of several equal ranges of its part's places it lies."""
     chosen = parts["kanon_chosen"].name
     low, high = sql.column("low", chosen), sql.column("high", chosen)
-    distance = exp.Mul(
-        this=exp.Paren(this=exp.Sub(this=parts.place(), expression=low)), expression=exp.Placeholder(this="bins")
-    )
-    width = exp.Paren(this=exp.Add(this=exp.Sub(this=high, expression=low.copy()), expression=sql.literal(1)))
+    distance = (parts.place() - low) * exp.Placeholder(this="bins")
+    width = exp.Paren(this=exp.Add(this=high - low, expression=sql.literal(1)))
     return sql.cast(exp.Floor(this=exp.Div(this=distance, expression=sql.cast(width, "DOUBLE"))), "INTEGER")
 
 
@@ -103,7 +324,7 @@ def _histogram_of_bins_query(parts: Parts) -> exp.Query:
         return of_bins
     none = sql.named(sql.cast(sql.literal(0), "BIGINT"), "below")
     of_nulls = parts.tuples_with("kanon_chosen", part.copy(), sql.named(place.copy(), "place"), rows.copy(), none)
-    of_nulls = of_nulls.where(exp.EQ(this=place.copy(), expression=sql.column("null_place", chosen)))
+    of_nulls = of_nulls.where(place.eq(sql.column("null_place", chosen)))
     return sql.union_all([of_bins, of_nulls.group_by(part.copy(), place.copy())])
 
 
@@ -119,27 +340,25 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
     """Return the cuts in halves, each with the position up to which rows of the median go inside."""
     halves = parts.query("mondrian/halves", k=k)
     # Tuples at the median, in their order.
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
     start, n = parts.of_tuple(START), parts.of_tuple(N)
-    order = exp.Order(expressions=[exp.Ordered(this=start.copy())])
-    up_to = exp.Window(this=exp.Sum(this=n.copy()), partition_by=[sql.column(PART, "halves")], order=order, spec=frame)
-    same = exp.EQ(this=sql.column(PART, "halves"), expression=parts.of_tuple(PART))
+    up_to = sql.over(exp.Sum(this=n.copy()), by=[sql.column(PART, "halves")], order=[start], running=True)
+    same = sql.column(PART, "halves").eq(parts.of_tuple(PART))
     equal = (
         exp.select(sql.column(PART, "halves"), "from_median", start, n, sql.named(up_to, "up_to"))
         .from_(parts["kanon_tuples"].copy())
         .join("halves", on=same)
-        .where(exp.EQ(this=parts.place(), expression=sql.column("to_place", "halves")))
+        .where(parts.place().eq(sql.column("to_place", "halves")))
         .where(sql.column("from_median", "halves").is_(exp.null()).not_())
     )
     # The one in which the half is full.
-    before = exp.Paren(this=exp.Sub(this=sql.column("up_to"), expression=sql.column(N)))
+    before = exp.Paren(this=sql.column("up_to") - sql.column(N))
     wanted = sql.column("from_median")
-    last = exp.Sub(this=exp.Add(this=sql.column(START), expression=wanted), expression=before)
+    last = exp.Sub(this=sql.column(START) + wanted, expression=before)
     full = (
         exp.select(PART, sql.named(sql.cast(last, "BIGINT"), "position"))
         .from_("equal")
-        .where(exp.LT(this=before.copy(), expression=wanted.copy()))
-        .where(exp.LTE(this=wanted.copy(), expression=sql.column("up_to")))
+        .where(before < wanted)
+        .where(wanted <= sql.column("up_to"))
     )
     in_order = exp.Coalesce(this=sql.column("position", "full_half"), expressions=[sql.literal(0)])
     position = exp.Case().when(sql.column("from_median", "halves").is_(exp.null()).not_(), in_order)
@@ -149,7 +368,7 @@ def _halves_query(parts: Parts, k: int) -> exp.Select:
         .from_("halves")
         .join(
             "full_half",
-            on=exp.EQ(this=sql.column(PART, "full_half"), expression=sql.column(PART, "halves")),
+            on=sql.column(PART, "full_half").eq(sql.column(PART, "halves")),
             join_type="left",
         )
         .with_("halves", as_=halves)
@@ -169,9 +388,9 @@ def _halved_query(parts: Parts) -> exp.Query:
     sides = parts["kanon_sides"].name
     place, position = parts.place(), sql.column("position", sides)
     start, n = parts.of_tuple(START), parts.of_tuple(N)
-    at_median = exp.and_(position.is_(exp.null()).not_(), exp.EQ(this=place, expression=sql.column("to_place", sides)))
+    at_median = exp.and_(position.is_(exp.null()).not_(), place.eq(sql.column("to_place", sides)))
     allowed = sql.column("allowed", sides)
-    end = exp.Add(this=start.copy(), expression=n.copy())
+    end = start + n
     places = [parts.of_tuple(column.place) for column in parts.places]
 
     def half(side: str, first: exp.Expr, last: exp.Expr, condition: exp.Expr) -> exp.Select:
@@ -185,11 +404,11 @@ def _halved_query(parts: Parts) -> exp.Query:
     since = since.else_(start.copy())
     inside = exp.and_(
         parts.is_inside("kanon_sides"),
-        exp.or_(exp.Not(this=exp.Paren(this=at_median.copy())), exp.LT(this=start.copy(), expression=position.copy())),
+        exp.or_(exp.Not(this=exp.Paren(this=at_median.copy())), start < position),
     )
     outside = exp.or_(
         exp.Not(this=exp.Paren(this=parts.is_inside("kanon_sides"))),
-        exp.and_(at_median.copy(), exp.GT(this=exp.Paren(this=end.copy()), expression=position.copy())),
+        exp.and_(at_median.copy(), exp.Paren(this=end.copy()) > position),
     )
     kept = parts.tuples_with("kanon_sides", parts.of_tuple(PART), *parts.others())
     return sql.union_all(
@@ -204,7 +423,7 @@ def _halved_query(parts: Parts) -> exp.Query:
 def _children_query(parts: Parts) -> exp.Select:
     """Return the children of each part's label: their places, and the rows under them."""
     histogram, chosen = parts["kanon_histogram"].name, parts["kanon_chosen"].name
-    same = exp.EQ(this=sql.column(PART, chosen), expression=sql.column(PART, histogram))
+    same = sql.column(PART, chosen).eq(sql.column(PART, histogram))
     place = sql.column("place", histogram)
     query = exp.select().from_(parts["kanon_histogram"].copy()).join(parts["kanon_chosen"].copy(), on=same)
     first, leaves = {}, {}
@@ -213,8 +432,8 @@ def _children_query(parts: Parts) -> exp.Select:
             continue
         alias = f"places_{column.number + 1}"
         there = exp.and_(
-            exp.EQ(this=sql.column("column_number", chosen), expression=sql.literal(column.number + 1)),
-            exp.EQ(this=sql.column("place", alias), expression=place.copy()),
+            sql.column("column_number", chosen).eq(column.number + 1),
+            sql.column("place", alias).eq(place),
         )
         query = query.join(sql.aliased(column.relation, alias), on=there, join_type="left", copy=False)
         nodes = exp.Case(this=sql.column("level", chosen)).when(sql.literal(1), place.copy())
@@ -244,39 +463,12 @@ def _parted_query(parts: Parts) -> exp.Select:
     sides = parts["kanon_sides"]
     there = exp.and_(
         sql.column("allowed", sides.name),
-        exp.EQ(this=sql.column(PART, sides.name), expression=parts.of_tuple(PART)),
+        sql.column(PART, sides.name).eq(parts.of_tuple(PART)),
         parts.is_inside("kanon_sides"),
     )
     rests = exp.select(PART, "allowed", "rest").distinct().from_(sides.copy()).subquery("rests")
-    same = exp.EQ(this=sql.column(PART, "rests"), expression=parts.of_tuple(PART))
+    same = sql.column(PART, "rests").eq(parts.of_tuple(PART))
     part = exp.Case().when(exp.Not(this=sql.column("allowed", "rests")), parts.of_tuple(PART))
     part = part.else_(exp.Coalesce(this=sql.column("inside", sides.name), expressions=[sql.column("rest", "rests")]))
     query = exp.select(sql.named(part, PART), *parts.others()).from_(parts["kanon_tuples"].copy())
     return query.join(rests, on=same).join(sides.copy(), on=there, join_type="left")
-
-
-def forbid(parts: Parts) -> None:
-    """Forbid the cuts of parts that would leave some side without what the models ask for."""
-
-    def sides() -> exp.Select:
-        cuts = parts["kanon_round"]
-        models = parts.problem.models
-        there = exp.and_(
-            sql.column("allowed", cuts.name),
-            exp.EQ(this=sql.column(PART, cuts.name), expression=parts.of_tuple(PART)),
-            parts.is_inside("kanon_round"),
-        )
-        rows = exp.select().from_(parts["kanon_tuples"].copy()).join(cuts.copy(), on=there, join_type="left")
-        side = exp.Coalesce(this=sql.column("from_place", cuts.name), expressions=[sql.literal(-1)])
-        members = coded_members(rows, [sql.named(parts.of_tuple(PART), PART), sql.named(side, "side")])
-        return measured_query(members, models, coded_columns(models))
-
-    def forbidden() -> exp.Select:
-        met = exp.Paren(this=is_published(parts.problem.models))
-        failing = exp.select(PART).from_(sides().subquery("measured")).where(exp.Not(this=met))
-        fails = exp.In(this=sql.column(PART), query=failing.subquery())
-        names = ("part", "column_number", "at_null", "from_place", "to_place", "position")
-        holds = exp.and_(sql.column("allowed"), exp.Not(this=fails))
-        return exp.select(*names, sql.named(holds, "allowed")).from_(parts["kanon_round"].copy())
-
-    parts.replace("kanon_round", "cuts whose sides satisfy the models", forbidden)

@@ -2,7 +2,7 @@
 
     kanon_tuples(part, place_1, place_2, ..., n, [persons, entity], [start])   tuples of parts that may be cut again
     kanon_finished                                                             the same of parts that cannot
-    kanon_tried(part, tried_1, tried_2, ...)                                   what could not be cut
+    kanon_tried(part, tried_1, tried_2, ...)                                   what was tried in vain in each column
     kanon_sides(part, column_number, at_null, allowed, from_place, to_place, position, inside, outside)
                                                                                the cuts of a round
     kanon_cuts_made(part, column_number, from_place, to_place, position, inside, outside)
@@ -26,17 +26,18 @@ from sqlglot import exp
 
 from kanon_sql.measures.places import PART, placed_query
 from kanon_sql.models.counted import N
-from kanon_sql.search.mondrian.spans import ALL, NULLS, of_column, tried_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kanon_sql.classes.cutting import Cutting
     from kanon_sql.measures.places import Places
     from kanon_sql.search.mondrian.side_costs import SideCosts
     from kanon_sql.search.problem import Problem
 
+NULLS, ALL = 1, 2
+"""What was tried in vain in a column: its NULLs, or all there is; 0 is nothing."""
 START = "start"
 """Column of tuples whose rows may part: how many rows of the table stand before them."""
 _KEPT = ("kanon_finished", "kanon_cuts_made")
@@ -51,14 +52,6 @@ class Parts:
     def __init__(
         self, problem: Problem, cutting: Cutting, places: Sequence[Places], costs: SideCosts | None = None
     ) -> None:
-        """Begin with the whole table as part 1.
-
-        Args:
-            problem: what is searched.
-            cutting: how the table is cut.
-            places: of the quasi-identifiers.
-            costs: what sides cost, where cuts are compared by it.
-        """
         self.problem, self.cutting, self.places, self.costs = problem, cutting, places, costs
         self.engine = problem.frequency.engine
         self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
@@ -83,7 +76,6 @@ class Parts:
         self._create("kanon_tried", self.untried("kanon_tuples", PART), "nothing was tried")
 
     def __getitem__(self, name: str) -> exp.Table:
-        """Return a table by the name that it has above."""
         return self.tables[name]
 
     def query(self, file: str, **values: sql.Value) -> exp.Query:
@@ -92,7 +84,7 @@ class Parts:
         return sql.query(file, values={**left, **values}, tables=self.tables)
 
     def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
-        """Replace one of the tables."""
+        """Make one of the tables, from others."""
         self._run(f"drop {name}", lambda: sql.drop(self[name]))
         self._run(title, lambda: sql.create_table(self[name].copy(), query(), temporary=True), **parameters)
 
@@ -107,7 +99,6 @@ class Parts:
         )
 
     def insert(self, name: str, title: str, query: Callable[[], exp.Query]) -> None:
-        """Put rows into one of the tables."""
         self._run(title, lambda: exp.insert(query(), self[name].copy()))
 
     @contextmanager
@@ -128,16 +119,13 @@ class Parts:
         self.whole = True
 
     def count(self, title: str, query: Callable[[], exp.Query]) -> int:
-        """Return the number that a query counts."""
         ((found,),) = self._run(title, query)
         return int(found)
 
     def rows_of(self, name: str) -> int:
-        """Return how many rows one of the tables has."""
         return self.count(f"rows of {name}", lambda: exp.select(sql.count_rows()).from_(self[name].copy()))
 
     def close(self) -> None:
-        """Drop what only the search needs."""
         for name in _NAMES:
             if name not in _KEPT:
                 self.engine.run(sql.drop(self[name]), f"drop {name}")
@@ -145,7 +133,6 @@ class Parts:
     # What the statements of a round are made of
 
     def of_tuple(self, name: str) -> exp.Expr:
-        """Return a column of the tuples."""
         return sql.column(name, self["kanon_tuples"].name)
 
     def tuple_names(self) -> list[str]:
@@ -168,7 +155,7 @@ class Parts:
 
     def tuples_with(self, name: str, *selected: exp.Expr) -> exp.Select:
         """Return a query of tuples joined to what one of the tables says of their part."""
-        same = exp.EQ(this=sql.column(PART, self[name].name), expression=self.of_tuple(PART))
+        same = sql.column(PART, self[name].name).eq(self.of_tuple(PART))
         return exp.select(*selected).from_(self["kanon_tuples"].copy()).join(self[name].copy(), on=same)
 
     def is_inside(self, name: str) -> exp.Expr:
@@ -183,7 +170,7 @@ class Parts:
 
         def query() -> exp.Select:
             chosen = self["kanon_chosen"]
-            same = exp.EQ(this=sql.column(PART, chosen.name), expression=self.of_tuple(PART))
+            same = sql.column(PART, chosen.name).eq(self.of_tuple(PART))
             others = exp.Exists(this=exp.select("1").from_(chosen.copy()).where(same)).not_()
             return exp.select(self.of_tuple(PART), *self.others()).from_(self["kanon_tuples"].copy()).where(others)
 
@@ -213,11 +200,11 @@ class Parts:
         names = [tried_name(column) for column in self.places]
         failed = exp.select(sql.column(PART, sides.name)).from_(sides.copy())
         for column, name in zip(self.places, names, strict=True):
-            is_it = exp.EQ(this=sql.column("column_number", sides.name), expression=sql.literal(column.number + 1))
+            is_it = sql.column("column_number", sides.name).eq(column.number + 1)
             what = exp.Case().when(sql.column("at_null", sides.name), _tiny(NULLS)).else_(_tiny(ALL))
             now = exp.Case().when(is_it, what).else_(sql.column(name, tried.name))
             failed = failed.select(sql.named(now, name))
-        same = exp.EQ(this=sql.column(PART, sides.name), expression=sql.column(PART, tried.name))
+        same = sql.column(PART, sides.name).eq(sql.column(PART, tried.name))
         failed = failed.join(tried.copy(), on=same).where(exp.Not(this=sql.column("allowed", sides.name)))
         zero = [sql.named(_tiny(0), name) for name in names]
         new = [
@@ -236,14 +223,26 @@ class Parts:
         return self.engine.rows(self._statements[title], title, parameters)
 
 
+def tried_name(column: Places) -> str:
+    return f"tried_{column.number + 1}"
+
+
+def of_column(values: Mapping[int, exp.Expr]) -> exp.Expr:
+    """Return the value of the column that ``column_number`` says, by number of the quasi-identifier; else NULL."""
+    if not values:
+        return exp.null()
+    case = exp.Case(this=sql.column("column_number"))
+    for number, value in values.items():
+        case = case.when(sql.literal(number + 1), value, copy=False)
+    return case
+
+
 def _tiny(number: int) -> exp.Cast:
     return sql.cast(sql.literal(number), "TINYINT")
 
 
 def _numbered(query: exp.Query, places: Sequence[Places]) -> exp.Select:
     """Return tuples with how many rows of the table stand before theirs, in the order of all places."""
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(column.place)) for column in places])
-    up_to = exp.Window(this=exp.Sum(this=sql.column(N)), order=order, spec=frame)
-    before = exp.Sub(this=sql.cast(up_to, "BIGINT"), expression=sql.column(N))
+    up_to = sql.over(exp.Sum(this=sql.column(N)), order=[column.place for column in places], running=True)
+    before = sql.cast(up_to, "BIGINT") - sql.column(N)
     return exp.select("*", sql.named(before, START)).from_(query.subquery("placed"))

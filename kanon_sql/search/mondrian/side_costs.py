@@ -1,6 +1,6 @@
 """What the sides of a cut would lose: each row of a side, what the labels of all its columns cost.
 
-The values that a side has in a column are told apart as bits of a word, so that the values of several groups of rows
+The values that a side has in a column are bits of a word, so that the values of several groups of rows
 are the bits of either, and their number a count of bits. A column with more leaves than a word has bits is known by its
 lowest and its highest place, like numbers.
 
@@ -10,7 +10,6 @@ lowest and its highest place, like numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -25,32 +24,13 @@ if TYPE_CHECKING:
     from kanon_sql.measures.places import Places
 
 
-@dataclass(frozen=True)
-class Bits:
-    """Where the values of a column are in the words.
-
-    Attributes:
-        word: number of the word.
-        shift: the bit of place 1.
-    """
-
-    word: int
-    shift: int
-
-
 class SideCosts:
     """What sides cost, in columns over the tuples and expressions over groups of them."""
 
     def __init__(self, places: Sequence[Places], measure: str, labels: str) -> None:
-        """Find room for the bits of each column.
-
-        Args:
-            places: of the columns.
-            measure: "loss" or "gcp".
-            labels: how texts are written.
-        """
+        """Find room for the bits of each column; ``labels`` is how texts are written."""
         self.places, self.measure, self.labels = places, measure, labels
-        self.bits: dict[int, Bits] = {}
+        self.bits: dict[int, tuple[int, int]] = {}  # of a column: its word, and the bit of its place 1 there
         used: list[int] = []
         for column in places:
             leaves = column.labels.leaves
@@ -59,7 +39,7 @@ class SideCosts:
             word = next((word for word, bits in enumerate(used) if bits + leaves <= WORD_BITS), len(used))
             if word == len(used):
                 used.append(0)
-            self.bits[column.number] = Bits(word, used[word])
+            self.bits[column.number] = (word, used[word])
             used[word] += leaves
         self.words = len(used)
         self.spans = [column for column in places if column.number not in self.bits]
@@ -71,16 +51,15 @@ class SideCosts:
         words: list[list[exp.Expr]] = [[] for _ in range(self.words)]
         for column in self.places:
             if (bits := self.bits.get(column.number)) is not None:
-                own = sql.column("place", _alias(column))
-                place = exp.Add(this=own, expression=sql.literal(bits.shift - 1))
+                word, shift = bits
+                place = sql.column("place", _alias(column)) + (shift - 1)
                 one = sql.cast(sql.literal(1), "BIGINT")
                 bit = exp.BitwiseLeftShift(this=one, expression=exp.Paren(this=place))
-                words[bits.word].append(exp.Paren(this=bit))
+                words[word].append(exp.Paren(this=bit))
         found = [sql.named(sql.combined(parts), _word(word)) for word, parts in enumerate(words)]
         return [*found, *(sql.named(self._measured(column), _point(column)) for column in self.spans)]
 
     def names(self) -> list[str]:
-        """Return the names of these columns."""
         return [*(_word(word) for word in range(self.words)), *(_point(column) for column in self.spans)]
 
     def _measured(self, column: Places) -> exp.Expr:
@@ -104,7 +83,6 @@ class SideCosts:
         return found
 
     def group_names(self) -> list[str]:
-        """Return the names of what is known of a group."""
         words = [_word(word) for word in range(self.words)]
         return [*words, *(name for column in self.spans for name in (_low(column), _high(column)))]
 
@@ -138,9 +116,7 @@ class SideCosts:
     def cost(self, query: exp.Select, side: str) -> tuple[exp.Select, exp.Expr]:
         """Return the query joined to what the costs of a side need, and what each of its rows costs.
 
-        Args:
-            query: of relation ``cuts``, with what is known of the side under its name.
-            side: what the names of the side begin with.
+        The query is of relation ``cuts``, with what is known of the side under names that begin with ``side``.
         """
         total: exp.Expr | None = None
         for column in self.places:
@@ -153,9 +129,9 @@ class SideCosts:
     def _column_cost(self, query: exp.Select, column: Places, side: str) -> tuple[exp.Select, exp.Expr]:
         bits = self.bits.get(column.number)
         if bits is not None:
-            word = sql.column(f"{side}_{_word(bits.word)}", "cuts")
+            word, shift = bits
             mask = (1 << column.labels.leaves) - 1
-            own = sql.bits(sql.shifted_right(word, bits.shift), mask)
+            own = sql.bits(sql.shifted_right(sql.column(f"{side}_{_word(word)}", "cuts"), shift), mask)
             if self.labels == "set":
                 return query, self._share(column, exp.BitwiseCount(this=own))
             return self._tree_by_bits(query, column, own, side)
@@ -164,38 +140,32 @@ class SideCosts:
             return query, self._width(column, low, high)
         if self.labels == "tree":
             return self._tree_by_ends(query, column, low, high, side)
-        places = exp.Add(this=exp.Sub(this=high, expression=low), expression=sql.literal(1))
+        places = exp.Add(this=high - low, expression=sql.literal(1))
         return query, self._share(column, exp.Paren(this=places))
 
     def _share(self, column: Places, leaves: exp.Expr) -> exp.Expr:
         """Return what a label with some leaves costs, 0 to 1."""
         number, all_leaves = sql.cast(leaves, "DOUBLE"), float(column.labels.leaves)
         if self.measure == "loss":
-            return exp.Div(
-                this=exp.Paren(this=exp.Sub(this=number, expression=sql.literal(1.0))),
-                expression=sql.literal(all_leaves - 1),
-            )
+            return (number - 1.0) / sql.literal(all_leaves - 1)
         several = exp.GT(this=leaves.copy(), expression=sql.literal(1))
-        return _unless_zero(several, exp.Div(this=number, expression=sql.literal(all_leaves)))
+        return _unless_zero(several, number / all_leaves)
 
     def _width(self, column: Places, low: exp.Expr, high: exp.Expr) -> exp.Expr:
         if self.measure == "loss":
             places = sql.cast(exp.Paren(this=exp.Sub(this=high, expression=low)), "DOUBLE")
-            return exp.Div(this=places, expression=sql.literal(float(column.labels.leaves - 1)))
+            return places / float(column.labels.leaves - 1)
         lower, upper = column.labels.lower, column.labels.upper
         if lower is None or upper is None or lower == upper:
             return sql.literal(0.0)
         halves = [exp.Div(this=end, expression=sql.literal(2)) for end in (high, low)]
-        width = exp.Div(
-            this=exp.Paren(this=exp.Sub(this=halves[0], expression=halves[1])),
-            expression=sql.literal(upper / 2 - lower / 2),
-        )
+        width = exp.Paren(this=exp.Sub(this=halves[0], expression=halves[1])) / sql.literal(upper / 2 - lower / 2)
         return exp.Coalesce(this=width, expressions=[sql.literal(0.0)])
 
     def _tree_by_bits(self, query: exp.Select, column: Places, own: exp.Expr, side: str) -> tuple[exp.Select, exp.Expr]:
         """Return what the lowest label over the values costs: the first above the lowest value that has them all."""
         lowest = exp.BitwiseAnd(this=own, expression=exp.Paren(this=exp.Neg(this=own.copy())))
-        single = exp.EQ(this=exp.BitwiseCount(this=own.copy()), expression=sql.literal(1))
+        single = exp.BitwiseCount(this=own.copy()).eq(1)
         if column.hierarchy.height == 1:
             return query, _unless_zero(exp.Not(this=exp.Paren(this=single)), sql.literal(1.0))
         alias = f"{side}_places_{column.number + 1}"
@@ -218,17 +188,14 @@ class SideCosts:
         one = sql.cast(sql.literal(1), "BIGINT")
 
         def bit_of(place: str) -> exp.Expr:
-            before = exp.Sub(this=sql.column(place), expression=sql.literal(1))
+            before = sql.column(place) - 1
             return exp.BitwiseLeftShift(this=one.copy(), expression=exp.Paren(this=before))
 
         found = exp.select(sql.named(bit_of("place"), "bit")).from_(column.relation.copy())
         for level in range(1, column.hierarchy.height):
             leaves = sql.column(f"leaves_{level}")
-            full = exp.Sub(
-                this=exp.Paren(this=exp.BitwiseLeftShift(this=one.copy(), expression=sql.cast(leaves, "INTEGER"))),
-                expression=sql.literal(1),
-            )
-            before = exp.Sub(this=sql.column(node_name(level)), expression=sql.literal(1))
+            full = exp.Paren(this=exp.BitwiseLeftShift(this=one.copy(), expression=sql.cast(leaves, "INTEGER"))) - 1
+            before = sql.column(node_name(level)) - 1
             mask = exp.BitwiseLeftShift(this=exp.Paren(this=full), expression=exp.Paren(this=before))
             found = found.select(sql.named(mask, f"mask_{level}"), leaves.copy())
         return found
@@ -244,7 +211,7 @@ class SideCosts:
         case = exp.Case().when(exp.EQ(this=low.copy(), expression=high.copy()), sql.literal(0.0))
         for level in range(1, column.hierarchy.height):
             name = node_name(level)
-            same = exp.EQ(this=sql.column(name, aliases[0]), expression=sql.column(name, aliases[1]))
+            same = sql.column(name, aliases[0]).eq(sql.column(name, aliases[1]))
             case = case.when(same, self._share(column, sql.column(f"leaves_{level}", aliases[0])), copy=False)
         return query, exp.Paren(this=case.else_(sql.literal(1.0)))
 

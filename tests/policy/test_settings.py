@@ -1,0 +1,193 @@
+"""One table of settings: option, keyword, field, kanon.toml and its page have the same ones, with the same defaults.
+
+A setting is declared at ``Policy``, ``NamedColumns`` or ``Destination``; the other places are compared with these.
+Privacy models and algorithms have registries of their own: ``tests/docs/test_architecture.py`` registers one of each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import typer
+
+import kanon_sql as kanon
+from kanon_sql.cli.main import root
+from kanon_sql.cli.options.policy_options import RequestedPolicy
+from kanon_sql.engine.base import Column
+from kanon_sql.policy.policy import SECTIONS, make_policy, parse_policy, policy_text
+from kanon_sql.policy.requirements import model_settings
+
+FILE = Path("kanon.toml")
+PAGE = Path(__file__).parents[2] / "docs" / "policy.md"
+COLUMNS = [Column(name, "VARCHAR") for name in ("name", "id", "age", "sex", "disease", "cost")]
+
+# Each setting with a value that is not its default, and with the others that this value needs.
+VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "identifying": (["name"], {}),
+    "quasi_identifiers": (["age", "sex"], {}),
+    "sensitive": (["disease"], {}),
+    "insensitive": (["cost"], {}),
+    "rest": ("drop", {}),
+    "entity": ("id", {}),
+    "pseudonymize": (["name"], {}),
+    "proposed": (["age"], {}),
+    "k": (7, {}),
+    "count": ("rows", {}),
+    "population": ("everybody", {"k_map": 2}),
+    "algorithm": ("datafly", {}),
+    "measure": ("gcp", {}),
+    "max_suppressed": (0.1, {}),
+    "time_limit": (30.0, {}),
+    "sample_rate": (0.5, {"algorithm": "spolg"}),
+    "search_on": ("warehouse", {}),
+    "choose": ("distinct", {"algorithm": "mondrian"}),
+    "cut": ("relaxed", {"algorithm": "mondrian"}),
+    "labels": ("set", {"algorithm": "mondrian"}),
+    "numbers": ("mean", {"algorithm": "mondrian"}),
+    "pairs": (3, {"algorithm": "mondrian-plus"}),
+    "into": ("released", {}),
+    "as": ("view", {"into": "released"}),
+    "out": ("released.csv", {}),
+    "in_place": (True, {}),
+    "backup": ("before.duckdb", {"in_place": True}),
+    "seed": (42, {}),
+    "replace": (True, {}),
+    "key_file": ("pseudonyms.key", {"pseudonymize": ["name"]}),
+    "spreadsheet_safe": (True, {"out": "released.csv"}),
+}
+SETTINGS = {name: section for section, names in SECTIONS.items() for name in names - model_settings()}
+DESTINATION = {"kind" if name == "as" else name for name in SETTINGS} & {
+    field.name for field in dataclasses.fields(kanon.Destination)
+}
+
+# Where a place has another name for a setting, or does without it.
+OPTION = {"identifying": "--id", "quasi_identifiers": "--qi", "k": "-k"}
+WITHOUT_OPTION = {
+    "insensitive",  # --rest keep publishes all columns that are not named
+    "proposed",  # kanon init writes it, and a person takes columns out
+}
+WITHOUT_KEYWORD = {
+    "proposed",
+    *(name for name in SETTINGS if name == "as" or name in DESTINATION),
+}  # methods of Release
+OTHER_OPTIONS = {  # of the run, not of the release
+    *("--hierarchy", "--hierarchies", "--policy", "--save-policy", "--sql", "--dialect", "--lookups", "--format"),
+    *("--quiet", "--verbose", "--memory-limit", "--threads", "--temp-dir", "--report", "--asked-by"),
+    *("--dry-run", "--ignore-ledger"),
+}
+OTHER_KEYWORDS = {"source", "table", "models", "hierarchies", "policy", "resources", "progress"}
+
+
+def _option(name: str) -> str:
+    return OPTION.get(name, f"--{name.replace('_', '-')}")
+
+
+def _options() -> dict[str, Any]:
+    """Return the options of ``kanon anonymize``, each by its long name, but for those of privacy models."""
+    group = root()
+    command: Any = group.get_command(typer.Context(group), "anonymize")
+    of_models = {f"--{name.replace('_', '-')}" for name in model_settings()}
+    found = {max(one.opts, key=len): one for one in command.params if one.param_type_name == "option"}
+    return {name: option for name, option in found.items() if name not in of_models}
+
+
+def _keywords() -> dict[str, Any]:
+    return {name: parameter.default for name, parameter in inspect.signature(kanon.anonymize).parameters.items()}
+
+
+def _defaults() -> dict[str, Any]:
+    """Return what holds where nothing is given, by the names of settings."""
+    policy = kanon.Policy()
+    return {
+        **vars(policy.columns),
+        **vars(policy),
+        **{"as" if name == "kind" else name: value for name, value in vars(kanon.Destination()).items()},
+        "k": policy.k,
+    }
+
+
+def _in_file(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings as a kanon.toml of these is read."""
+    document: dict[str, dict[str, Any]] = {}
+    for name, value in settings.items():
+        section = next(section for section, names in SECTIONS.items() if name in names)
+        document.setdefault(section, {})[name] = value
+    policy, destination = parse_policy(tomli_w.dumps(document), FILE)
+    again = parse_policy(policy_text(policy, destination, FILE.parent), FILE)
+    assert again == (policy, destination)  # what is written reads back
+    return _by_setting(policy) | {
+        "as" if name == "kind" else name: _plain(value) for name, value in vars(destination).items()
+    }
+
+
+def _by_setting(policy: kanon.Policy) -> dict[str, Any]:
+    found = {**vars(policy.columns), **vars(policy), "k": policy.k}
+    return {name: _plain(value) for name, value in found.items() if name in SETTINGS}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
+
+
+def test_each_place_has_every_setting_and_no_other() -> None:
+    named = set(SETTINGS)
+    fields = {field.name for kind in (kanon.NamedColumns, kanon.Policy) for field in dataclasses.fields(kind)}
+    of_hierarchies = {
+        "hierarchies",
+        "hierarchy_directory",
+        "directory",
+    }  # the section [hierarchies] has names of columns
+    assert {name for name in named if name not in WITHOUT_KEYWORD or name == "proposed"} == (
+        fields - {"columns", "models", *of_hierarchies} | {"k"}
+    )
+    assert {field.name for field in dataclasses.fields(kanon.Destination)} - {"dry_run"} == DESTINATION
+    assert set(_options()) == {_option(name) for name in named - WITHOUT_OPTION} | OTHER_OPTIONS
+    assert set(_keywords()) == named - WITHOUT_KEYWORD | OTHER_KEYWORDS
+    assert set(VALUES) == named
+    block = re.search(r"```toml file=kanon.toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    assert {name for name in {*named, *model_settings()} if not re.search(rf"\b{name}\b", block[1])} == set()
+
+
+def test_each_place_has_the_same_defaults() -> None:
+    defaults = _defaults()
+    empty, destination = parse_policy("", FILE)
+    assert (empty, destination) == (kanon.Policy(), kanon.Destination())
+    assert make_policy(None) == kanon.Policy()
+    for name, default in _keywords().items():
+        if name not in OTHER_KEYWORDS | {"k"}:  # k is 5, unless models give another
+            assert default == defaults[name], name
+    for name, option in _options().items():
+        if name not in OTHER_OPTIONS:
+            assert option.default in {None, False}, name  # what is not given leaves the file as it is
+    for name in SETTINGS.keys() - WITHOUT_OPTION:
+        if shown := re.search(r"\((?:default: )([\w.]+)\)", _options()[_option(name)].help or ""):
+            default = defaults[name]
+            # Where the default of a setting is that of its algorithm, the help has what this one does.
+            of_algorithm = {"choose": "range", "numbers": "range", "pairs": 0}.get(name, default)
+            assert shown[1] == str(of_algorithm if default is None else default), name
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_each_place_gives_a_setting_the_same_value(name: str) -> None:
+    value, others = VALUES[name]
+    assert value != _plain(_defaults()[name])
+    in_file = _in_file({name: value, **others})
+    assert in_file[name] == value
+    if name not in WITHOUT_KEYWORD:
+        models = [kanon.KMap(2)] if "k_map" in others else None
+        k = {"k": 5} if models else {}
+        keywords = {other: given for other, given in others.items() if other not in model_settings()}
+        policy = make_policy(None, **{"models": models, **k, name: value, **keywords})
+        assert _by_setting(policy)[name] == value
+    if name not in WITHOUT_OPTION | DESTINATION | {"as", "population"}:
+        options = dict.fromkeys([*VALUES, "hierarchy", "hierarchies", "policy_file"])
+        given = Path(value).absolute() if name == "key_file" else value
+        policy = RequestedPolicy({**options, **others, name: given}, {}, None).over(kanon.Policy(), COLUMNS)
+        assert _by_setting(policy)[name] == _plain(given)
