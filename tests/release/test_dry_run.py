@@ -49,6 +49,8 @@ def test_a_dry_run_has_all_figures_and_writes_nothing(
     assert (tried["ledger"].pop("remembered"), made["ledger"].pop("remembered")) == (False, True)
     tried.pop("seconds")
     made.pop("seconds")
+    # Divergences are sums of fractions, whose last digit depends on which thread ends first.
+    assert tried.pop("measures") == pytest.approx(made.pop("measures"), rel=1e-12)
     assert tried == made
 
 
