@@ -120,7 +120,7 @@ def root() -> Any:  # noqa: ANN401 - typer's own class of groups
 @cache
 def _command(path: str) -> Any:  # noqa: ANN401 - typer's own class of commands
     """Return a command, imported, with all of its options."""
-    from kanon_sql.cli.options.added_options import with_resources
+    from kanon_sql.cli.options.shared import with_resources
 
     module, _, function = COMMANDS[path][0].partition(":")
     shown = "\n".join(["Examples, after kanon demo:", *(f"  {line}" for line in EXAMPLES[path])])

@@ -6,29 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kanon_sql.cli.options.command_line_policy import assignments, base_policy, note_repeated_columns, overridden
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.model_options import RequestedModels, with_models
-from kanon_sql.cli.options.options import (
-    CountOption,
-    DialectOption,
-    EntityOption,
-    FormatOption,
-    HierarchiesOption,
-    HierarchyOption,
-    IdOption,
-    KOption,
-    OriginalOption,
-    OriginalTableOption,
-    PolicyOption,
-    QiOption,
-    QuietOption,
-    SensitiveOption,
-    SourceArgument,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import assignments, base_policy, note_repeated_columns, overridden
+from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
@@ -52,24 +32,24 @@ if TYPE_CHECKING:
 @with_models
 def check_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
-    original: OriginalOption = None,
-    original_table: OriginalTableOption = None,
-    identifying: IdOption = None,
-    quasi_identifiers: QiOption = None,
-    sensitive: SensitiveOption = None,
-    entity: EntityOption = None,
-    count: CountOption = None,
-    k: KOption = None,
-    hierarchy: HierarchyOption = None,
-    hierarchies: HierarchiesOption = None,
-    policy_file: PolicyOption = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
+    original: shared.OriginalOption = None,
+    original_table: shared.OriginalTableOption = None,
+    identifying: shared.IdOption = None,
+    quasi_identifiers: shared.QiOption = None,
+    sensitive: shared.SensitiveOption = None,
+    entity: shared.EntityOption = None,
+    count: shared.CountOption = None,
+    k: shared.KOption = None,
+    hierarchy: shared.HierarchyOption = None,
+    hierarchies: shared.HierarchiesOption = None,
+    policy_file: shared.PolicyOption = None,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
     *,
     models: RequestedModels,
     population: str | None,

@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import AskedByOption, require_own_file
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    QuietOption,
-    ReplaceOption,
-    SourceArgument,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
 from kanon_sql.cli.options.policy_options import RequestedPolicy, with_policy
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
@@ -43,8 +34,8 @@ if TYPE_CHECKING:
 @with_policy
 def report_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
     release: Annotated[
         str | None,
         typer.Option(
@@ -59,12 +50,12 @@ def report_command(
         typer.Option("--out", metavar="FILE", help="Write the report to a .html, .md or .json file."),
     ] = None,
     asked_by: AskedByOption = None,
-    replace_existing: ReplaceOption = False,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    replace_existing: shared.ReplaceOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
     *,
     asked: RequestedPolicy,
 ) -> None:

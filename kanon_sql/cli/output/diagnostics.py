@@ -8,8 +8,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from kanon_sql.cli.output import colour
-from kanon_sql.cli.output.output import as_called, visible
+from kanon_sql.cli.output.output import as_called, visible, write
 from kanon_sql.engine.keys import without_address_passwords
 from kanon_sql.errors import SearchInterruptedError
 
@@ -25,7 +24,7 @@ _PATIENCE = 1.0  # seconds of work before a bar is shown
 
 def error(text: str) -> None:
     """Say what went wrong."""
-    colour.write(f"error: {_shown(text)}\n", sys.stderr)
+    write(f"error: {_shown(text)}\n", sys.stderr)
 
 
 def note(text: str) -> None:

@@ -1,9 +1,13 @@
-"""stdout: results, as a table for people or as JSON for programs."""
+"""stdout: results, as a table for people or as JSON for programs.
+
+Where a person looks at a terminal, verdicts are green or red and headings bold; not in pipes, nor with NO_COLOR.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import shutil
 import sys
@@ -11,14 +15,14 @@ import textwrap
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from kanon_sql.cli.output import colour
 from kanon_sql.errors import SourceError, command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -27,8 +31,19 @@ if TYPE_CHECKING:
 _WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
 _NARROWEST = 20
 _NARROWEST_PROSE = 24
-_BAR = 16  # characters of the longest bar in a table
+_BAR_WIDTH = 16  # characters of the longest bar in a table
 _AS_WIDE_AS_IT_IS = 100_000
+_VERDICTS = {
+    "green": re.compile(
+        r"\bholds\b|\bsatisfies the policy\b|\bproven optimal\b|\bnone of [\d,]+ attacks? succeeds(?!;)|\bfails(?=:)"
+    ),
+    "bold red": re.compile(
+        r"\bDOES NOT HOLD\b|\bIS NOT VERIFIED\b|\bSUCCEEDS?\b|\bNOT EXCLUDED\b|\bDOES NOT SATISFY\b|^error(?=:)"
+    ),
+}
+_ANSWERS = {"yes": "green", "no": "yellow"}
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_ASCII = "#"
 _WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, halves of pairs, line ends
 _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of what follows
 
@@ -42,6 +57,45 @@ class Share:
     """
 
     of_longest: float
+
+
+def _console(stream: TextIO) -> Console:
+    """Return a console that writes colours to terminals; the environment may say otherwise (NO_COLOR)."""
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False)
+
+
+def write(text: str, stream: TextIO) -> None:
+    """Write a text, line ends and all, with its verdicts in colour on a terminal."""
+    if not stream.isatty():
+        stream.write(text)
+        return
+    _console(stream).print(_coloured(text), end="", soft_wrap=True)
+
+
+def _coloured(text: str) -> Text:
+    """Return a text with its verdicts in colour."""
+    from rich.text import Text
+
+    marked = Text(text, style=_ANSWERS.get(text, ""))
+    for style, pattern in _VERDICTS.items():
+        marked.highlight_regex(pattern, style)
+    return marked
+
+
+def drawn_bar(share: float, width: int, encoding: str) -> str:
+    """Return a bar that is as long as a share of a width: in eighths of a character where they can be written.
+
+    A share above 0 is never drawn as nothing.
+    """
+    try:
+        _EIGHTHS.encode(encoding)
+    except UnicodeEncodeError:
+        return _ASCII * (max(1, round(share * width)) if share > 0 else 0)
+    eighths = max(1, round(share * width * 8)) if share > 0 else 0
+    whole, rest = divmod(eighths, 8)
+    return _EIGHTHS[-1] * whole + (_EIGHTHS[rest] if rest else "")
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any plain value
@@ -80,7 +134,7 @@ def print_sql(text: str) -> None:
 
 def print_text(text: str) -> None:
     """Print a text as it is, its verdicts in colour where a person looks."""
-    colour.write(text if text.endswith("\n") else f"{text}\n", sys.stdout)
+    write(text if text.endswith("\n") else f"{text}\n", sys.stdout)
 
 
 def print_prose(text: str) -> None:
@@ -104,11 +158,11 @@ def print_table(
         prose: the column whose cells are sentences, which may take several lines in a narrow window.
         spare: columns that a narrow window can do without; the first goes first.
     """
-    if not colour.is_window(sys.stdout):
+    if not sys.stdout.isatty():
         places = {place for row in rows for place, value in enumerate(row) if isinstance(value, Share)}
         bars = {columns[place] for place in places}
         columns, rows = _without(bars, columns, rows)
-    console = colour.console(sys.stdout)
+    console = _console(sys.stdout)
     console.size = (_AS_WIDE_AS_IT_IS, 1)  # rich takes a width for a dumb terminal only together with a height
     available = _width()
     for left_out in range(len(spare) + 1):
@@ -145,9 +199,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    drawn = [
-        [_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row] for row in rows
-    ]
+    drawn = [[_drawn(value) if isinstance(value, Share) else _coloured(_cell(value)) for value in row] for row in rows]
     for place, column in enumerate(columns):
         head = Text(visible(column))
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
@@ -235,7 +287,7 @@ def _print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], wid
 def _drawn(share: Share) -> Text:
     from rich.text import Text
 
-    return Text(colour.drawn(share.of_longest, _BAR, sys.stdout.encoding or "utf-8"), "cyan")
+    return Text(drawn_bar(share.of_longest, _BAR_WIDTH, sys.stdout.encoding or "utf-8"), "cyan")
 
 
 def _cell(value: object) -> str:
