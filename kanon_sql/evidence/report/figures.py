@@ -50,7 +50,7 @@ class ReportedRequirement:
 
 @dataclass(frozen=True)
 class LabelCount:
-    """How many rows have a label, in the output and before (see ``distribution``).
+    """How many rows have a label, in the output and before (see ``attributes``).
 
     Attributes:
         kind: ``label``, ``others`` for labels that are counted together, or ``left out`` for rows whose label is not

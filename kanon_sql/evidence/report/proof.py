@@ -24,7 +24,7 @@ from sqlglot import exp
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
-from kanon_sql.evidence.report.distribution import original_rows_query
+from kanon_sql.evidence.report.attributes import original_rows_query
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
 from kanon_sql.release.publish.files import as_written, check_format, copy_statement, spreadsheet_safe, written_names
 from kanon_sql.release.publish.publisher import forget_recoding, recode, verified

@@ -12,16 +12,17 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.evidence.report.gather import CURVE, report_of
-from kanon_sql.evidence.report.proof import compared_columns
-from kanon_sql.evidence.report.provenance import (
+from kanon_sql.evidence.report.gather import (
+    CURVE,
     POLICY,
     ROWS,
     ReportedRelease,
     commands_of,
     policy_fingerprint,
     policy_of,
+    report_of,
 )
+from kanon_sql.evidence.report.proof import compared_columns
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Policy, make_policy, read_policy
