@@ -49,19 +49,12 @@ if TYPE_CHECKING:
 
 
 WORST = 5
-"""Classes that are told of each model that fails."""
+"""Classes that are reported of each model that fails."""
 
 
 @dataclass(frozen=True)
 class WorstClass:
-    """A class that fails a model; its values are not told.
-
-    Attributes:
-        model: the name of the model.
-        sensitive: the sensitive column that it is about.
-        rows: rows of the class.
-        measured: its measure.
-    """
+    """A class that fails a model (about a sensitive column), by its rows and its measure, without its values."""
 
     model: str
     sensitive: str | None
@@ -243,16 +236,7 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
 
 
 def check_source(source: Source, policy: Policy, original: Source | None = None) -> CheckResult:
-    """Return whether an open source satisfies a policy.
-
-    Args:
-        source: the table.
-        policy: what it must satisfy.
-        original: what it was made from, in the same engine.
-
-    Raises:
-        UsageError: a column is not there, or an original is given that nothing is counted by.
-    """
+    """Return whether an open source satisfies a policy; the original, if given, is in the same engine."""
     repeated = repeated_in(source, policy)
     identifying = _identifying(source, policy, original)
     named, people = _with_people(source, policy, original)
@@ -314,11 +298,7 @@ def _known(result: ModelResult, model: PrivacyModel, asked: _Asked, people: Clas
 
 
 def _with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
-    """Return a table with the column that names people, by its original where it does not have the column itself.
-
-    Raises:
-        UsageError: the original does not have it either, or no column is named.
-    """
+    """Return a table with the column that names people, by its original where it does not have the column itself."""
     if original is None:
         return source, None
     entity = policy.columns.entity
@@ -345,13 +325,12 @@ def _with_people(source: Source, policy: Policy, original: Source | None) -> tup
 
 
 def check_query(source: Source, policy: Policy) -> exp.Select:
-    """Return the one statement of a check."""
     return _asked(source, policy).query()
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is asked of a table, in terms of its columns."""
+    """What a policy requires of a table, in terms of its columns."""
 
     relation: exp.Table
     columns: tuple[Column, ...]
@@ -379,16 +358,7 @@ class _Asked:
 
 
 def _asked(source: Source, policy: Policy, counted: Source | None = None) -> _Asked:
-    """Return what a policy asks of a table.
-
-    Args:
-        source: the table.
-        policy: what it must satisfy.
-        counted: the table with the column that names people; without it, the table as it is.
-
-    Raises:
-        UsageError: a column is not there.
-    """
+    """Return what a policy requires of a table; ``counted`` is the table with the column that names people."""
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
@@ -450,7 +420,7 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
 
 
 def _ties(source: Source, policy: Policy, asked: _Asked) -> tuple[Tied, ...]:
-    """Return what is found of the pseudonyms that the table has."""
+    """Return for each pseudonymized column of the table how many people share what its pseudonyms tie together."""
     columns = [find_column(name, source.columns) for name in policy.columns.pseudonymize]
     names = list(dict.fromkeys(column.name for column in columns if column is not None))
     queries = [signature_query(source.relation, asked.columns, names, name, policy.k) for name in names]

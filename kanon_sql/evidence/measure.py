@@ -205,14 +205,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
 def measure_alone(
     source: Source, policy: Policy, asked: RiskSettings | None = None, population: Source | None = None
 ) -> Measured:
-    """Return what can be said of a published table without its original: the sizes of its classes, and its risk.
-
-    Args:
-        source: the table.
-        policy: names its quasi-identifiers.
-        asked: what is asked about its risk.
-        population: all people that its rows could be about, in the same engine.
-    """
+    """Return what can be said of a published table without its original: the sizes of its classes, and its risk."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     repeated = repeated_in(source, policy)
     models = (KAnonymity(policy.k),)
@@ -258,16 +251,9 @@ def measure_against(
     population: Source | None = None,
     prepared: Prepared | None = None,
 ) -> Measured:
-    """Return what a published table is worth against its original, and the risk of both; all in one engine.
+    """Return the measures of a published table against its original, and the risk of both; all in one engine.
 
-    Args:
-        original: the table that it was made from.
-        release: the published table.
-        policy: names the quasi-identifiers and their hierarchies.
-        progress: called as the work goes on.
-        asked: what is asked about the risk.
-        population: all people that the rows of the release could be about.
-        prepared: the original, prepared for ``policy.of_rows()``; None prepares it.
+    ``prepared`` is the original, prepared for ``policy.of_rows()``; None prepares it.
     """
     # What is known of the original, is known of its release: its rows are rows of the same people.
     before = repeated_in(original, policy)
@@ -325,13 +311,7 @@ def quality_against(
     progress: Listener = silent,
     prepared: Prepared | None = None,
 ) -> tuple[Prepared, PublishedMeasures]:
-    """Return every measure of a published table against its original, and the original as it was prepared for that.
-
-    Arguments are those of ``measure_against``.
-
-    Raises:
-        UsageError: a column is not there, or labels of the release cannot be read.
-    """
+    """Return every measure of a published table against its original, and the original as it was prepared for that."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
     # All that is asked of either side in one scan of it; its risk is that of people, where they are named.
     for side in (original, release):

@@ -349,11 +349,7 @@ def budget_command(
 
 
 def _bounds(text: str) -> tuple[str, str]:
-    """Return two bounds that a person wrote with a comma between.
-
-    Raises:
-        UsageError: there are not two.
-    """
+    """Return two bounds that a person wrote with a comma between."""
     low, separator, high = text.partition(",")
     if not separator or "," in high:
         raise UsageError("Bounds are two numbers with a comma between: --bounds 0,100")
@@ -368,11 +364,7 @@ def _listed(text: str | None) -> list[str] | None:
 
 
 def _group(text: str | None) -> tuple[str, str] | None:
-    """Return the column and the value of a group.
-
-    Raises:
-        UsageError: there is no = between them.
-    """
+    """Return the column and the value of a group."""
     if text is None:
         return None
     column, separator, value = text.partition("=")

@@ -170,11 +170,7 @@ def _policy(
 
 
 def _levels(texts: list[str], columns: Sequence[Column]) -> dict[str, int]:
-    """Return the level of each column that is named.
-
-    Raises:
-        UsageError: a level is no number.
-    """
+    """Return the level of each column that is named."""
     parts = [part for text in texts for part in re.split(r"(?<=\d),", text)]
     named = assignments([part.strip() for part in parts], "--levels", columns)
     for column, level in named.items():

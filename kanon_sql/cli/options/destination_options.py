@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.engine.keys import require_apart
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.policy import write_policy
@@ -114,9 +113,12 @@ def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None
 
 def check_key_file(policy: Policy, destination: Destination, save_policy: Path | None) -> None:
     """Refuse what cannot be done with pseudonyms, before any work is done for it."""
-    require_apart(policy.key_file, [destination.out], "the release")
-    require_apart(policy.key_file, [destination.backup], "the backup")
-    require_apart(policy.key_file, [save_policy], "the policy")
+    if policy.key_file is not None:
+        from kanon_sql.engine.keys import require_apart
+
+        require_apart(policy.key_file, [destination.out], "the release")
+        require_apart(policy.key_file, [destination.backup], "the backup")
+        require_apart(policy.key_file, [save_policy], "the policy")
     if policy.columns.pseudonymize and destination.into is not None and destination.kind == "view":
         from kanon_sql.release.statements.view import NO_VIEW_OF_PSEUDONYMS
 

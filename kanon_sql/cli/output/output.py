@@ -50,17 +50,12 @@ _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # chan
 
 @dataclass(frozen=True)
 class Share:
-    """A cell of a table that is drawn as a bar; a column of them is only there where a person looks.
-
-    Attributes:
-        of_longest: 0 to 1.
-    """
+    """A cell of a table that is drawn as a bar, 0 to 1; a column of them is left out unless stdout is a terminal."""
 
     of_longest: float
 
 
 def _console(stream: TextIO) -> Console:
-    """Return a console that writes colours to terminals; the environment may say otherwise (NO_COLOR)."""
     from rich.console import Console
 
     return Console(file=stream, highlight=False, markup=False, emoji=False)
@@ -75,7 +70,6 @@ def write(text: str, stream: TextIO) -> None:
 
 
 def _coloured(text: str) -> Text:
-    """Return a text with its verdicts in colour."""
     from rich.text import Text
 
     marked = Text(text, style=_ANSWERS.get(text, ""))
@@ -117,11 +111,7 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
 
 
 def print_sql(text: str) -> None:
-    """Print SQL as it is, to the letter.
-
-    Raises:
-        SourceError: stdout has an encoding that cannot hold it; the script would be another one.
-    """
+    """Print SQL to the letter; an encoding that cannot hold it is an error, because the script would be another one."""
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError as error:
@@ -149,14 +139,8 @@ def print_table(
 ) -> None:
     """Print rows under column names; numbers stand on the right.
 
-    Where the window is too narrow, spare columns are left out; where that is not enough, each row becomes a list of its
-    cells, of all columns.
-
-    Args:
-        columns: their names.
-        rows: their cells.
-        prose: the column whose cells are sentences, which may take several lines in a narrow window.
-        spare: columns that a narrow window can do without; the first goes first.
+    In a narrow window the column ``prose``, whose cells are sentences, takes several lines; if that is not enough,
+    ``spare`` columns are left out, the first one first; and else each row becomes a list of its cells, of all columns.
     """
     if not sys.stdout.isatty():
         places = {place for row in rows for place, value in enumerate(row) if isinstance(value, Share)}
@@ -212,7 +196,6 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Print names and what belongs to each, in two columns."""
     shown = [(visible(name), visible(value)) for name, value in pairs]
     widest = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
@@ -250,7 +233,7 @@ def figure(value: float | None) -> str:
 
 
 def _width() -> int | None:
-    """Return the width of the window that a person reads in; None where a file or a program takes it all."""
+    """Return the width of the terminal; None where stdout is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -270,7 +253,6 @@ def _wrapped(line: str, width: int | None, indent: str = "") -> str:
 def _without(
     names: set[str], columns: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    """Return a table without some of its columns."""
     kept = [place for place, column in enumerate(columns) if column not in names]
     return [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
@@ -311,14 +293,7 @@ def _cell(value: object) -> str:
 
 
 def command(verb: str, source: str, opened: Source, *options: str) -> str:
-    """Return a command on a source that is open.
-
-    Args:
-        verb: ``report``, ``hierarchy check``, ...
-        source: what the person pointed at.
-        opened: the source; its table is named, for there may be more than one by the time that the command is typed.
-        options: what follows.
-    """
+    """Return a command on an open source, with its table: there may be more than one when the command is typed."""
     from kanon_sql.engine.sources.addresses import shown_source
 
     named = [shown_source(source), *([opened.name] if opened.in_database else [])]
@@ -326,13 +301,12 @@ def command(verb: str, source: str, opened: Source, *options: str) -> str:
 
 
 def as_called() -> str:
-    """Return what a person types to call this program: its path where a shell would not find it by its name."""
+    """Return how this program is called: by its path where a shell would not find it by its name."""
     called = sys.argv[0]
     return shlex.quote(called) if Path(called).name == "kanon" and shutil.which("kanon") is None else "kanon"
 
 
 def print_command(text: str) -> None:
-    """Print a command to be copied."""
     print_text(f"  {visible(text)}")
 
 

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 CURVE = (2, 3, 5, 10, 20, 50, 100)
 """The k that a release is compared with."""
 _FEW = 5
-"""Fewer rows than this are few where no k was asked for."""
+"""Fewer rows than this are few where no k is required."""
 
 ROWS, POLICY = "rows of the release", "policy"
 """Names of fingerprints."""
@@ -91,17 +91,7 @@ def report_of(
     asked_by: str | None = None,
     progress: Listener = silent,
 ) -> Report:
-    """Return the report of a release.
-
-    Args:
-        release: the release.
-        published: what was published, in the same engine; without it, rows are made for the report.
-        asked_by: who asked for it.
-        progress: called as the work goes on.
-
-    Raises:
-        VerificationError: what was published is not what the policy makes.
-    """
+    """Return the report of a release, and of what was published of it, if anything, in the same engine."""
     source = release.prepared.source
     source.require_rows()
     progress(Progress("Making the release"))
@@ -238,7 +228,6 @@ def _attacks(
 
 
 def _reported_attacks(attacks: Sequence[Attack]) -> tuple[ReportedAttack, ...]:
-    """Return the outcomes of attacks for a report."""
     verdicts = verdicts_on(attacks, with_original=False)
     return tuple(
         ReportedAttack(
@@ -268,12 +257,9 @@ def _figures_of(attack: Attack) -> dict[str, Any]:
 
 
 def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoint, ...]:
-    """Return what other k would cost, all else being the same; none where k was not asked for.
+    """Return what other k would cost, all else being the same; none where no k is required.
 
-    Args:
-        release: the release, which is the point of its own k.
-        classes: its equivalence classes.
-        progress: called as the work goes on.
+    The release, with its ``classes``, is the point of its own k.
     """
     policy, rows = release.policy, release.rows_in
     if policy.k == 1 or not rows:
@@ -341,7 +327,6 @@ def _pseudonymized(release: Release, verification: Verification) -> Pseudonymize
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of what a report was made with."""
     return {
         "kanon-sql": version("kanon-sql"),
         "DuckDB": version("duckdb"),
@@ -377,7 +362,6 @@ def policy_of(release: Release, published: ReportedRelease | None) -> str:
 
 
 def policy_fingerprint(release: Release, published: ReportedRelease | None) -> str:
-    """Return the fingerprint of the policy, as the report has it."""
     return hashlib.sha256(policy_of(release, published).encode("utf-8")).hexdigest()
 
 

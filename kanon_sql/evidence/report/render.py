@@ -69,12 +69,10 @@ _END_OF_BLOCK = Markup("\f")  # of Markdown; no value has one, since characters 
 
 
 def html_of(report: Report) -> str:
-    """Return a report as one HTML page that loads nothing and runs nothing."""
     return _rendered(report, "html.j2")
 
 
 def markdown_of(report: Report) -> str:
-    """Return a report as Markdown."""
     return _rendered(report, "markdown.j2")
 
 
@@ -177,12 +175,7 @@ class Dot(NamedTuple):
 
 @dataclass(frozen=True)
 class CurveChart:
-    """A line over the k that were compared, in the coordinates of its SVG.
-
-    Attributes:
-        title: what it shows.
-        described: all its figures, for who does not see it.
-    """
+    """A line over the k that were compared, in the coordinates of its SVG; ``described`` is its text alternative."""
 
     title: str
     described: str
@@ -197,13 +190,11 @@ class CurveChart:
 
 
 def loss_curve(report: Report) -> CurveChart:
-    """Return the loss of each release that was compared."""
     points = report.curve
     return _curve("Loss", points, [point.loss for point in points], [decimals(point.loss) for point in points], "")
 
 
 def suppression_curve(report: Report) -> CurveChart:
-    """Return the share of rows that each release leaves out."""
     shares = [point.share_suppressed for point in report.curve]
     written = [NOTHING if share is None else percentage(share) for share in shares]
     return _curve("Rows left out", report.curve, shares, written, " %")

@@ -92,9 +92,6 @@ def report_on(
     """Return the report of an open source; other arguments are those of ``report``.
 
     Without a seed the report takes 0: rows are compared in no order.
-
-    Raises:
-        UsageError: the source looks like the release.
     """
     named = policy.columns
     asked = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
@@ -118,18 +115,7 @@ def report_published(
     asked_by: str | None = None,
     progress: Listener = silent,
 ) -> Report:
-    """Return the report of a release that was just published as a table, a view or a file.
-
-    Args:
-        release: the release.
-        source: what the person pointed at for the original.
-        destination: where the release is.
-        asked_by: who asked for it.
-        progress: called as the work goes on.
-
-    Raises:
-        VerificationError: what was published has other rows than the release.
-    """
+    """Return the report of a release that was just published as a table, a view or a file."""
     opened = release.prepared.source
     if destination.out is not None:
         published = _in_file(opened, destination.out)
@@ -139,16 +125,9 @@ def report_published(
 
 
 def report_in_place(draft: Report, release: Release, destination: Destination, file: Path) -> Report:
-    """Return the report of a release that took the place of its table, from one that was gathered before that.
+    """Return the report of a release that took the place of its table, in a database file.
 
-    Args:
-        draft: what was measured on the rows of the release, while the original was there.
-        release: the release.
-        destination: where the release is.
-        file: the database.
-
-    Raises:
-        VerificationError: the table does not have the rows that were measured.
+    The ``draft`` was measured on the rows of the release while the original was there.
     """
     table, publication = release.prepared.source.relation, release.publication
     with open_database(file, writable=False) as engine:
@@ -176,12 +155,7 @@ def published_release(
     in_file: Destination,
     named: str | os.PathLike[str] | None,
 ) -> ReportedRelease | None:
-    """Return what was published, in the engine of the original; None where nothing was.
-
-    Raises:
-        UsageError: what was named is not there, or the policy's release took the place of the original.
-        SourceError: it cannot be read.
-    """
+    """Return what was published, in the engine of the original; None where nothing was."""
     if named is not None:
         path = Path(named)
         no_file = opened.file is None and opened.frame_kind is None and opened.address is None
@@ -218,12 +192,7 @@ def _in_file(opened: Source, path: Path) -> ReportedRelease:
 
 
 def _require_original(opened: Source, policy: Policy, in_file: Destination) -> None:
-    """Raise if a source looks like the release of its policy, and not like the original.
-
-    Raises:
-        UsageError: it is the file that the policy publishes to; or it has the quasi-identifiers, but no column that
-            names people; or all that a quasi-identifier has is the label that stands for everything.
-    """
+    """Raise if a source looks like the release of its policy: nothing could be measured against it."""
     if why := _why_a_release(opened, policy, in_file):
         raise UsageError(
             f"{opened.name} looks like the release: {why}. Name the original, and the release with --release: "
