@@ -84,7 +84,7 @@ class _Group(_Readable, TyperGroup):
         return _command(path) if path in COMMANDS else super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
-        if not args and not ctx.resilient_parsing:  # the help is asked for
+        if not args and not ctx.resilient_parsing:  # then the help is shown
             sys.stdout.write(help_of(self, ctx))
             raise typer.Exit(2)
         return super().parse_args(ctx, args)

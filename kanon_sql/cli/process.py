@@ -40,8 +40,8 @@ def main() -> NoReturn:
     gc.set_threshold(_ALLOCATIONS)
     hears_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # nohup and & turn it off
     # What is ignored stays ignored: SIGHUP under nohup. There is no SIGHUP on Windows.
-    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ending = [number for number in asked if signal.getsignal(number) is signal.SIG_DFL]
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ending = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
     heard = [*ending, *([signal.SIGINT] if hears_ctrl_c else [])]
     for number in heard:
         # The imports take a quarter of a second; an exception inside one may come out as any other, and there is

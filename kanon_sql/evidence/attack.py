@@ -171,7 +171,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         UsageError: a column is not there, or labels of a release cannot be read under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
-    asked = make_policy(
+    required = make_policy(
         policy,
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
@@ -186,8 +186,8 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     try:
         release = open_beside(opened, source, table, as_text=True)
         beside = [open_other(opened, source, release, other) for other in others]
-        known = algorithm if algorithm is not None or policy is None else asked.algorithm
-        return attack_release(opened, release, beside, asked, confidence, ruled_out, progress or silent, known)
+        known = algorithm if algorithm is not None or policy is None else required.algorithm
+        return attack_release(opened, release, beside, required, confidence, ruled_out, progress or silent, known)
     finally:
         opened.engine.close()
 
@@ -208,7 +208,7 @@ def open_other(
     return open_beside(opened, other, as_text=True)
 
 
-def attack_release(  # noqa: PLR0913 - what is asked, and what is known already
+def attack_release(  # noqa: PLR0913 - what is required, and what is known already
     original: Source,
     release: Source,
     others: Sequence[Source],

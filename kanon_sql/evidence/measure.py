@@ -173,7 +173,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         SourceError: a source or a hierarchy cannot be read.
     """
     risks = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
-    asked = make_policy(
+    required = make_policy(
         policy,
         quasi_identifiers=quasi_identifiers,
         hierarchies=hierarchies,
@@ -189,21 +189,23 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         opened = open_source(source, table, as_text=True, resources=resources)
         try:
             require_entity(entity, opened)
-            return measure_alone(opened, asked, risks, opened_population(opened, source, population, population_table))
+            return measure_alone(
+                opened, required, risks, opened_population(opened, source, population, population_table)
+            )
         finally:
             opened.engine.close()
     opened = open_original(source, original, original_table, resources)
     try:
         release = open_beside(opened, source, table, as_text=True)
         require_entity(entity, opened, release)
-        everybody = opened_population(opened, source, population, population_table)
-        return measure_against(opened, release, asked, progress or silent, risks, everybody)
+        everyone = opened_population(opened, source, population, population_table)
+        return measure_against(opened, release, required, progress or silent, risks, everyone)
     finally:
         opened.engine.close()
 
 
 def measure_alone(
-    source: Source, policy: Policy, asked: RiskSettings | None = None, population: Source | None = None
+    source: Source, policy: Policy, settings: RiskSettings | None = None, population: Source | None = None
 ) -> Measured:
     """Return what can be said of a published table without its original: the sizes of its classes, and its risk."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
@@ -216,7 +218,7 @@ def measure_alone(
         "average_class_size": average_class_size(found.rows, found.classes, policy.k),
         "average_rows_per_class": average_rows(found.rows, found.classes),
     }
-    risk = risk_of(source, policy, asked or RiskSettings(), population, repeated=repeated)
+    risk = risk_of(source, policy, settings or RiskSettings(), population, repeated=repeated)
     return Measured(
         source.name,
         None,
@@ -247,7 +249,7 @@ def measure_against(
     release: Source,
     policy: Policy,
     progress: Listener = silent,
-    asked: RiskSettings | None = None,
+    settings: RiskSettings | None = None,
     population: Source | None = None,
     prepared: Prepared | None = None,
 ) -> Measured:
@@ -260,7 +262,7 @@ def measure_against(
     repeated = before or repeated_in(release, policy)
     prepared, found = quality_against(original, release, policy, progress, prepared)
     progress(Progress("Risk of the original"))
-    settings = asked or RiskSettings()
+    settings = settings or RiskSettings()
     risk_before = risk_of(original, policy, settings, repeated=before)
     progress(Progress("Risk of the release"))
     # Both are samples of one population; of as many rows, where the release does not say who is who.

@@ -63,7 +63,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
         UsageError: a setting is wrong, a column is not there, or the population does not contain the table.
         SourceError: a source cannot be read.
     """
-    asked = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     if policy is None:
         policy = Policy(NamedColumns(quasi_identifiers=names(quasi_identifiers), entity=entity), count=count)
     elif not isinstance(policy, Policy):
@@ -71,8 +71,8 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     opened = open_source(source, table, as_text=True, resources=resources)
     try:
         require_entity(entity, opened)
-        everybody = opened_population(opened, source, population, population_table)
-        return risk_of(opened, policy, asked, everybody)
+        everyone = opened_population(opened, source, population, population_table)
+        return risk_of(opened, policy, settings, everyone)
     finally:
         opened.engine.close()
 
@@ -113,7 +113,7 @@ def opened_population(
 def risk_of(
     source: Source,
     policy: Policy,
-    asked: RiskSettings,
+    settings: RiskSettings,
     population: Source | None = None,
     population_size: int | None = None,
     repeated: Sequence[RepeatedColumn] | None = None,
@@ -127,19 +127,19 @@ def risk_of(
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     entity = _person(named.entity, source)
     source.bring(columns, entity)
-    everybody = None
+    everyone = None
     if population is not None:
         same = resolve_quasi_identifiers([column.name for column in columns], population.columns, population.name)
         person = _person(named.entity, population) if entity is not None else None
-        everybody = Population(population.relation, population.name, same, person)
+        everyone = Population(population.relation, population.name, same, person)
     people = next((one for one in repeated if one.names_people), None)
     found = assess(
         source.engine,
         source.relation,
         columns,
-        asked,
+        settings,
         entity=entity,
-        population=everybody,
+        population=everyone,
         population_size=population_size,
     )
     return found if people is None else found.of_rows(people.columns)

@@ -120,11 +120,11 @@ def anonymize_command(
     quiet: shared.QuietOption = False,
     verbose: shared.VerboseOption = False,
     *,
-    asked: RequestedPolicy,
+    requested: RequestedPolicy,
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
-    base, in_file = asked.read()
+    base, in_file = requested.read()
     destination = asked_destination(
         in_file,
         into,
@@ -146,24 +146,24 @@ def anonymize_command(
     if save_policy is not None:
         check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
     reported = ReportRequest(report_file, asked_by, replace=replace_existing)
-    reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
+    reported.check([source, destination.out, destination.backup, save_policy, requested.file, requested.key_file])
     changes_source = destination.in_place or (destination.into is not None and not dry_run)
-    begun, limit = time.monotonic(), asked.time_limit(base)
+    begun, limit = time.monotonic(), requested.time_limit(base)
     with within(limit, begun):
         # Another run may have the database while it publishes.
         opened = waited(lambda: open_source(source, table, writable=changes_source and sql is None))
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
         with within(limit, begun):
-            policy = asked.over(base, opened.columns)
+            policy = requested.over(base, opened.columns)
             check_key_file(policy, destination, save_policy)
             if sql is None:
                 check_destination(opened, destination)
             release = make_release(opened, policy, talk, begun)
             _say_what_was_chosen(release, destination, talk)
-            _say_what_is_undecided(release, asked.file, talk)
+            _say_what_is_undecided(release, requested.file, talk)
             if sql is not None:
-                # That of where the table is, unless another one was asked for.
+                # That of where the table is, unless --dialect says another one.
                 own = opened.dialect if "dialect" not in given_options(context) else dialect
                 script = release.script(own, destination, lookups=lookups, replace=replace_existing)
                 _say_what_it_holds(release, script, talk)
@@ -198,7 +198,6 @@ def _warn_of_ledger(published: Published, talk: Talk) -> None:
 
 
 def printed_summary(release: Release, published: Published) -> dict[str, Any]:
-    """Return what came out as plain values, with the names of the columns that were not published."""
     roles = release.prepared.roles
     return {
         **release.summary(published),

@@ -103,8 +103,8 @@ def _print_result(result: CheckResult) -> None:
         pairs.append(("smallest class", _smallest(result)))
     for model in result.models:
         verdict = "holds" if model.holds else "DOES NOT HOLD" if model.verified else "IS NOT VERIFIED"
-        asked = f"{model.letter} = {threshold_text(model.required)} {verdict}"
-        pairs.append((about(model.model, model.sensitive), f"{asked}: {_measured(model, result)}"))
+        required = f"{model.letter} = {threshold_text(model.required)} {verdict}"
+        pairs.append((about(model.model, model.sensitive), f"{required}: {_measured(model, result)}"))
     if result.classes_failing:
         pairs.append(("failing" if len(result.models) > 1 else "too small", _failing(result)))
     for tied in result.pseudonyms:
@@ -137,7 +137,6 @@ def _smallest(result: CheckResult) -> str:
 
 
 def _people(result: CheckResult) -> str:
-    """Return the people of the smallest class as far as they are known."""
     fewest, most = result.smallest_class_people, result.smallest_class_people_at_most
     people = counted(fewest or 0, "person", "people")
     by = (

@@ -147,23 +147,12 @@ _OF_QUESTION = ("epsilon", "delta", "noise", "where", "group", "entity", "max_ro
 
 @dataclass(frozen=True)
 class Asking:
-    """What a command line says about any question, and what becomes of it.
-
-    Attributes:
-        given: by parameter, the values of the options that all questions take.
-    """
+    """The options that all questions take, by parameter; asks the question of a command."""
 
     given: dict[str, Any]
 
     def run(self, context: typer.Context, source: str, table: str | None, question_of: Callable[..., Question]) -> None:
-        """Ask a question and print its answer, or print its SQL.
-
-        Args:
-            context: of the command.
-            source: the database or file.
-            table: the table of it.
-            question_of: makes the question, given what all of them take.
-        """
+        """Ask the question that ``question_of`` makes of the common options, and print its answer; or print its SQL."""
         check_options(context)
         given = self.given
         if given["epsilon"] is None:
@@ -192,8 +181,8 @@ class Asking:
 def with_question(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes what all questions take, as its parameter ``asking``."""
 
-    def call(asked: dict[str, Any], given: dict[str, Any]) -> None:
-        command(**given, asking=Asking(asked))
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        command(**given, asking=Asking(added))
 
     return with_options(command, _OPTIONS, call, gathered=("asking",), defaults=_DEFAULTS)
 
@@ -349,7 +338,6 @@ def budget_command(
 
 
 def _bounds(text: str) -> tuple[str, str]:
-    """Return two bounds that a person wrote with a comma between."""
     low, separator, high = text.partition(",")
     if not separator or "," in high:
         raise UsageError("Bounds are two numbers with a comma between: --bounds 0,100")
@@ -357,14 +345,13 @@ def _bounds(text: str) -> tuple[str, str]:
 
 
 def _listed(text: str | None) -> list[str] | None:
-    """Return a list that a person wrote with commas between; a value with a comma stands in double quotes."""
+    """Return the items between commas; an item with a comma stands in double quotes."""
     import csv
 
     return None if text is None else [each.strip() for each in next(csv.reader([text], skipinitialspace=True), [])]
 
 
 def _group(text: str | None) -> tuple[str, str] | None:
-    """Return the column and the value of a group."""
     if text is None:
         return None
     column, separator, value = text.partition("=")
@@ -374,7 +361,6 @@ def _group(text: str | None) -> tuple[str, str] | None:
 
 
 def _print_answer(answer: Answer) -> None:
-    """Print an answer for people."""
     print_prose(f"{visible(answer.table)}: {visible(answer.question)}")
     print_prose(f"Counted: {visible(answer.counted)}.\n")
     pairs = []

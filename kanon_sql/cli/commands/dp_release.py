@@ -122,7 +122,7 @@ def release_command(
     opened = open_source(source, table, writable=into is not None and not sql)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
-        asked = RequestedRelease.of(
+        requested = RequestedRelease.of(
             _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies),
             _given(epsilon),
             delta=delta,
@@ -131,10 +131,10 @@ def release_command(
             epsilon_search=epsilon_search,
         )
         if sql:
-            print_sql(dp_release_script(opened, asked, destination))
+            print_sql(dp_release_script(opened, requested, destination))
             return
         check_destination(opened, destination)
-        release = make_dp_release(opened, asked, budget, talk)
+        release = make_dp_release(opened, requested, budget, talk)
         talk(Progress("Publishing"))
         published = release.publish(destination)
         with interrupted_after(f"the release is there: {published.destination}"):

@@ -107,7 +107,6 @@ def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
 
 
 def _open_database(source: str | None, path: Path) -> DuckDBEngine:
-    """Return an engine on a DuckDB file, or the workbench beside a warehouse."""
     if source is not None and is_warehouse(source):
         return open_beside_warehouse(source)
     return open_database(path, writable=False)
@@ -244,7 +243,6 @@ def _origins(opened: Source, policy: Policy) -> dict[str, str]:
 
 
 def _columns_to_check(opened: Source, policy: Policy, origins: dict[str, str]) -> list[Column]:
-    """Return the columns that were named, else all that have a hierarchy."""
     if not policy.columns.quasi_identifiers:
         return [column for column in opened.columns if column.name in origins]
     columns = resolve_columns(policy.columns.quasi_identifiers, opened.columns, opened.name)
@@ -349,12 +347,10 @@ def _print_fits(fits: list[Fit]) -> None:
 
 
 def _or_dash(number: int | None) -> int | str:
-    """Return what a table shows for a number that is not known."""
     return "-" if number is None else number
 
 
 def print_shapes(shapes: list[Shape], output_format: str) -> None:
-    """Print the shapes of hierarchies."""
     if output_format == "json":
         print_json([shape.summary() for shape in shapes])
         return
@@ -376,12 +372,10 @@ def print_shapes(shapes: list[Shape], output_format: str) -> None:
 
 
 def _with_format(origin: str, recognised: str | None) -> str:
-    """Return where a hierarchy came from, with the format that its file was recognised as."""
     return origin if recognised is None or origin.startswith("ready:") else f"{origin}, {recognised}"
 
 
 def _print_notes(name: str, notes: Sequence[str]) -> None:
-    """Print what a person should know about how a hierarchy was made."""
     for note in notes:
         print_prose(f"- {visible(name)}: {note}.")
 

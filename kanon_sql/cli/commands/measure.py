@@ -110,7 +110,7 @@ def measure_command(
     if original is None and (hierarchy or hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     base = base_policy(policy_file)
-    asked = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     opened = (
         open_source(source, table, as_text=True)
         if original is None
@@ -130,11 +130,11 @@ def measure_command(
         )
         release = opened if original is None else open_beside(opened, source, table, as_text=True)
         require_entity(entity, *([opened] if original is None else [opened, release]))
-        everybody = opened_population(opened, source, population, population_table)
+        everyone = opened_population(opened, source, population, population_table)
         if original is None:
-            result = measure_alone(opened, policy, asked, everybody)
+            result = measure_alone(opened, policy, settings, everyone)
         else:
-            result = measure_against(opened, release, policy, talk, asked, everybody)
+            result = measure_against(opened, release, policy, talk, settings, everyone)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return

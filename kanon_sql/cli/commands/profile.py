@@ -140,7 +140,7 @@ def init_command(
 
 
 def _as_said(known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None) -> list[str]:
-    """Return the options with what a person said of the columns, for the next command."""
+    """Return the options about columns that were given, for the next command."""
     listed = {"--qi": known or [], "--sensitive": sensitive or [], "--entity": [] if entity is None else [entity]}
     listed["--sample"] = [] if sample is None else [str(sample)]
     return [word for option, values in listed.items() for value in values for word in (option, value)]

@@ -57,7 +57,7 @@ def report_command(
     quiet: shared.QuietOption = False,
     verbose: shared.VerboseOption = False,
     *,
-    asked: RequestedPolicy,
+    requested: RequestedPolicy,
 ) -> None:
     """Write the evidence for a release as one file without a raw value: what was asked, measured and attacked."""
     from kanon_sql.evidence.report.figures import check_report
@@ -65,15 +65,15 @@ def report_command(
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
     if out is not None:
-        require_own_file(out, [source, release, asked.file, asked.key_file])
+        require_own_file(out, [source, release, requested.file, requested.key_file])
         check_report(out, replace=replace_existing)
     elif not sql and output_format != "json":
         raise UsageError("Say where the report should go: --out report.html (or .md, .json); or --format json.")
-    base, in_file = asked.read()
+    base, in_file = requested.read()
     opened = open_source(source, table)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
-        policy = asked.over(base, opened.columns)
+        policy = requested.over(base, opened.columns)
         found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, progress=talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
@@ -95,8 +95,8 @@ def _print_reported(report: Report, out: Path | None) -> None:
     for found in report.requirements:
         verdict = "holds" if found.holds else "DOES NOT HOLD"
         measured = measured_text(found.measured, found.model, people=found.entity is not None)
-        asked = f"{found.letter} = {threshold_text(found.required)}"
-        pairs.append((about(found.model, found.sensitive), f"{asked} {verdict} in the output: {measured}"))
+        required = f"{found.letter} = {threshold_text(found.required)}"
+        pairs.append((about(found.model, found.sensitive), f"{required} {verdict} in the output: {measured}"))
     if report.measures is not None:
         pairs.append(("loss", figure(report.measures["loss"])))
     pairs.append(("attacks", report.attacks_said))

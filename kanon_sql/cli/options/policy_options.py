@@ -144,13 +144,13 @@ class RequestedPolicy:
 
 
 def with_policy(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes all options of a policy, before its own; it gets them as ``asked``."""
+    """Return a command that takes all options of a policy, before its own; it gets them as ``requested``."""
 
-    def call(asked: dict[str, Any], given: dict[str, Any]) -> None:
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
         models, population = given.pop("models"), given.pop("population")
-        command(**given, asked=RequestedPolicy(asked, models, population))
+        command(**given, requested=RequestedPolicy(added, models, population))
 
-    return with_models(with_options(command, _OPTIONS, call, ("asked",), after="table"))
+    return with_models(with_options(command, _OPTIONS, call, ("requested",), after="table"))
 
 
 def base_policy(policy_file: Path | None) -> Policy:
@@ -289,9 +289,9 @@ def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -
     return model if entity is None else model.counting(entity)
 
 
-def _with_models(of_file: Sequence[PrivacyModel], asked: RequestedModels) -> tuple[PrivacyModel, ...]:
+def _with_models(of_file: Sequence[PrivacyModel], requested: RequestedModels) -> tuple[PrivacyModel, ...]:
     """Return the models of a file with those of the command line, each instead of one of its kind."""
-    texts = {name: [text] if isinstance(text, str) else text or [] for name, text in asked.items()}
+    texts = {name: [text] if isinstance(text, str) else text or [] for name, text in requested.items()}
     return with_required_models(of_file, texts)
 
 

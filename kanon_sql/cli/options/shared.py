@@ -324,8 +324,8 @@ _RESOURCES = {
 def with_resources(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the options for resources too; they hold for all that it opens."""
 
-    def call(asked: dict[str, Any], given: dict[str, Any]) -> None:
-        with using(Resources(**asked)):
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        with using(Resources(**added)):
             command(**given)
 
     return with_options(command, _RESOURCES, call)
@@ -348,9 +348,9 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
     text = "Everybody of whom the table has a part, with the same columns."
     options["population"] = _model_option("population", "TABLE|FILE", text, of_columns=False)
 
-    def call(asked: dict[str, Any], given: dict[str, Any]) -> None:
-        population = asked.pop("population")
-        command(**given, models=asked, population=population)
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        population = added.pop("population")
+        command(**given, models=added, population=population)
 
     return with_options(command, options, call, ("models", "population"))
 

@@ -84,8 +84,8 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
         else:
             found = f"worst class has {threshold_text(model['measured'])}"
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
-        asked = f"{model['letter']} = {threshold_text(model['required'])}"
-        pairs.append((about(model["model"], model["sensitive"]), f"{asked} {verdict} in the output: {found}"))
+        required = f"{model['letter']} = {threshold_text(model['required'])}"
+        pairs.append((about(model["model"], model["sensitive"]), f"{required} {verdict} in the output: {found}"))
     if summary["count"] == "rows":
         pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))
     size = measures["average_rows_per_class"]

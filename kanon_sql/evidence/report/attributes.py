@@ -3,9 +3,9 @@
 Rows by label, in the output and before, are counted so that no small number of the original's rows can be found.
 
 What the output has is in the output, and is no secret. What the original has more are rows that were left out: few
-people who stand out. How many of them have a label is told if in every column every label has none of them, or k or
+people who stand out. How many of them have a label is shown if in every column every label has none of them, or k or
 more; else of no label of any column. All or nothing: numbers that are hidden one by one can be computed from those that
-are told, from other columns that follow from this one, and from the rule by which they were chosen.
+are shown, from other columns that follow from this one, and from the rule by which they were chosen.
 
 Rows left out whose label is not in the output are counted together, without their label. Labels of fewer than k rows of
 the output, and those beyond the first 20, are counted together too. Where people are counted, k is people.
@@ -55,7 +55,7 @@ def attributes_of(
         released: its rows.
         handed_out: the rows as they were published.
         measured: their measures against the original.
-        k: below which numbers of rows are not told.
+        k: below which numbers of rows are not shown.
     """
     roles, publication = release.publication.roles, release.publication
     hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
@@ -199,7 +199,7 @@ def _distribution(
         released: the output.
         left_out: see ``_left_out``.
         column: the column as it is published.
-        k: below which numbers are not told.
+        k: below which numbers are not shown.
         by_people: whether the rows left out are counted by people.
         complete: whether no row was left out.
     """
@@ -222,9 +222,9 @@ def _distribution(
     kinds: list[Literal["label", "others", "left out"]] = ["label" for _ in shown]
     kinds += ["others", "left out"]
     # Where no label is counted with others, it is known that none was left out there.
-    told = [place for place, kind in enumerate(kinds) if kind != "others" or len(shown) < len(found)]
-    counts = [LabelCount(kinds[place], labels[place], outs[place], outs[place] + cells[place].rows) for place in told]
-    few = has_few([cells[place] for place in told], k, by_people=by_people)
+    kept = [place for place, kind in enumerate(kinds) if kind != "others" or len(shown) < len(found)]
+    counts = [LabelCount(kinds[place], labels[place], outs[place], outs[place] + cells[place].rows) for place in kept]
+    few = has_few([cells[place] for place in kept], k, by_people=by_people)
     return tuple(counts if any(cell.rows for cell in cells) else counts[:-1]), len(found), few
 
 

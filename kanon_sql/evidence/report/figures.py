@@ -1,4 +1,4 @@
-"""A report: every figure that is told of a release, as plain data. No value that is not in the release is in it."""
+"""A report: every figure of a release, as plain data. No value that is not in the release is in it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LabelCount:
         kind: ``label``, ``others`` for labels that are counted together, or ``left out`` for rows whose label is not
             in the output.
         label: the label as the output has it; None for NULL, and for the other kinds.
-        rows_in: rows of the original; None where that is not told.
+        rows_in: rows of the original; None where that is not shown.
     """
 
     kind: Literal["label", "others", "left out"]
@@ -75,7 +75,7 @@ class Attribute:
         level: its level in the output; None where cells have several.
         labels: different labels in the output.
         loss: what was measured of this column alone, 0 to 1; None where that cannot be.
-        hidden: whether the original's rows by label are not told, or not all of them.
+        hidden: whether the original's rows by label are not shown, or not all of them.
         rows_alone: of a column that is published as it is, rows of the output that no other row is like in it and in
             the labels of all quasi-identifiers; None of other columns.
     """
@@ -191,13 +191,13 @@ class Report:
         published: name of the release; None if it is not published yet.
         kind: what it is: ``table``, ``view``, ``file``, ``in place`` or ``nothing``.
         asked_by: who asked for it; None if that was not said.
-        k: below which numbers of rows of the original are not told.
+        k: below which numbers of rows of the original are not shown.
         rows_in, rows_out, rows_suppressed: rows of the original, of the output, and left out.
         classes: equivalence classes of the output.
         smallest_class: rows of the smallest.
         smallest_class_people: people of the one of fewest people; None where no column names them.
-        count: what classes were asked to be counted in.
-        requirements: what was asked of every class.
+        count: what classes are counted in.
+        requirements: what was required of every class.
         attributes: the columns of the original.
         measures: the quality of the output, by measure; None if it cannot be measured.
         risk_before, risk_after: the risk of the original and of the output.

@@ -197,16 +197,16 @@ def _risks(
     release: Release, policy: Policy, of_release: ReleaseRows, handed_out: Source, measured: Measured | None
 ) -> tuple[Risk, Risk]:
     """Return the risk of the original and of the release; both of people where people are counted."""
-    original, asked = release.prepared.source, RiskSettings()
+    original, settings = release.prepared.source, RiskSettings()
     before = None if measured is None else measured.risk_before
     if before is None:
-        before = risk_of(original, policy, asked)
+        before = risk_of(original, policy, settings)
     publication, entity = release.publication, release.publication.roles.entity
     if of_release.people is not None and entity is not None:
         person = replace(entity, name=publication.entity_name)
         columns = publication.published_quasi_identifiers
-        return before, assess(original.engine, of_release.people, columns, asked, entity=person)
-    return before, risk_of(handed_out, policy, asked) if measured is None else measured.risk
+        return before, assess(original.engine, of_release.people, columns, settings, entity=person)
+    return before, risk_of(handed_out, policy, settings) if measured is None else measured.risk
 
 
 def _of_several_columns(risk: Risk) -> Risk:

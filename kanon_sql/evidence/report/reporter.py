@@ -73,10 +73,10 @@ def report(
     in_file = Destination()
     if policy is not None and not isinstance(policy, Policy):
         policy, in_file = read_policy(Path(policy))
-    asked = make_policy(policy, **settings)
+    required = make_policy(policy, **settings)
     opened = open_source(source, table, resources=resources)
     with opened.engine:
-        return report_on(opened, source, asked, in_file, release, asked_by=asked_by, progress=progress or silent)
+        return report_on(opened, source, required, in_file, release, asked_by=asked_by, progress=progress or silent)
 
 
 def report_on(
@@ -94,8 +94,8 @@ def report_on(
     Without a seed the report takes 0: rows are compared in no order.
     """
     named = policy.columns
-    asked = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
-    opened.bring([column for column in asked if column is not None], find_column(named.entity or "", opened.columns))
+    required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
+    opened.bring([column for column in required if column is not None], find_column(named.entity or "", opened.columns))
     _require_original(opened, policy, in_file)
     published = published_release(opened, source, in_file, release)
     if policy.seed is None:
