@@ -169,7 +169,9 @@ def _run(arguments: list[str]) -> int:
         return error.exit_code
     except TyperException as error:
         diagnostics.error(_wrong_value(error) or error.format_message().replace(": Value error, ", ": "))
-        diagnostics.note(f"{_command_path(error)} --help shows what it takes.")
+        context = getattr(error, "ctx", None)
+        path = _ROOT if context is None else context.command_path
+        diagnostics.note(f"{path} --help shows what it takes.")
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - the last resort: any error ends in one line and an exit code
         diagnostics.error(_unforeseen(error))
@@ -209,11 +211,6 @@ def _wrong_value(error: TyperException) -> str | None:
     if option is None or kind is None:
         return None
     return f"{option.opts[-1]} takes {kind}, not '{visible(str(problems[0]['input']))}'."
-
-
-def _command_path(error: TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    return "kanon" if context is None else str(context.command_path)
 
 
 def _with_sql_value(arguments: list[str]) -> list[str]:

@@ -236,7 +236,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     shared = _shared(original, release, quasi_identifiers, columns)
     wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
     no_order = _no_order(original, release)
-    entity = person_of(policy.columns.entity, original)
+    entity = _person_of(policy.columns.entity, original)
     needed = (*quasi_identifiers, *(both.original for both in shared))
     if entity is not None and entity not in needed:
         needed = (*needed, entity)
@@ -280,7 +280,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks), repeated)
 
 
-def person_of(entity: str | None, original: Source) -> Column | None:
+def _person_of(entity: str | None, original: Source) -> Column | None:
     """Return the column of an original that names the person; without it, rows would be counted instead of people."""
     column = None if entity is None else find_column(entity, original.columns)
     if entity is not None and column is None:
@@ -373,7 +373,7 @@ def _shared(
 
 def _bring(original: Source, release: Source, policy: Policy) -> None:
     """Fetch what the attack looks at from a warehouse, by one scan of each table: columns that both of them have."""
-    names, entity = policy.columns.quasi_identifiers, person_of(policy.columns.entity, original)
+    names, entity = policy.columns.quasi_identifiers, _person_of(policy.columns.entity, original)
     known = resolve_columns(names, original.columns, original.name)
     columns = resolve_quasi_identifiers(names, release.columns, release.name)
     shared = _shared(original, release, known, columns)

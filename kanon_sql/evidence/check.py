@@ -324,10 +324,6 @@ def _with_people(source: Source, policy: Policy, original: Source | None) -> tup
     return replace(source, relation=table, columns=source.engine.columns(table), warehouse=None), people
 
 
-def check_query(source: Source, policy: Policy) -> exp.Select:
-    return _required(source, policy).query()
-
-
 @dataclass(frozen=True)
 class _Required:
     """What a policy requires of a table, in terms of its columns."""

@@ -106,7 +106,8 @@ def _print_result(result: CheckResult) -> None:
         required = f"{model.letter} = {threshold_text(model.required)} {verdict}"
         pairs.append((about(model.model, model.sensitive), f"{required}: {_measured(model, result)}"))
     if result.classes_failing:
-        pairs.append(("failing" if len(result.models) > 1 else "too small", _failing(result)))
+        failing = f"{counted(result.classes_failing, 'class', 'classes')} with {counted(result.rows_failing, 'row')}"
+        pairs.append(("failing" if len(result.models) > 1 else "too small", failing))
     for tied in result.pseudonyms:
         alike = "has none" if tied.fewest is None else f"ties what {tied.fewest:,} or more have alike"
         pairs.append(("pseudonyms", f"{tied.column} {alike}" + (": TOO FEW" if tied.failing else "")))
@@ -166,8 +167,3 @@ def _measured(model: ModelResult, result: CheckResult) -> str:
         counts_people = result.smallest_class_people is not None
         return f"smallest class has {_people(result) if counts_people else f'{model.measured:,}'}"
     return f"worst class has {threshold_text(model.measured)}"
-
-
-def _failing(result: CheckResult) -> str:
-    failing = counted(result.classes_failing, "class", "classes")
-    return f"{failing} with {counted(result.rows_failing, 'row')}"

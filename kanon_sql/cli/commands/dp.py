@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -146,7 +145,7 @@ _OF_QUESTION = ("epsilon", "delta", "noise", "where", "group", "entity", "max_ro
 
 
 @dataclass(frozen=True)
-class Asking:
+class _Asking:
     """The options that all questions take, by parameter; asks the question of a command."""
 
     given: dict[str, Any]
@@ -178,24 +177,24 @@ class Asking:
             _print_answer(answer)
 
 
-def with_question(command: Callable[..., None]) -> Callable[..., None]:
+def _with_question(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes what all questions take, as its parameter ``asking``."""
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
-        command(**given, asking=Asking(added))
+        command(**given, asking=_Asking(added))
 
     return with_options(command, _OPTIONS, call, gathered=("asking",), defaults=_DEFAULTS)
 
 
-@with_question
+@_with_question
 def count_command(
-    context: typer.Context, source: shared.DpSourceArgument, table: shared.TableArgument = None, *, asking: Asking
+    context: typer.Context, source: shared.DpSourceArgument, table: shared.TableArgument = None, *, asking: _Asking
 ) -> None:
     """Say how many rows, or people, there are."""
     asking.run(context, source, table, CountQuestion)
 
 
-@with_question
+@_with_question
 def sum_command(
     context: typer.Context,
     source: shared.DpSourceArgument,
@@ -203,13 +202,13 @@ def sum_command(
     *,
     column: ColumnOption,
     bounds: BoundsOption,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say the sum of a column."""
     asking.run(context, source, table, lambda **common: Sum(column=column, bounds=_bounds(bounds), **common))
 
 
-@with_question
+@_with_question
 def mean_command(
     context: typer.Context,
     source: shared.DpSourceArgument,
@@ -217,13 +216,13 @@ def mean_command(
     *,
     column: ColumnOption,
     bounds: BoundsOption,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say the mean of a column."""
     asking.run(context, source, table, lambda **common: Mean(column=column, bounds=_bounds(bounds), **common))
 
 
-@with_question
+@_with_question
 def quantile_command(
     context: typer.Context,
     source: shared.DpSourceArgument,
@@ -240,7 +239,7 @@ def quantile_command(
             "--step", metavar="STEP", help="Between values that can be the answer (default: 10,000 in the bounds)."
         ),
     ] = None,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say the value below which a share of the values lies."""
     asking.run(
@@ -251,7 +250,7 @@ def quantile_command(
     )
 
 
-@with_question
+@_with_question
 def histogram_command(
     context: typer.Context,
     source: shared.DpSourceArgument,
@@ -262,14 +261,14 @@ def histogram_command(
     bins: BinsOption = None,
     hierarchy: LevelsOfOption = None,
     level: LevelOption = None,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say how many rows each key has: given keys, bins, labels of a hierarchy, or (with a delta) frequent keys."""
     ways: dict[str, Any] = {"keys": _listed(keys), "bins": _listed(bins), "hierarchy": hierarchy, "level": level}
     asking.run(context, source, table, lambda **common: Histogram(column=column, **ways, **common))
 
 
-@with_question
+@_with_question
 def most_frequent_command(
     context: typer.Context,
     source: shared.DpSourceArgument,
@@ -280,7 +279,7 @@ def most_frequent_command(
     bins: BinsOption = None,
     hierarchy: LevelsOfOption = None,
     level: LevelOption = None,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say which of the given keys most rows have."""
     ways: dict[str, Any] = {"keys": _listed(keys), "bins": _listed(bins), "hierarchy": hierarchy, "level": level}
@@ -376,7 +375,8 @@ def _print_answer(answer: Answer) -> None:
     else:
         print_prose("No key has enough rows to be shown.\n")
     pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {rounded_text(answer.scale)}")]
-    pairs.append(("cost", _price(answer.epsilon, answer.delta)))
+    and_delta = f", delta {short_probability(answer.delta)}" if answer.delta else ""
+    pairs.append(("cost", f"epsilon {without_zeros(answer.epsilon)}{and_delta}"))
     if answer.budget is not None:
         epsilon, delta = answer.budget.composed
         spent = f"epsilon {without_zeros(epsilon)} of {without_zeros(answer.budget.epsilon)} spent"
@@ -385,10 +385,6 @@ def _print_answer(answer: Answer) -> None:
         pairs.append(("budget", spent))
     pairs += [("assumes" if not number else "", text) for number, text in enumerate(answer.assumes)]
     print_pairs(pairs)
-
-
-def _price(epsilon: Decimal, delta: Decimal) -> str:
-    return f"epsilon {without_zeros(epsilon)}" + (f", delta {short_probability(delta)}" if delta else "")
 
 
 def _key(figure: Figure) -> str:

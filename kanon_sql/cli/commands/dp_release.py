@@ -122,9 +122,14 @@ def release_command(
     opened = open_source(source, table, writable=into is not None and not sql)
     with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
         talk.follow(opened.engine)
+        policy = _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies)
+        if epsilon is None:
+            raise UsageError(
+                "Say how much may be spent: --epsilon 1, for example. A smaller one tells less of anybody."
+            )
         requested = RequestedRelease.of(
-            _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies),
-            _given(epsilon),
+            policy,
+            epsilon,
             delta=delta,
             k=k,
             levels=None if levels is None else _levels(levels, opened.columns),
@@ -148,12 +153,6 @@ def release_command(
                 "Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more.",
             )
             talk.note(f"What is promised rests on this: {' '.join(ASSUMPTIONS)}")
-
-
-def _given(epsilon: str | None) -> str:
-    if epsilon is None:
-        raise UsageError("Say how much may be spent: --epsilon 1, for example. A smaller one tells less of anybody.")
-    return epsilon
 
 
 def _policy(

@@ -256,7 +256,10 @@ def overridden(
     return replace(
         policy,
         columns=said,
-        models=_with_models([_with_requirements(model, k, said.entity) for model in policy.models], models or {}),
+        models=with_required_models(  # each model of the command line instead of one of its kind
+            [_with_requirements(model, k, said.entity) for model in policy.models],
+            {name: [text] if isinstance(text, str) else text or [] for name, text in (models or {}).items()},
+        ),
         hierarchies=_with_rules(policy, columns, said, hierarchies or {}),
         **given,
     )
@@ -287,12 +290,6 @@ def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -
     if k is not None and isinstance(model, KAnonymity):
         model = replace(model, k=k)
     return model if entity is None else model.counting(entity)
-
-
-def _with_models(of_file: Sequence[PrivacyModel], requested: RequestedModels) -> tuple[PrivacyModel, ...]:
-    """Return the models of a file with those of the command line, each instead of one of its kind."""
-    texts = {name: [text] if isinstance(text, str) else text or [] for name, text in requested.items()}
-    return with_required_models(of_file, texts)
 
 
 def _with_rules(

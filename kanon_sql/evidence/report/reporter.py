@@ -97,7 +97,7 @@ def report_on(
     required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
     opened.bring([column for column in required if column is not None], find_column(named.entity or "", opened.columns))
     _require_original(opened, policy, in_file)
-    published = published_release(opened, source, in_file, release)
+    published = _published_release(opened, source, in_file, release)
     if policy.seed is None:
         policy = replace(policy, seed=0)
     # What the search of the release tests is known to those of its curve; with pseudonyms it may search twice itself.
@@ -149,7 +149,7 @@ def report_in_place(draft: Report, release: Release, destination: Destination, f
     )
 
 
-def published_release(
+def _published_release(
     opened: Source,
     source: Any,  # noqa: ANN401 - as above
     in_file: Destination,
