@@ -152,8 +152,7 @@ def anonymize_command(
     with within(limit, begun):
         # Another run may have the database while it publishes.
         opened = waited(lambda: open_source(source, table, writable=changes_source and sql is None))
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         with within(limit, begun):
             policy = requested.over(base, opened.columns)
             check_key_file(policy, destination, save_policy)

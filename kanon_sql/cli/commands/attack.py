@@ -72,8 +72,7 @@ def attack_command(
     check_options(context)
     base = base_policy(policy_file)
     opened = open_original(source, original, original_table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = generalizing_policy(
             opened.columns,
             base,

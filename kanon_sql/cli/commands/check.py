@@ -64,8 +64,7 @@ def check_command(
         if original is None
         else open_original(source, original, original_table)
     )
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         release = opened if original is None else open_beside(opened, source, table, as_text=True)
         policy = overridden(
             base,

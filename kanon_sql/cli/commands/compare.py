@@ -95,8 +95,7 @@ def compare_command(
         check_plot(plot_file)
     base = base_policy(policy_file)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         prepared = _prepared(
             opened,
             base,
@@ -202,8 +201,7 @@ def lattice_command(
     check_options(context)
     base = base_policy(policy_file)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         prepared = _prepared(
             opened,
             base,

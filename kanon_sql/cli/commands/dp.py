@@ -162,8 +162,7 @@ class _Asking:
             print_sql(ask_sql(source, table, question, budget=given["budget"], dialect=given["dialect"]))
             return
         opened = open_budgeted(source, table, given["budget"])
-        with opened.engine, Talk(quiet=given["quiet"], verbose=given["verbose"]) as talk:
-            talk.follow(opened.engine)
+        with opened.engine, Talk(opened.engine, quiet=given["quiet"], verbose=given["verbose"]) as talk:
             answer = answered(opened, question, given["budget"])
             if answer.unit == "people":
                 talk.note(
@@ -327,8 +326,7 @@ def budget_command(
         print_sql(budget_sql(source, table, limits=limits, budget=budget, dialect=dialect))
         return
     opened = open_budgeted(source, table, budget)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         found = read_in(opened, budget) if limits is None else set_in(opened, limits, budget, count=count or "people")
     if output_format == "json":
         print_json(found.summary())

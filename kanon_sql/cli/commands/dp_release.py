@@ -120,8 +120,7 @@ def release_command(
     if budget is not None and out is not None and budget.resolve() == out.resolve():
         raise UsageError(f"{out} keeps the budget and cannot be the release too.")
     opened = open_source(source, table, writable=into is not None and not sql)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies)
         if epsilon is None:
             raise UsageError(

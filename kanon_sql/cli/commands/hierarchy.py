@@ -162,8 +162,7 @@ def show_command(
         else:
             _show_ready(ready, limit, output_format)
         return
-    with _open_database(source, path) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(engine)
+    with _open_database(source, path) as engine, Talk(engine, quiet=quiet, verbose=verbose):
         kept = _stored(engine, column, without_credentials(source))
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
@@ -193,8 +192,7 @@ def fit_command(
     """
     check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         policy = overridden(
             Policy(),
             opened.columns,
@@ -402,8 +400,7 @@ def suggest_command(
     """
     check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         columns = columns_to_suggest(opened, split_names(quasi_identifiers or [], opened.columns))
         left_out = [column.name for column in opened.columns if column not in columns]
         if left_out and not quasi_identifiers:

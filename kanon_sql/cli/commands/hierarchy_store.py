@@ -68,9 +68,8 @@ def load_command(
     check_options(context)
     with (
         _opened(source, arguments, writable=not sql) as (opened, rules),
-        Talk(quiet=quiet, verbose=verbose) as talk,
+        Talk(opened.engine, quiet=quiet, verbose=verbose),
     ):
-        talk.follow(opened.engine)
         if built := [column for column, rule in rules.items() if not isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(
                 f"Column {built[0]!r} is given a rule, not a file: kanon hierarchy build makes hierarchies by rules."
@@ -112,9 +111,8 @@ def build_command(
     writable = out is None and not sql
     with (
         _opened(source, arguments, writable=writable) as (opened, rules),
-        Talk(quiet=quiet, verbose=verbose) as talk,
+        Talk(opened.engine, quiet=quiet, verbose=verbose),
     ):
-        talk.follow(opened.engine)
         if files := [column for column, rule in rules.items() if isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(f"Column {files[0]!r} is given a file, not a rule: kanon hierarchy load reads files.")
         if out is None:

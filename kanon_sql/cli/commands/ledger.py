@@ -43,9 +43,8 @@ def ledger_command(
     check_options(context)
     with (
         open_ledger(source, writable=forget is not None and not sql) as engine,
-        Talk(quiet=quiet, verbose=verbose) as talk,
+        Talk(engine, quiet=quiet, verbose=verbose),
     ):
-        talk.follow(engine)
         if sql:
             statements = [sql_of.statement("ledger/entries")]
             if forget is not None:

@@ -116,8 +116,7 @@ def measure_command(
         if original is None
         else open_original(source, original, original_table)
     )
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = generalizing_policy(
             opened.columns,
             base,

@@ -84,8 +84,7 @@ def profile_command(
     """
     check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
@@ -124,8 +123,7 @@ def init_command(
     if not sql:
         require_free(out, replace=replace)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))

@@ -71,8 +71,7 @@ def report_command(
         raise UsageError("Say where the report should go: --out report.html (or .md, .json); or --format json.")
     base, in_file = requested.read()
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = requested.over(base, opened.columns)
         found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, progress=talk)
         if sql:

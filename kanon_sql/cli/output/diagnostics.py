@@ -67,7 +67,7 @@ class Talk:
     Used as a context: the bar goes when the block ends.
     """
 
-    def __init__(self, *, quiet: bool, verbose: bool) -> None:
+    def __init__(self, engine: Engine | None = None, *, quiet: bool, verbose: bool) -> None:
         self._quiet, self._verbose = quiet, verbose
         self._bar: ProgressBar | None = None
         self._engine: Engine | None = None
@@ -75,6 +75,8 @@ class Talk:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._ended = False
+        if engine is not None:
+            self.follow(engine)
 
     def note(self, text: str) -> None:
         """Say something, unless quiet."""
