@@ -178,7 +178,7 @@ class Cell:
 
 
 def has_few(cells: Sequence[Cell], k: int, *, by_people: bool = False) -> bool:
-    """Tell whether of some label rows were left out, but fewer than k, or of fewer than k people."""
+    """Tell whether of some label rows were left out, but fewer than k, or (``by_people``) of fewer than k people."""
     return any(0 < (cell.people if by_people else cell.rows) < k for cell in cells)
 
 
