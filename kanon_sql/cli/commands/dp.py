@@ -14,8 +14,8 @@ from kanon_sql.cli.options.shared import check_options, complete_columns, with_o
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.account import Budget, short_probability, without_zeros
-from kanon_sql.dp.questions.base import Answer, Figure, rounded_text
 from kanon_sql.dp.asking import answered, ask_sql, budget_sql, limits_of, open_budgeted, read_in, set_in
+from kanon_sql.dp.questions.base import Answer, Figure, rounded_text
 from kanon_sql.dp.questions.counts import Count as CountQuestion
 from kanon_sql.dp.questions.counts import Histogram, MostFrequent
 from kanon_sql.dp.questions.numbers import Mean, Quantile, Sum

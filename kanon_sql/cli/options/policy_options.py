@@ -13,8 +13,8 @@ from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.shared import RequestedModels, with_models, with_options
 from kanon_sql.engine.base import find_column, split_names
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules.texts import PrefixRule
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.shares import read_share
 from kanon_sql.models.k_anonymity import KAnonymity
