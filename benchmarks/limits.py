@@ -23,7 +23,7 @@ from pathlib import Path
 
 import duckdb
 
-from kanon_sql.cli.demo_database import make_demo_file
+from kanon_sql.cli.commands.demo import make_demo_file
 
 SOURCE, RELEASE = "admissions.duckdb", "released.parquet"
 POLICY = (

@@ -32,8 +32,8 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from kanon_sql.cli.demo_database import TABLE as DEMO_TABLE
-from kanon_sql.cli.demo_database import demo_policy, make_demo_file
+from kanon_sql.cli.commands.demo import TABLE as DEMO_TABLE
+from kanon_sql.cli.commands.demo import demo_policy, make_demo_file
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.progress import silent
 from kanon_sql.engine.sources.open_source import open_source

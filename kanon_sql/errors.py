@@ -3,7 +3,7 @@
     KanonError
     ├── UsageError ............. 2  the call does not make sense: a column, option or setting is wrong
     │   ├── PolicyError ........ 2  kanon.toml says something that cannot be meant
-    │   └── UnsuitableError .... 2  an algorithm cannot search under the privacy models that are asked for
+    │   └── UnsuitableError .... 2  an algorithm cannot search under the required privacy models
     ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
     │   ├── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
     │   ├── ComputationError ... 3  a statement met a value that it cannot compute with
@@ -13,7 +13,7 @@
     ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
     ├── JointReleaseError ...... 1  a release and an earlier one say too much together; nothing was kept
     ├── BudgetError ............ 1  an answer would cost more privacy than the budget of its table has left
-    ├── NoSolutionError ........ 4  no release can satisfy what was asked
+    ├── NoSolutionError ........ 4  no release can satisfy the requirements
     └── SearchInterruptedError   130  the person stopped the work; nothing was kept
 
 A message says what is wrong, where, and what to do next, in one or two lines. It gives counts and column
@@ -132,7 +132,7 @@ class PolicyError(UsageError):
 
 
 class UnsuitableError(UsageError):
-    """An algorithm cannot search under the privacy models that are asked for."""
+    """An algorithm cannot search under the required privacy models."""
 
 
 class SourceError(KanonError):
@@ -183,7 +183,7 @@ class JointReleaseError(KanonError):
 
 
 class BudgetError(KanonError):
-    """An answer would cost more privacy than the budget of its table has left; nothing was asked of the table."""
+    """An answer would cost more privacy than the budget of its table has left; the table was not queried."""
 
     exit_code: ClassVar[int] = 1
 

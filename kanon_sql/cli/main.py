@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import traceback
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
@@ -53,7 +52,7 @@ class _PlainValues:
 
 
 class _Readable:
-    """What commands and groups have in common: their help, and how they read values."""
+    """What commands and groups share: their help, and how they read values."""
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - of typer's own click
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of typer's classes
@@ -66,7 +65,7 @@ class _Readable:
 
 
 class _Command(_Readable, TyperCommand):
-    """A command."""
+    pass
 
 
 class _Group(_Readable, TyperGroup):
@@ -85,7 +84,7 @@ class _Group(_Readable, TyperGroup):
         return _command(path) if path in COMMANDS else super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
-        if not args and not ctx.resilient_parsing:  # the help is asked for
+        if not args and not ctx.resilient_parsing:  # then the help is shown
             sys.stdout.write(help_of(self, ctx))
             raise typer.Exit(2)
         return super().parse_args(ctx, args)
@@ -120,7 +119,7 @@ def root() -> Any:  # noqa: ANN401 - typer's own class of groups
 @cache
 def _command(path: str) -> Any:  # noqa: ANN401 - typer's own class of commands
     """Return a command, imported, with all of its options."""
-    from kanon_sql.cli.options.added_options import with_resources
+    from kanon_sql.cli.options.shared import with_resources
 
     module, _, function = COMMANDS[path][0].partition(":")
     shown = "\n".join(["Examples, after kanon demo:", *(f"  {line}" for line in EXAMPLES[path])])
@@ -155,7 +154,6 @@ def _version(*, on: bool) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Return the exit code of a command line."""
     reader = on_command_line.set(True)
     try:
         return _run(arguments)
@@ -171,11 +169,15 @@ def _run(arguments: list[str]) -> int:
         return error.exit_code
     except TyperException as error:
         diagnostics.error(_wrong_value(error) or error.format_message().replace(": Value error, ", ": "))
-        diagnostics.note(f"{_command_path(error)} --help shows what it takes.")
+        context = getattr(error, "ctx", None)
+        path = _ROOT if context is None else context.command_path
+        diagnostics.note(f"{path} --help shows what it takes.")
         return error.exit_code
-    except Exception as error:  # noqa: BLE001 - the last resort: whatever it is, a person gets one line and an exit code
+    except Exception as error:  # noqa: BLE001 - the last resort: any error ends in one line and an exit code
         diagnostics.error(_unforeseen(error))
         if {"-v", "--verbose"} & set(arguments):
+            import traceback
+
             traceback.print_exc()
         return SourceError.exit_code
     code = result if isinstance(result, int) else 0
@@ -191,6 +193,8 @@ def _unforeseen(error: Exception) -> str:
         return f"{where}{error.strerror}. -v shows where this happened."
     if isinstance(error, MemoryError):
         return "There is not enough memory. -v shows where this happened."
+    import traceback
+
     last = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(last.filename).name}, line {last.lineno}"
     return f"This is a bug in kanon: {type(error).__name__} in {where}. -v shows more; please report it."
@@ -207,11 +211,6 @@ def _wrong_value(error: TyperException) -> str | None:
     if option is None or kind is None:
         return None
     return f"{option.opts[-1]} takes {kind}, not '{visible(str(problems[0]['input']))}'."
-
-
-def _command_path(error: TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    return "kanon" if context is None else str(context.command_path)
 
 
 def _with_sql_value(arguments: list[str]) -> list[str]:

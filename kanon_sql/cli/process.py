@@ -1,4 +1,4 @@
-"""``kanon`` as a process: where it begins and ends, whatever happens to its streams and whoever ends it how."""
+"""``kanon`` as a process: signals, exit code, and streams that are closed or full."""
 
 from __future__ import annotations
 
@@ -28,14 +28,9 @@ _ALLOCATIONS = 50_000  # between two collections: the statements that were run a
 
 
 class Ending(SystemExit):
-    """A signal asked the process to end. It is no Ctrl-C, which lets a search publish the best that it has.
-
-    Attributes:
-        name: of the signal.
-    """
+    """A signal ended the process. It is no Ctrl-C, which lets a search publish the best that it has."""
 
     def __init__(self, number: int) -> None:
-        """Make it from the number of the signal."""
         super().__init__(_BY_SIGNAL + number)
         self.name = signal.Signals(number).name
 
@@ -45,8 +40,8 @@ def main() -> NoReturn:
     gc.set_threshold(_ALLOCATIONS)
     hears_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # nohup and & turn it off
     # What is ignored stays ignored: SIGHUP under nohup. There is no SIGHUP on Windows.
-    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ending = [number for number in asked if signal.getsignal(number) is signal.SIG_DFL]
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ending = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
     heard = [*ending, *([signal.SIGINT] if hears_ctrl_c else [])]
     for number in heard:
         # The imports take a quarter of a second; an exception inside one may come out as any other, and there is
@@ -73,7 +68,6 @@ def main() -> NoReturn:
 
 
 def _loaded(arguments: list[str]) -> Callable[[], int]:
-    """Import what a command line needs; return what runs it."""
     if arguments == ["--version"]:
         return _print_version
     from kanon_sql.cli.main import load, run
@@ -88,7 +82,6 @@ def _print_version() -> int:
 
 
 def _exit_code(code: int, failure: OSError | None) -> int:
-    """Return the exit code of a process, given that of its command and why its results could not be printed."""
     if failure is None or code != 0:
         return code
     _error(f"The results could not be printed (stdout: {failure.strerror}); what was published is there.")
@@ -102,7 +95,7 @@ def _error(text: str) -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    # Nothing else is heard from now on: a terminal that is closed sends several, and they would stop the cleaning up.
+    # Further signals are ignored: a terminal that is closed sends several, and they would stop the cleaning up.
     for other in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(other, signal.SIG_IGN)
     raise Ending(number)
@@ -137,19 +130,15 @@ class TolerantStream(io.RawIOBase):
         self.failure = failure
 
     def writable(self) -> bool:
-        """Return True: everything is taken."""
         return True
 
     def fileno(self) -> int:
-        """Return the file descriptor below."""
         return int(self._raw.fileno())
 
     def isatty(self) -> bool:
-        """Tell whether a person reads it."""
         return not self._dropping and bool(self._raw.isatty())
 
     def write(self, data: ReadableBuffer) -> int | None:
-        """Write or drop; return how many bytes are done with."""
         if not self._dropping:
             try:
                 written = self._raw.write(data)
@@ -162,13 +151,9 @@ class TolerantStream(io.RawIOBase):
 
 
 class Streams:
-    """The streams of this process, that never fail.
-
-    Used by the process that is ``kanon`` alone; who calls ``run`` keeps the streams that there are.
-    """
+    """Puts streams that never fail in the place of ``sys.stdout`` and ``sys.stderr``, where the process is kanon."""
 
     def __init__(self) -> None:
-        """Take the place of ``sys.stdout`` and ``sys.stderr``."""
         _take_closed_descriptors()
         self._stdout = _made_tolerant("stdout", 1)
         self._stderr = _made_tolerant("stderr", 2)

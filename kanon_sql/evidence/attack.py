@@ -171,7 +171,7 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
         UsageError: a column is not there, or labels of a release cannot be read under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
-    asked = make_policy(
+    required = make_policy(
         policy,
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
@@ -186,8 +186,8 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     try:
         release = open_beside(opened, source, table, as_text=True)
         beside = [open_other(opened, source, release, other) for other in others]
-        known = algorithm if algorithm is not None or policy is None else asked.algorithm
-        return attack_release(opened, release, beside, asked, confidence, ruled_out, progress or silent, known)
+        known = algorithm if algorithm is not None or policy is None else required.algorithm
+        return attack_release(opened, release, beside, required, confidence, ruled_out, progress or silent, known)
     finally:
         opened.engine.close()
 
@@ -200,15 +200,7 @@ def open_other(
 ) -> Source:
     """Return another release: a table in the database of the first one, or a source of its own.
 
-    Args:
-        opened: the original, in whose engine all are read.
-        source: what the first release was opened from.
-        release: the first release.
-        other: the other one.
-
-    Raises:
-        UsageError: there is no such table.
-        SourceError: it cannot be opened.
+    ``opened`` is the original, in whose engine all are read; ``source`` is what ``release`` was opened from.
     """
     in_database = not (release.file or release.frame_kind or isinstance(release.address, ObjectAddress))
     if isinstance(other, str) and in_database and not (Path(other).suffix and Path(other).exists()):
@@ -216,7 +208,7 @@ def open_other(
     return open_beside(opened, other, as_text=True)
 
 
-def attack_release(  # noqa: PLR0913 - what is asked, and what is known already
+def attack_release(  # noqa: PLR0913 - what is required, and what is known already
     original: Source,
     release: Source,
     others: Sequence[Source],
@@ -230,19 +222,8 @@ def attack_release(  # noqa: PLR0913 - what is asked, and what is known already
 ) -> Attacked:
     """Return what a release gives away, all tables in one engine (see ``attack``).
 
-    Args:
-        original: what the release was made from.
-        release: the release.
-        others: further ones.
-        policy: what the attacker knows, and wants to know.
-        confidence: as for ``attack``.
-        ruled_out: as for ``attack``.
-        progress: called as the work goes on.
-        algorithm: by which the release was made; None where that is not known.
-        prepared: the original, prepared for ``policy.of_rows()``; None prepares it.
-
-    Raises:
-        UsageError: a column is not there, a setting is out of range, or labels cannot be read.
+    ``algorithm`` is None where the attacker does not know it; ``prepared`` is the original, prepared for
+    ``policy.of_rows()``.
     """
     _require(confidence, ruled_out)
     engine, k = original.engine, policy.k
@@ -255,7 +236,7 @@ def attack_release(  # noqa: PLR0913 - what is asked, and what is known already
     shared = _shared(original, release, quasi_identifiers, columns)
     wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
     no_order = _no_order(original, release)
-    entity = person_of(policy.columns.entity, original)
+    entity = _person_of(policy.columns.entity, original)
     needed = (*quasi_identifiers, *(both.original for both in shared))
     if entity is not None and entity not in needed:
         needed = (*needed, entity)
@@ -299,12 +280,8 @@ def attack_release(  # noqa: PLR0913 - what is asked, and what is known already
     return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks), repeated)
 
 
-def person_of(entity: str | None, original: Source) -> Column | None:
-    """Return the column of an original that names the person; None where none is asked for.
-
-    Raises:
-        UsageError: the original does not have it, so that rows would be counted where people were asked for.
-    """
+def _person_of(entity: str | None, original: Source) -> Column | None:
+    """Return the column of an original that names the person; without it, rows would be counted instead of people."""
     column = None if entity is None else find_column(entity, original.columns)
     if entity is not None and column is None:
         raise UsageError(
@@ -371,7 +348,6 @@ def _with_distance(model: PrivacyModel, column: Column) -> PrivacyModel:
 
 
 def _as_texts(source: Source, columns: Sequence[Column]) -> list[tuple[str | None, ...]]:
-    """Return the rows of a small table as texts."""
     texts = [sql.named(sql.cast(sql.column(column.name), "VARCHAR"), column.name) for column in columns]
     return source.engine.rows(exp.select(*texts).from_(source.relation.copy()), "rows of a small table")
 
@@ -397,7 +373,7 @@ def _shared(
 
 def _bring(original: Source, release: Source, policy: Policy) -> None:
     """Fetch what the attack looks at from a warehouse, by one scan of each table: columns that both of them have."""
-    names, entity = policy.columns.quasi_identifiers, person_of(policy.columns.entity, original)
+    names, entity = policy.columns.quasi_identifiers, _person_of(policy.columns.entity, original)
     known = resolve_columns(names, original.columns, original.name)
     columns = resolve_quasi_identifiers(names, release.columns, release.name)
     shared = _shared(original, release, known, columns)
@@ -412,11 +388,7 @@ def _sensitive(
     shared: Sequence[Shared],
     quasi_identifiers: Sequence[Column],
 ) -> list[int]:
-    """Return the numbers of the sensitive columns among the shared ones.
-
-    Raises:
-        UsageError: one is not there, or is a quasi-identifier.
-    """
+    """Return the numbers of the sensitive columns among the shared ones."""
     numbers = []
     resolve_columns(names, release.columns, release.name)
     for column in dict.fromkeys(resolve_columns(names, original.columns, original.name)):

@@ -49,19 +49,12 @@ if TYPE_CHECKING:
 
 
 WORST = 5
-"""Classes that are told of each model that fails."""
+"""Classes that are reported of each model that fails."""
 
 
 @dataclass(frozen=True)
 class WorstClass:
-    """A class that fails a model; its values are not told.
-
-    Attributes:
-        model: the name of the model.
-        sensitive: the sensitive column that it is about.
-        rows: rows of the class.
-        measured: its measure.
-    """
+    """A class that fails a model (about a sensitive column), by its rows and its measure, without its values."""
 
     model: str
     sensitive: str | None
@@ -139,7 +132,7 @@ class CheckResult:
 
     @property
     def k(self) -> int | float | None:
-        """The measure of k-anonymity: people where they are asked for, else rows; None where it is not known."""
+        """The measure of k-anonymity: people where they are counted, else rows; None where it is not known."""
         if (self.entity is not None or self.people_repeat is not None) and self.smallest_class_people is None:
             return None
         return k_of(self.models, self.smallest_class)
@@ -243,30 +236,21 @@ def check(  # noqa: PLR0913 - the public call: every setting has a name of its o
 
 
 def check_source(source: Source, policy: Policy, original: Source | None = None) -> CheckResult:
-    """Return whether an open source satisfies a policy.
-
-    Args:
-        source: the table.
-        policy: what it must satisfy.
-        original: what it was made from, in the same engine.
-
-    Raises:
-        UsageError: a column is not there, or an original is given that nothing is counted by.
-    """
+    """Return whether an open source satisfies a policy; the original, if given, is in the same engine."""
     repeated = repeated_in(source, policy)
     identifying = _identifying(source, policy, original)
     named, people = _with_people(source, policy, original)
-    asked = _asked(source, policy, named)
-    row = source.engine.row(asked.query(), "check the classes of the table")
-    found = read_verification(row, asked.models)
+    required = _required(source, policy, named)
+    row = source.engine.row(required.query(), "check the classes of the table")
+    found = read_verification(row, required.models)
     models = tuple(
-        _known(result, _counting(model, repeated), asked, people)
-        for result, model in zip(found.models, asked.models, strict=True)
+        _known(result, _counting(model, repeated), required, people)
+        for result, model in zip(found.models, required.models, strict=True)
     )
     smallest = next(
         (
             int(result.measured)
-            for result, model in zip(models, asked.models, strict=True)
+            for result, model in zip(models, required.models, strict=True)
             if model.entity is not None and result.measured is not None
         ),
         None,
@@ -288,9 +272,9 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
             WorstClass(result.model, result.sensitive, int(rows), measured)
             for number, result in enumerate(found.models)
             if not result.holds
-            for rows, measured in source.engine.rows(asked.worst_query(number), f"worst classes, {result.model}")
+            for rows, measured in source.engine.rows(required.worst_query(number), f"worst classes, {result.model}")
         ),
-        pseudonyms=_ties(source, policy, asked),
+        pseudonyms=_ties(source, policy, required),
         hidden_rows=hidden_rows(source),
         repeated=repeated,
     )
@@ -302,9 +286,9 @@ def _counting(model: PrivacyModel, repeated: Sequence[RepeatedColumn]) -> Privac
     return model if people is None else model.counting(people.columns[0])
 
 
-def _known(result: ModelResult, model: PrivacyModel, asked: _Asked, people: ClassPeople | None) -> ModelResult:
+def _known(result: ModelResult, model: PrivacyModel, required: _Required, people: ClassPeople | None) -> ModelResult:
     """Return what was measured of a model, and whether it is known to hold: people may not be named."""
-    if model.entity is None or (asked.entity is not None and people is None):
+    if model.entity is None or (required.entity is not None and people is None):
         return result
     if people is None:  # rows were measured: a class of too few rows has too few people
         fails = not result.holds
@@ -314,11 +298,7 @@ def _known(result: ModelResult, model: PrivacyModel, asked: _Asked, people: Clas
 
 
 def _with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
-    """Return a table with the column that names people, by its original where it does not have the column itself.
-
-    Raises:
-        UsageError: the original does not have it either, or no column is named.
-    """
+    """Return a table with the column that names people, by its original where it does not have the column itself."""
     if original is None:
         return source, None
     entity = policy.columns.entity
@@ -344,14 +324,9 @@ def _with_people(source: Source, policy: Policy, original: Source | None) -> tup
     return replace(source, relation=table, columns=source.engine.columns(table), warehouse=None), people
 
 
-def check_query(source: Source, policy: Policy) -> exp.Select:
-    """Return the one statement of a check."""
-    return _asked(source, policy).query()
-
-
 @dataclass(frozen=True)
-class _Asked:
-    """What is asked of a table, in terms of its columns."""
+class _Required:
+    """What a policy requires of a table, in terms of its columns."""
 
     relation: exp.Table
     columns: tuple[Column, ...]
@@ -378,17 +353,8 @@ class _Asked:
         )
 
 
-def _asked(source: Source, policy: Policy, counted: Source | None = None) -> _Asked:
-    """Return what a policy asks of a table.
-
-    Args:
-        source: the table.
-        policy: what it must satisfy.
-        counted: the table with the column that names people; without it, the table as it is.
-
-    Raises:
-        UsageError: a column is not there.
-    """
+def _required(source: Source, policy: Policy, counted: Source | None = None) -> _Required:
+    """Return what a policy requires of a table; ``counted`` is the table with the column that names people."""
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
@@ -401,7 +367,7 @@ def _asked(source: Source, policy: Policy, counted: Source | None = None) -> _As
     if policy.population is not None:
         population = open_population(source, policy.population_path, columns, as_text=True)
         everybody = exp.select("*").from_(population.relation.copy())
-    return _Asked(counted.relation, tuple(columns), models, entity, trees, everybody)
+    return _Required(counted.relation, tuple(columns), models, entity, trees, everybody)
 
 
 def _columns_of(source: Source, models: tuple[PrivacyModel, ...], policy: Policy) -> list[Column]:
@@ -415,20 +381,20 @@ def _models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...]
     """Return the models that know their columns, and the hierarchies of columns in which distances count."""
     about = [model.sensitive for model in policy.models if isinstance(model, SensitiveModel) and model.sensitive]
     sensitive = resolve_columns(dict.fromkeys((*policy.columns.sensitive, *about)), source.columns, source.name)
-    asked = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
-    in_trees = columns_with_hierarchy(source, sensitive, policy) if asked else []
+    required = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
+    in_trees = columns_with_hierarchy(source, sensitive, policy) if required else []
     made = {hierarchy.column.name: hierarchy for hierarchy in make_hierarchies(source, in_trees, policy)}
     return resolve_models(policy.models, sensitive, source.name, list(made)), made
 
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
     """Return the text of the statement of a check, after what makes the source if a script needs that."""
-    asked = _asked(source, policy)
+    required = _required(source, policy)
     foreign = dialect != source.engine.dialect
-    needed = [tree for tree in asked.trees.values() if tree.stored is None]
+    needed = [tree for tree in required.trees.values() if tree.stored is None]
     trees = [lookup_statement(source.engine, tree, dialect=dialect) for tree in needed]
     # Elsewhere the source is expected to be there.
-    statements = [*(() if foreign else source.setup), *trees, asked.query()]
+    statements = [*(() if foreign else source.setup), *trees, required.query()]
     return script(statements, dialect) + "\n"
 
 
@@ -449,11 +415,11 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
     return tuple(dict.fromkeys(column.name for column in (*others, *raw)))
 
 
-def _ties(source: Source, policy: Policy, asked: _Asked) -> tuple[Tied, ...]:
-    """Return what is found of the pseudonyms that the table has."""
+def _ties(source: Source, policy: Policy, required: _Required) -> tuple[Tied, ...]:
+    """Return for each pseudonymized column of the table how many people share what its pseudonyms tie together."""
     columns = [find_column(name, source.columns) for name in policy.columns.pseudonymize]
     names = list(dict.fromkeys(column.name for column in columns if column is not None))
-    queries = [signature_query(source.relation, asked.columns, names, name, policy.k) for name in names]
+    queries = [signature_query(source.relation, required.columns, names, name, policy.k) for name in names]
     return tied_of(source.engine, names, queries)
 
 

@@ -173,7 +173,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         SourceError: a source or a hierarchy cannot be read.
     """
     risks = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
-    asked = make_policy(
+    required = make_policy(
         policy,
         quasi_identifiers=quasi_identifiers,
         hierarchies=hierarchies,
@@ -189,30 +189,25 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         opened = open_source(source, table, as_text=True, resources=resources)
         try:
             require_entity(entity, opened)
-            return measure_alone(opened, asked, risks, opened_population(opened, source, population, population_table))
+            return measure_alone(
+                opened, required, risks, opened_population(opened, source, population, population_table)
+            )
         finally:
             opened.engine.close()
     opened = open_original(source, original, original_table, resources)
     try:
         release = open_beside(opened, source, table, as_text=True)
         require_entity(entity, opened, release)
-        everybody = opened_population(opened, source, population, population_table)
-        return measure_against(opened, release, asked, progress or silent, risks, everybody)
+        everyone = opened_population(opened, source, population, population_table)
+        return measure_against(opened, release, required, progress or silent, risks, everyone)
     finally:
         opened.engine.close()
 
 
 def measure_alone(
-    source: Source, policy: Policy, asked: RiskSettings | None = None, population: Source | None = None
+    source: Source, policy: Policy, settings: RiskSettings | None = None, population: Source | None = None
 ) -> Measured:
-    """Return what can be said of a published table without its original: the sizes of its classes, and its risk.
-
-    Args:
-        source: the table.
-        policy: names its quasi-identifiers.
-        asked: what is asked about its risk.
-        population: all people that its rows could be about, in the same engine.
-    """
+    """Return what can be said of a published table without its original: the sizes of its classes, and its risk."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     repeated = repeated_in(source, policy)
     models = (KAnonymity(policy.k),)
@@ -223,7 +218,7 @@ def measure_alone(
         "average_class_size": average_class_size(found.rows, found.classes, policy.k),
         "average_rows_per_class": average_rows(found.rows, found.classes),
     }
-    risk = risk_of(source, policy, asked or RiskSettings(), population, repeated=repeated)
+    risk = risk_of(source, policy, settings or RiskSettings(), population, repeated=repeated)
     return Measured(
         source.name,
         None,
@@ -254,27 +249,20 @@ def measure_against(
     release: Source,
     policy: Policy,
     progress: Listener = silent,
-    asked: RiskSettings | None = None,
+    settings: RiskSettings | None = None,
     population: Source | None = None,
     prepared: Prepared | None = None,
 ) -> Measured:
-    """Return what a published table is worth against its original, and the risk of both; all in one engine.
+    """Return the measures of a published table against its original, and the risk of both; all in one engine.
 
-    Args:
-        original: the table that it was made from.
-        release: the published table.
-        policy: names the quasi-identifiers and their hierarchies.
-        progress: called as the work goes on.
-        asked: what is asked about the risk.
-        population: all people that the rows of the release could be about.
-        prepared: the original, prepared for ``policy.of_rows()``; None prepares it.
+    ``prepared`` is the original, prepared for ``policy.of_rows()``; None prepares it.
     """
     # What is known of the original, is known of its release: its rows are rows of the same people.
     before = repeated_in(original, policy)
     repeated = before or repeated_in(release, policy)
     prepared, found = quality_against(original, release, policy, progress, prepared)
     progress(Progress("Risk of the original"))
-    settings = asked or RiskSettings()
+    settings = settings or RiskSettings()
     risk_before = risk_of(original, policy, settings, repeated=before)
     progress(Progress("Risk of the release"))
     # Both are samples of one population; of as many rows, where the release does not say who is who.
@@ -325,13 +313,7 @@ def quality_against(
     progress: Listener = silent,
     prepared: Prepared | None = None,
 ) -> tuple[Prepared, PublishedMeasures]:
-    """Return every measure of a published table against its original, and the original as it was prepared for that.
-
-    Arguments are those of ``measure_against``.
-
-    Raises:
-        UsageError: a column is not there, or labels of the release cannot be read.
-    """
+    """Return every measure of a published table against its original, and the original as it was prepared for that."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
     # All that is asked of either side in one scan of it; its risk is that of people, where they are named.
     for side in (original, release):

@@ -63,7 +63,7 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
         UsageError: a setting is wrong, a column is not there, or the population does not contain the table.
         SourceError: a source cannot be read.
     """
-    asked = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     if policy is None:
         policy = Policy(NamedColumns(quasi_identifiers=names(quasi_identifiers), entity=entity), count=count)
     elif not isinstance(policy, Policy):
@@ -71,8 +71,8 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     opened = open_source(source, table, as_text=True, resources=resources)
     try:
         require_entity(entity, opened)
-        everybody = opened_population(opened, source, population, population_table)
-        return risk_of(opened, policy, asked, everybody)
+        everyone = opened_population(opened, source, population, population_table)
+        return risk_of(opened, policy, settings, everyone)
     finally:
         opened.engine.close()
 
@@ -80,10 +80,8 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
 def require_entity(entity: str | None, *tables: Source) -> None:
     """Raise unless the column that was named for people is in one of the tables.
 
-    A policy that names one is another matter: its release does not have the column, and is counted in rows.
-
-    Raises:
-        UsageError: it is in none, so that rows would be counted where people were asked for.
+    Rows would be counted instead of people. A policy that names one is another matter: its release does not have the
+    column, and is counted in rows.
     """
     if entity is not None and not any(_person(entity, table) for table in tables):
         names_of_tables = " nor ".join(table.name for table in tables)
@@ -96,12 +94,7 @@ def opened_population(
     population: Any,  # noqa: ANN401 - as for ``risk``
     population_table: str | None = None,
 ) -> Source | None:
-    """Return the population of a table, in the engine of one that is open; None where none was named.
-
-    Raises:
-        UsageError: there is no such table.
-        SourceError: it cannot be opened.
-    """
+    """Return the population of a table, in the engine of one that is open; None where none was named."""
     if population is None:
         if population_table is not None:
             raise UsageError("A table of the population was named, but not where it is: name the population too.")
@@ -120,39 +113,33 @@ def opened_population(
 def risk_of(
     source: Source,
     policy: Policy,
-    asked: RiskSettings,
+    settings: RiskSettings,
     population: Source | None = None,
     population_size: int | None = None,
     repeated: Sequence[RepeatedColumn] | None = None,
 ) -> Risk:
-    """Return the risk of an open source.
+    """Return the risk of an open source: of people, or of rows where the table has no column of them.
 
-    Args:
-        source: the table.
-        policy: names its quasi-identifiers, and the column of people; where the table has none, rows are counted.
-        asked: what is asked.
-        population: the table of everybody, in the same engine.
-        population_size: how many are in the population; None goes by the sampling fraction.
-        repeated: what ``repeated_in`` found; None looks.
+    ``population_size`` goes before the sampling fraction; ``repeated`` is what ``repeated_in`` found.
     """
     repeated = repeated_in(source, policy) if repeated is None else repeated
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     entity = _person(named.entity, source)
     source.bring(columns, entity)
-    everybody = None
+    everyone = None
     if population is not None:
         same = resolve_quasi_identifiers([column.name for column in columns], population.columns, population.name)
         person = _person(named.entity, population) if entity is not None else None
-        everybody = Population(population.relation, population.name, same, person)
+        everyone = Population(population.relation, population.name, same, person)
     people = next((one for one in repeated if one.names_people), None)
     found = assess(
         source.engine,
         source.relation,
         columns,
-        asked,
+        settings,
         entity=entity,
-        population=everybody,
+        population=everyone,
         population_size=population_size,
     )
     return found if people is None else found.of_rows(people.columns)

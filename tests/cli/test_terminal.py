@@ -18,7 +18,7 @@ from sqlglot import parse_one
 
 from kanon_sql.cli.commands import EXAMPLES
 from kanon_sql.cli.main import run
-from kanon_sql.cli.output import colour
+from kanon_sql.cli.output import output
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, print_table
 from kanon_sql.cli.output.progress_bar import Pace, ProgressBar, spoken
@@ -109,7 +109,7 @@ def test_bars_are_drawn_where_a_person_looks(demo: Path, kanon: Callable[..., En
     ],
 )
 def test_a_bar_is_as_long_as_its_share_of_four_characters(share: float, encoding: str, expected: str) -> None:
-    assert colour.drawn(share, 4, encoding) == expected
+    assert output.drawn_bar(share, 4, encoding) == expected
 
 
 def test_a_column_of_bars_is_no_data(capsys: pytest.CaptureFixture[str]) -> None:

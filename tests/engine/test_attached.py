@@ -18,7 +18,7 @@ from conftest import files_in
 from sqlglot import exp
 
 import kanon_sql as kanon
-from kanon_sql.cli.options.options import _columns
+from kanon_sql.cli.options.shared import _columns
 from kanon_sql.engine.duckdb.connection import translated
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.keys import without_passwords

@@ -17,7 +17,7 @@ import pytest
 from conftest import files_in, tables_of
 
 import kanon_sql as kanon
-from kanon_sql.cli.demo_database import make_demo_file
+from kanon_sql.cli.commands.demo import make_demo_file
 from kanon_sql.engine.files import PrivateDirectory, is_private
 from kanon_sql.engine.sources.open_source import open_beside, open_source
 

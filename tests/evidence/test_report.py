@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import kanon_sql as kanon
-from kanon_sql.evidence.report.distribution import Cell, has_few
+from kanon_sql.evidence.report.attributes import Cell, has_few
 from kanon_sql.evidence.report.figures import FORMATS, Attribute
 from kanon_sql.evidence.report.words import kind_of_values, technique
 

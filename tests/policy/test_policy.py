@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import kanon_sql as kanon
-from kanon_sql.cli.options.command_line_policy import overridden
+from kanon_sql.cli.options.policy_options import overridden
 from kanon_sql.engine.base import Column
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.policy.algorithms import ALGORITHMS, options_of_others

@@ -16,7 +16,7 @@ from hypothesis import given
 from strategies import PERSON, TABLE, Case, anonymize, cases, load
 
 import kanon_sql as kanon
-from kanon_sql.cli.options.options import DialectName
+from kanon_sql.cli.options.shared import DialectName
 from kanon_sql.policy.policy import Destination
 from kanon_sql.sql.dialects import DIALECTS
 

@@ -51,7 +51,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes.",
     ),
     "lattice": (
-        "lattice:lattice_command",
+        "compare:lattice_command",
         "List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does.",
     ),
     "compare": (

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kanon_sql.cli.options.command_line_policy import note_repeated_columns
-from kanon_sql.cli.options.conflicts import check_key_file, check_options, given_options
+from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import (
     AskedByOption,
     BackupOption,
     DryRunOption,
     InPlaceOption,
-    InPlaceRequest,
     IntoOption,
     KindOption,
     OutOption,
@@ -23,19 +21,12 @@ from kanon_sql.cli.options.destination_options import (
     SpreadsheetSafeOption,
     asked_destination,
     check_destination,
+    check_key_file,
     check_policy_file,
     save_policy_as,
 )
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    QuietOption,
-    ReplaceOption,
-    SourceArgument,
-    TableArgument,
-    VerboseOption,
-)
-from kanon_sql.cli.options.policy_options import RequestedPolicy, with_policy
+from kanon_sql.cli.options.policy_options import RequestedPolicy, note_repeated_columns, with_policy
+from kanon_sql.cli.options.shared import check_options, given_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.output.diagnostics import note as say
 from kanon_sql.cli.output.output import command, free_name, print_json, print_prose, print_sql, visible
@@ -97,8 +88,8 @@ _APART = {
 @with_policy
 def anonymize_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
     save_policy: Annotated[
         Path | None,
         typer.Option("--save-policy", metavar="FILE", help="Write what was asked for as a kanon.toml."),
@@ -110,7 +101,7 @@ def anonymize_command(
     in_place: InPlaceOption = False,
     backup: BackupOption = None,
     dry_run: DryRunOption = False,
-    replace_existing: ReplaceOption = False,
+    replace_existing: shared.ReplaceOption = False,
     report_file: Annotated[
         Path | None,
         typer.Option(
@@ -123,20 +114,27 @@ def anonymize_command(
         typer.Option("--ignore-ledger", help="Publish even if this and earlier releases say too much together."),
     ] = False,
     sql: SqlOfRelease = None,
-    dialect: DialectOption = "duckdb",
+    dialect: shared.DialectOption = "duckdb",
     lookups: LookupsOption = None,
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
     *,
-    asked: RequestedPolicy,
+    requested: RequestedPolicy,
 ) -> None:
     """Find the release of a table that loses least, publish it, and verify what was published."""
     check_options(context, _APART)
-    base, in_file = asked.read()
-    how = InPlaceRequest(in_place, backup, dry_run)
+    base, in_file = requested.read()
     destination = asked_destination(
-        in_file, into, kind, out, how, replace_existing=replace_existing, spreadsheet_safe=spreadsheet_safe
+        in_file,
+        into,
+        kind,
+        out,
+        in_place=in_place,
+        backup=backup,
+        dry_run=dry_run,
+        replace_existing=replace_existing,
+        spreadsheet_safe=spreadsheet_safe,
     )
     if sql is None and lookups is not None:
         raise UsageError("--lookups is for the script that --sql prints: give --sql too, or leave it out.")
@@ -148,24 +146,23 @@ def anonymize_command(
     if save_policy is not None:
         check_policy_file(save_policy, [Path(source), destination.out], replace_existing=replace_existing)
     reported = ReportRequest(report_file, asked_by, replace=replace_existing)
-    reported.check([source, destination.out, destination.backup, save_policy, asked.file, asked.key_file])
+    reported.check([source, destination.out, destination.backup, save_policy, requested.file, requested.key_file])
     changes_source = destination.in_place or (destination.into is not None and not dry_run)
-    begun, limit = time.monotonic(), asked.time_limit(base)
+    begun, limit = time.monotonic(), requested.time_limit(base)
     with within(limit, begun):
         # Another run may have the database while it publishes.
         opened = waited(lambda: open_source(source, table, writable=changes_source and sql is None))
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         with within(limit, begun):
-            policy = asked.over(base, opened.columns)
+            policy = requested.over(base, opened.columns)
             check_key_file(policy, destination, save_policy)
             if sql is None:
                 check_destination(opened, destination)
             release = make_release(opened, policy, talk, begun)
             _say_what_was_chosen(release, destination, talk)
-            _say_what_is_undecided(release, asked.file, talk)
+            _say_what_is_undecided(release, requested.file, talk)
             if sql is not None:
-                # That of where the table is, unless another one was asked for.
+                # That of where the table is, unless --dialect says another one.
                 own = opened.dialect if "dialect" not in given_options(context) else dialect
                 script = release.script(own, destination, lookups=lookups, replace=replace_existing)
                 _say_what_it_holds(release, script, talk)
@@ -200,7 +197,6 @@ def _warn_of_ledger(published: Published, talk: Talk) -> None:
 
 
 def printed_summary(release: Release, published: Published) -> dict[str, Any]:
-    """Return what came out as plain values, with the names of the columns that were not published."""
     roles = release.prepared.roles
     return {
         **release.summary(published),

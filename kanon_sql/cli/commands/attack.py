@@ -7,26 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kanon_sql.cli.options.command_line_policy import assignments, base_policy, note_repeated_columns, overridden
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.options import (
-    ORIGINAL,
-    CountOption,
-    DialectOption,
-    EntityOption,
-    FormatOption,
-    HierarchiesOption,
-    HierarchyOption,
-    KOption,
-    OriginalTableOption,
-    PolicyOption,
-    QiOption,
-    QuietOption,
-    SourceArgument,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import base_policy, generalizing_policy, note_repeated_columns
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_text, visible
 from kanon_sql.engine.sources.open_source import open_beside, open_original
@@ -42,12 +25,12 @@ _LOUD = {"succeeds": "SUCCEEDS", "not excluded": "NOT EXCLUDED"}
 
 def attack_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
     *,
-    original: Annotated[str, ORIGINAL],
-    original_table: OriginalTableOption = None,
-    quasi_identifiers: QiOption = None,
+    original: Annotated[str, shared.ORIGINAL],
+    original_table: shared.OriginalTableOption = None,
+    quasi_identifiers: shared.QiOption = None,
     sensitive: Annotated[
         list[str] | None,
         typer.Option("--sensitive", metavar="COLUMN", help="What the attacker wants to know of a person."),
@@ -60,9 +43,9 @@ def attack_command(
             help="Another release of the same original: a table of the same database, or a file. May be repeated.",
         ),
     ] = None,
-    entity: EntityOption = None,
-    count: CountOption = None,
-    k: KOption = None,
+    entity: shared.EntityOption = None,
+    count: shared.CountOption = None,
+    k: shared.KOption = None,
     confidence: Annotated[
         float,
         typer.Option(
@@ -76,30 +59,30 @@ def attack_command(
         int,
         typer.Option("--ruled-out", metavar="M", help="Up to how many sensitive values the attacker can rule out."),
     ] = 1,
-    hierarchy: HierarchyOption = None,
-    hierarchies: HierarchiesOption = None,
-    policy_file: PolicyOption = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    hierarchy: shared.HierarchyOption = None,
+    hierarchies: shared.HierarchiesOption = None,
+    policy_file: shared.PolicyOption = None,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
     check_options(context)
     base = base_policy(policy_file)
     opened = open_original(source, original, original_table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
-        policy = overridden(
-            base,
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        policy = generalizing_policy(
             opened.columns,
-            roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
-            rest="drop",
+            base,
+            quasi_identifiers=quasi_identifiers,
+            sensitive=sensitive,
             entity=entity,
             k=k,
-            hierarchies=assignments(hierarchy, "--hierarchy", opened.columns),
-            settings={"count": count, "hierarchy_directory": hierarchies and hierarchies.absolute()},
+            hierarchy=hierarchy,
+            hierarchies=hierarchies,
+            settings={"count": count},
         )
         release = open_beside(opened, source, table, as_text=True)
         beside = [open_other(opened, source, release, other) for other in others or []]

@@ -6,29 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kanon_sql.cli.options.command_line_policy import assignments, base_policy, note_repeated_columns, overridden
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.model_options import RequestedModels, with_models
-from kanon_sql.cli.options.options import (
-    CountOption,
-    DialectOption,
-    EntityOption,
-    FormatOption,
-    HierarchiesOption,
-    HierarchyOption,
-    IdOption,
-    KOption,
-    OriginalOption,
-    OriginalTableOption,
-    PolicyOption,
-    QiOption,
-    QuietOption,
-    SensitiveOption,
-    SourceArgument,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import assignments, base_policy, note_repeated_columns, overridden
+from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
@@ -52,24 +32,24 @@ if TYPE_CHECKING:
 @with_models
 def check_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
-    original: OriginalOption = None,
-    original_table: OriginalTableOption = None,
-    identifying: IdOption = None,
-    quasi_identifiers: QiOption = None,
-    sensitive: SensitiveOption = None,
-    entity: EntityOption = None,
-    count: CountOption = None,
-    k: KOption = None,
-    hierarchy: HierarchyOption = None,
-    hierarchies: HierarchiesOption = None,
-    policy_file: PolicyOption = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
+    original: shared.OriginalOption = None,
+    original_table: shared.OriginalTableOption = None,
+    identifying: shared.IdOption = None,
+    quasi_identifiers: shared.QiOption = None,
+    sensitive: shared.SensitiveOption = None,
+    entity: shared.EntityOption = None,
+    count: shared.CountOption = None,
+    k: shared.KOption = None,
+    hierarchy: shared.HierarchyOption = None,
+    hierarchies: shared.HierarchiesOption = None,
+    policy_file: shared.PolicyOption = None,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
     *,
     models: RequestedModels,
     population: str | None,
@@ -84,8 +64,7 @@ def check_command(
         if original is None
         else open_original(source, original, original_table)
     )
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         release = opened if original is None else open_beside(opened, source, table, as_text=True)
         policy = overridden(
             base,
@@ -123,10 +102,11 @@ def _print_result(result: CheckResult) -> None:
         pairs.append(("smallest class", _smallest(result)))
     for model in result.models:
         verdict = "holds" if model.holds else "DOES NOT HOLD" if model.verified else "IS NOT VERIFIED"
-        asked = f"{model.letter} = {threshold_text(model.required)} {verdict}"
-        pairs.append((about(model.model, model.sensitive), f"{asked}: {_measured(model, result)}"))
+        required = f"{model.letter} = {threshold_text(model.required)} {verdict}"
+        pairs.append((about(model.model, model.sensitive), f"{required}: {_measured(model, result)}"))
     if result.classes_failing:
-        pairs.append(("failing" if len(result.models) > 1 else "too small", _failing(result)))
+        failing = f"{counted(result.classes_failing, 'class', 'classes')} with {counted(result.rows_failing, 'row')}"
+        pairs.append(("failing" if len(result.models) > 1 else "too small", failing))
     for tied in result.pseudonyms:
         alike = "has none" if tied.fewest is None else f"ties what {tied.fewest:,} or more have alike"
         pairs.append(("pseudonyms", f"{tied.column} {alike}" + (": TOO FEW" if tied.failing else "")))
@@ -157,7 +137,6 @@ def _smallest(result: CheckResult) -> str:
 
 
 def _people(result: CheckResult) -> str:
-    """Return the people of the smallest class as far as they are known."""
     fewest, most = result.smallest_class_people, result.smallest_class_people_at_most
     people = counted(fewest or 0, "person", "people")
     by = (
@@ -187,8 +166,3 @@ def _measured(model: ModelResult, result: CheckResult) -> str:
         counts_people = result.smallest_class_people is not None
         return f"smallest class has {_people(result) if counts_people else f'{model.measured:,}'}"
     return f"worst class has {threshold_text(model.measured)}"
-
-
-def _failing(result: CheckResult) -> str:
-    failing = counted(result.classes_failing, "class", "classes")
-    return f"{failing} with {counted(result.rows_failing, 'row')}"

@@ -6,16 +6,9 @@ from typing import Annotated
 
 import typer
 
-from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import BackupOption
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    QuietOption,
-    ReplaceOption,
-    SqlOption,
-    VerboseOption,
-)
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, visible
 from kanon_sql.engine.sources.addresses import is_warehouse
@@ -32,12 +25,12 @@ def clean_command(
         typer.Option("--drop", metavar="TABLE", help="Leave this table out: the raw one, once its release is made."),
     ] = None,
     backup: BackupOption = None,
-    replace_existing: ReplaceOption = False,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    replace_existing: shared.ReplaceOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes."""
     if is_warehouse(source):

@@ -1,61 +1,45 @@
-"""``kanon compare``: several algorithms and k side by side."""
+"""``kanon compare`` and ``kanon lattice``: what could be released instead, without publishing anything.
+
+``compare`` makes releases by several algorithms, k and limits; ``lattice`` lists the nodes that satisfy one policy.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.cli.options.command_line_policy import base_policy, prepared_table
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.model_options import RequestedModels, with_models
-from kanon_sql.cli.options.options import (
-    ChooseOption,
-    CountOption,
-    CutOption,
-    DialectOption,
-    EntityOption,
-    FormatOption,
-    HierarchiesOption,
-    HierarchyOption,
-    LabelsOption,
-    MeasureOption,
-    NumbersOption,
-    PairsOption,
-    PolicyOption,
-    QiOption,
-    QuietOption,
-    SensitiveOption,
-    SourceArgument,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import base_policy, generalizing_policy, note_repeated_columns
+from kanon_sql.cli.options.shared import RequestedModels, check_options, with_models
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import Share, figure, print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.engine.progress import Progress
+from kanon_sql.engine.sources.open_source import Source, open_source
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.algorithms import ALGORITHMS
+from kanon_sql.policy.policy import COUNTS_ROWS, Policy
+from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.script import logged_script
+from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from kanon_sql.release.prepared_table import Compared, Comparison
-
-Item = TypeVar("Item")
+    from kanon_sql.release.prepared_table import Compared, Comparison, SatisfyingNode
 
 
 @with_models
 def compare_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
-    quasi_identifiers: QiOption = None,
-    sensitive: SensitiveOption = None,
-    entity: EntityOption = None,
-    count: CountOption = None,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
+    quasi_identifiers: shared.QiOption = None,
+    sensitive: shared.SensitiveOption = None,
+    entity: shared.EntityOption = None,
+    count: shared.CountOption = None,
     k: Annotated[str, typer.Option("-k", metavar="K,K,...", help="The smallest classes to compare.")] = "2,5,10,50",
     max_suppressed: Annotated[
         str | None,
@@ -71,46 +55,48 @@ def compare_command(
             "--algorithm", metavar="NAME,...", help=f"Which to compare (default: all): {', '.join(ALGORITHMS)}."
         ),
     ] = None,
-    measure: MeasureOption = None,
+    measure: shared.MeasureOption = None,
     time_limit: Annotated[
         float | None,
         typer.Option("--time-limit", metavar="SECONDS", help="Of each search alone."),
     ] = None,
-    choose: ChooseOption = None,
-    cut: CutOption = None,
-    labels: LabelsOption = None,
-    numbers: NumbersOption = None,
-    pairs: PairsOption = None,
-    hierarchy: HierarchyOption = None,
-    hierarchies: HierarchiesOption = None,
-    policy_file: PolicyOption = None,
+    choose: shared.ChooseOption = None,
+    cut: shared.CutOption = None,
+    labels: shared.LabelsOption = None,
+    numbers: shared.NumbersOption = None,
+    pairs: shared.PairsOption = None,
+    hierarchy: shared.HierarchyOption = None,
+    hierarchies: shared.HierarchiesOption = None,
+    policy_file: shared.PolicyOption = None,
     plot_file: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Draw loss and time over k into a .svg, .png or .html file."),
     ] = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
     *,
     models: RequestedModels,
     population: str | None,
 ) -> None:
     """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped."""
     check_options(context, {("sql", "plot_file"): "--sql prints what is run and draws nothing"})
-    sizes = _listed(k, "-k", _whole_number)
-    limits = None if max_suppressed is None else _listed(max_suppressed, "--max-suppressed", str)
-    names = None if algorithm is None else _listed(algorithm, "--algorithm", str)
+    try:
+        sizes = [int(size) for size in _listed(k, "-k")]
+    except ValueError:
+        raise UsageError(f"-k is a list of whole numbers, such as 2,5,10; not {k!r}.") from None
+    limits = None if max_suppressed is None else _listed(max_suppressed, "--max-suppressed")
+    names = None if algorithm is None else _listed(algorithm, "--algorithm")
     if plot_file is not None:
         from kanon_sql.evidence.report.comparison_plot import check_plot
 
         check_plot(plot_file)
     base = base_policy(policy_file)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
-        prepared = prepared_table(
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        prepared = _prepared(
             opened,
             base,
             talk,
@@ -157,13 +143,7 @@ def _print_comparison(comparison: Comparison) -> None:
 
 
 def _row(result: Compared, shown: Sequence[str], most: float) -> tuple[object, ...]:
-    """Return what a table shows of a release.
-
-    Args:
-        result: the release; of one that was not found, why.
-        shown: the measures.
-        most: the loss of the release that loses most.
-    """
+    """Return the cells of a release: the measures ``shown``, and its loss as a share of the ``most`` that one loses."""
     if result.measures is None:
         nothing = Share(0.0), "no solution", *[""] * (len(shown) + 5)
         return (result.algorithm, result.k, str(result.max_suppressed), *nothing)
@@ -182,21 +162,101 @@ def _row(result: Compared, shown: Sequence[str], most: float) -> tuple[object, .
     )
 
 
-def _whole_number(text: str) -> int:
-    return int(text)
-
-
-def _listed(text: str, option: str, read: Callable[[str], Item]) -> list[Item]:
-    """Return the items of a list with commas between.
-
-    Raises:
-        UsageError: one cannot be read, or there is none.
-    """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    try:
-        items = [read(part) for part in parts]
-    except ValueError:
-        raise UsageError(f"{option} is a list of whole numbers, such as 2,5,10; not {text!r}.") from None
+def _listed(text: str, option: str) -> list[str]:
+    """Return the items of a list with commas between."""
+    items = [part.strip() for part in text.split(",") if part.strip()]
     if not items:
         raise UsageError(f"{option} is an empty list.")
     return items
+
+
+@with_models
+def lattice_command(
+    context: typer.Context,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
+    quasi_identifiers: shared.QiOption = None,
+    sensitive: shared.SensitiveOption = None,
+    entity: shared.EntityOption = None,
+    count: shared.CountOption = None,
+    k: shared.KOption = None,
+    max_suppressed: shared.MaxSuppressedOption = None,
+    measure: shared.MeasureOption = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print every node that satisfies, not only the minimal ones.")
+    ] = False,
+    hierarchy: shared.HierarchyOption = None,
+    hierarchies: shared.HierarchiesOption = None,
+    policy_file: shared.PolicyOption = None,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
+    *,
+    models: RequestedModels,
+    population: str | None,
+) -> None:
+    """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does."""
+    check_options(context)
+    base = base_policy(policy_file)
+    opened = open_source(source, table)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        prepared = _prepared(
+            opened,
+            base,
+            talk,
+            quasi_identifiers=quasi_identifiers,
+            sensitive=sensitive,
+            models=models,
+            entity=entity,
+            hierarchy=hierarchy,
+            hierarchies=hierarchies,
+            k=k,
+            settings={"count": count, "population": population, "max_suppressed": max_suppressed, "measure": measure},
+        )
+        policy = prepared.policy
+        nodes = prepared.lattice(everything=everything, progress=talk)
+        size = prepared.prepared.lattice.size
+        members = "people" if prepared.prepared.frequency.counts_people else "rows"
+        if sql:
+            print_sql(logged_script(opened.engine.statements, dialect))
+            return
+        name = opened.name
+    if output_format == "json":
+        listed = [*map(asdict, nodes)]
+        print_json(
+            {"source": name, "counted": members, "lattice_size": size, "measure": policy.measure, "nodes": listed}
+        )
+        return
+    kind = "satisfying" if everything else "minimal satisfying"
+    print_prose(
+        f"{visible(name)}: {counted(len(nodes), f'{kind} node')} of {size:,}, the best by {policy.measure} first; "
+        f"k counts {members}"
+    )
+    _print_nodes(nodes, policy.measure, everything=everything)
+
+
+def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool) -> None:
+    columns = list(nodes[0].levels) if nodes else []
+    headers = [*columns, "suppressed", measure, *(["minimal"] if everything else [])]
+    rows = [
+        (
+            *node.levels.values(),
+            node.rows_suppressed,
+            figure(node.value),
+            *(["yes" if node.minimal else ""] if everything else []),
+        )
+        for node in nodes
+    ]
+    print_table(headers, rows)
+
+
+def _prepared(opened: Source, base: Policy, talk: Talk, **said: Any) -> PreparedTable:  # noqa: ANN401 - see the policy
+    """Return an open source, prepared under ``generalizing_policy(opened.columns, base, **said)``."""
+    policy = generalizing_policy(opened.columns, base, **said)
+    prepared = prepare_source(opened, policy, lambda doing: talk(Progress(doing)))
+    if policy.count == "rows":
+        talk.note(COUNTS_ROWS)
+    note_repeated_columns(prepared.repeated, talk)
+    return PreparedTable(prepared, policy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,35 +11,35 @@ import typer
 from sqlglot import exp
 
 from kanon_sql.cli.commands.anonymize import SqlOfRelease, printed_summary, script_text
-from kanon_sql.cli.demo_database import (
-    ENTITY,
-    QUASI_IDENTIFIERS,
-    TABLE,
-    check_rows,
-    demo_file,
-    demo_policy,
-    demo_statement,
-    make_demo,
-    mark_as_ours,
-    release_name,
-)
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, VerboseOption
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import as_called, print_json, print_prose, print_sql, print_table, print_text
 from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.progress import Progress
-from kanon_sql.engine.sources.open_source import Source
-from kanon_sql.errors import counted
+from kanon_sql.engine.sources.open_source import Source, is_database
+from kanon_sql.errors import SourceError, UsageError, counted
+from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.roles import NamedColumns
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.sql import build as sql_of
 from kanon_sql.sql.dialects import script
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kanon_sql.engine.base import Engine
 
+TABLE = "admissions"
+_LARGEST = 100_000_000
+_ENTITY = "patient_id"
+_QUASI_IDENTIFIERS = ("birth_date", "sex", "zip", "admission_date")
+_MARK = "Made by kanon demo: nobody in this table exists."
+_MOST_NAMED = 5  # tables of others in an error message
 _SHOWN = 5
 _STRICTER = 20
 _NOT_WITH_SQL = "--sql changes nothing, and so makes no database"
@@ -56,31 +57,31 @@ def demo_command(
         typer.Option("--replace", help="Replace a sample database even if it has tables of your own by now."),
     ] = False,
     sql: SqlOfRelease = None,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Make a sample database of hospital admissions, anonymize it, and show what happened."""
     check_options(context, {("sql", "out"): _NOT_WITH_SQL, ("sql", "replace"): _NOT_WITH_SQL})
-    check_rows(rows)
+    _check_rows(rows)
     policy = demo_policy(k)
     with Talk(quiet=quiet, verbose=verbose) as talk:
         if sql is not None:
             _print_sql(rows, k, sql, dialect, talk)
             return
         talk(Progress("Making the sample table"))
-        with demo_file(out, replace=replace) as partial, DuckDBEngine.from_file(partial, writable=True) as engine:
+        with _demo_file(out, replace=replace) as partial, DuckDBEngine.from_file(partial, writable=True) as engine:
             talk.follow(engine)
-            make_demo(engine, rows)
+            _make_demo(engine, rows)
             before = _first_rows(engine, TABLE)
             # Not a source in a database file, which has a ledger: this release goes to no one, and what is tried next
             # is not to be refused for it.
             release = make_release(Source(engine, sql_of.relation(TABLE), TABLE), policy, talk)
             talk(Progress("Publishing"))
-            published = release.to_table(release_name(k))
-            mark_as_ours(engine, release_name(k))
-            after = _first_rows(engine, release_name(k))
+            published = release.to_table(_release_name(k))
+            _mark_as_ours(engine, _release_name(k))
+            after = _first_rows(engine, _release_name(k))
             summary = printed_summary(release, published)
         talk.end()
     with interrupted_after(f"{out} is there, with the release"):
@@ -94,15 +95,15 @@ def demo_command(
 
 def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]) -> None:
     print_prose(f"{out} has a table of hospital admissions. Nobody in it exists. Its first rows:\n")
-    columns = [ENTITY, "name", *QUASI_IDENTIFIERS, "department", "diagnosis", "cost"]
+    columns = [_ENTITY, "name", *_QUASI_IDENTIFIERS, "department", "diagnosis", "cost"]
     print_table(columns, before)
     print_prose(
         "Who knows a neighbour's birth date, sex, ZIP and when she was in hospital can find her row, and learn her "
         "diagnosis, even without the name. So these four were generalized until every row is like those of at least "
         f"{counted(k - 1, 'other person', 'other people')} in all of them (k-anonymity with k = {k}), as little as "
         "that takes; rows that would still be too few were left out. Some people are here twice: "
-        f"{ENTITY} says who is who, and k counts people by it, not rows. It is gone now, and so is the name. "
-        f"Some rows of {release_name(k)}:\n"
+        f"{_ENTITY} says who is who, and k counts people by it, not rows. It is gone now, and so is the name. "
+        f"Some rows of {_release_name(k)}:\n"
     )
     print_table(columns[2:], after)
     print_prose("What it took: the level of each column in its hierarchy, 0 being the original value.\n")
@@ -111,14 +112,14 @@ def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple
 def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
     """Print commands that can be typed as they are; the one that shows SQL shows that of this release."""
     database, kanon = shlex.quote(str(out)), as_called()
-    qi = ",".join(QUASI_IDENTIFIERS)
-    anonymize = f"{kanon} anonymize {database} {TABLE} --entity {ENTITY} --id name --sensitive diagnosis --rest keep"
+    qi = ",".join(_QUASI_IDENTIFIERS)
+    anonymize = f"{kanon} anonymize {database} {TABLE} --entity {_ENTITY} --id name --sensitive diagnosis --rest keep"
     print_text("")
     print_prose(
-        f"The release is the table {release_name(k)} in {out}; it was checked by counting its classes again. "
+        f"The release is the table {_release_name(k)} in {out}; it was checked by counting its classes again. "
         "What to type next:"
     )
-    _say(f"{kanon} check {database} {release_name(k)} --qi {qi} -k {k}", "count its classes yourself")
+    _say(f"{kanon} check {database} {_release_name(k)} --qi {qi} -k {k}", "count its classes yourself")
     seed = f"-k {k} --seed {summary['seed']}"
     _say(f"{anonymize} \\\n      --qi {qi} {seed} --sql", "read the SQL that makes this release")
     stricter = max(_STRICTER, 2 * k)
@@ -133,7 +134,7 @@ def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
 
 
 def _say(command: str, what_for: str) -> None:
-    """Print a command to be copied, and so not wrapped, and what it is for."""
+    """Print a command, not wrapped because it is copied, and what it is for."""
     print_text(f"\n  {command}\n      {what_for}")
 
 
@@ -146,14 +147,114 @@ def _print_sql(rows: int, k: int, which: str, dialect: str, talk: Talk) -> None:
     """Print the statement of the sample table and the script of its release, made in memory."""
     with DuckDBEngine.in_memory() as engine:
         talk.follow(engine)
-        make_demo(engine, rows)
+        _make_demo(engine, rows)
         engine.statements.clear()  # the sample is printed before what was run to find its release
         source = Source(engine, sql_of.relation(TABLE), TABLE)
         release = make_release(source, demo_policy(k), talk)
-        made = release.script(dialect, Destination(into=release_name(k)))
+        made = release.script(dialect, Destination(into=_release_name(k)))
         of_release = script_text(release, made, which, dialect)
     if dialect == engine.dialect:
-        sample = f"-- The sample table\n{script([demo_statement(rows)], dialect)}"
+        sample = f"-- The sample table\n{script([_demo_statement(rows)], dialect)}"
     else:
         sample = f"-- The table {TABLE} is DuckDB's: kanon demo makes it, and --sql without --dialect shows how."
     print_sql(f"{sample}\n\n{of_release}")
+
+
+# The sample database: hospital admissions that never happened
+
+
+def _release_name(k: int) -> str:
+    return f"{TABLE}_k{k}"
+
+
+def demo_policy(k: int) -> Policy:
+    return Policy(
+        columns=NamedColumns(
+            identifying=("name",),
+            quasi_identifiers=_QUASI_IDENTIFIERS,
+            sensitive=("diagnosis",),
+            rest="keep",
+            entity=_ENTITY,
+        ),
+        models=(KAnonymity(k),),
+        seed=1,
+    )
+
+
+def _demo_statement(rows: int) -> exp.Expr:
+    return sql_of.statement("demo/admissions", values={"rows": rows})
+
+
+def _check_rows(rows: int) -> None:
+    if not 0 <= rows <= _LARGEST:
+        raise UsageError(f"--rows is a number from 0 to {_LARGEST:,}.")
+
+
+def _make_demo(engine: DuckDBEngine, rows: int) -> None:
+    engine.run(_demo_statement(rows), "make the sample table")
+    _mark_as_ours(engine, TABLE)
+
+
+def _mark_as_ours(engine: DuckDBEngine, table: str) -> None:
+    """Note at a table that ``kanon demo`` made it and may replace it."""
+    engine.run(
+        exp.Comment(this=sql_of.relation(table), kind="TABLE", expression=sql_of.literal(_MARK)), "mark it as ours"
+    )
+
+
+def make_demo_file(path: Path, rows: int) -> None:
+    """Make a database with the sample table; one that was made here before is replaced."""
+    _check_rows(rows)
+    with _demo_file(path) as partial, DuckDBEngine.from_file(partial, writable=True) as engine:
+        _make_demo(engine, rows)
+
+
+@contextmanager
+def _demo_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Hand out the path of a database to be made, which takes its name when the block ends well.
+
+    Until then, and after an error, what was there before is still there. With ``replace``, it may be lost with tables
+    that were not made here.
+    """
+    target = path.resolve()  # a link stays a link
+    _check_may_be_made(path, replace=replace)
+    with private_directory(target.parent) as private:
+        partial = private.path / target.name
+        yield partial
+        if _log_of(partial).exists():
+            raise SourceError(f"{path} cannot be made: its last changes were not written. Is the disk full?")
+        try:
+            partial.replace(target)
+            _log_of(target).unlink(missing_ok=True)  # of the database that was there before
+        except OSError as error:
+            raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _log_of(database: Path) -> Path:
+    """Return the write-ahead log of DuckDB: what is not yet in the database."""
+    return database.with_name(f"{database.name}.wal")
+
+
+def _check_may_be_made(path: Path, *, replace: bool) -> None:
+    """Refuse to make a demo database where something would be lost."""
+    if not path.parent.is_dir():
+        raise SourceError(f"The directory {path.parent} does not exist.")
+    if not path.exists():
+        return
+    made = _relations(path) if path.is_file() and is_database(path) else []
+    if not any(by_demo for _, by_demo in made):
+        raise UsageError(f"{path} exists and was not made by kanon demo: give another name with --out.")
+    others = [name for name, by_demo in made if not by_demo]
+    if others and not replace:
+        names = ", ".join(others[:_MOST_NAMED]) + (", ..." if len(others) > _MOST_NAMED else "")
+        raise UsageError(
+            f"{path} has tables that kanon demo did not make, and would lose them: {names}. Give another name with "
+            "--out, or let them go with --replace."
+        )
+
+
+def _relations(path: Path) -> list[tuple[str, bool]]:
+    """Return the tables and views of a database, each with whether it was made here."""
+    with DuckDBEngine.from_file(path, writable=False) as engine:
+        rows = engine.rows(sql_of.statement("demo/made_by_demo", values={"mark": _MARK}), "what did kanon demo make?")
+    return [(name, by_demo) for name, by_demo in rows]

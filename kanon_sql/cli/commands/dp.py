@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.dp_options import Asking, BudgetOption, DeltaOption, SourceArgument, with_question
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    QuietOption,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-    complete_columns,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.shared import check_options, complete_columns, with_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.account import Budget, short_probability, without_zeros
-from kanon_sql.dp.asking import budget_sql, limits_of, open_budgeted, read_in, set_in
+from kanon_sql.dp.asking import answered, ask_sql, budget_sql, limits_of, open_budgeted, read_in, set_in
+from kanon_sql.dp.questions.base import Answer, Figure, rounded_text
 from kanon_sql.dp.questions.counts import Count as CountQuestion
 from kanon_sql.dp.questions.counts import Histogram, MostFrequent
 from kanon_sql.dp.questions.numbers import Mean, Quantile, Sum
 from kanon_sql.errors import UsageError
 from kanon_sql.policy.policy import Count
 
+if TYPE_CHECKING:
+    from kanon_sql.dp.questions.base import Question
+
+_COST, _ROWS = "Cost", "Rows and people"
+_OTHER, _NOTHING = "(any other)", "(no value)"
+
+EpsilonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--epsilon",
+        metavar="E",
+        help="What the answer may cost: by one person, no answer becomes likelier by more than a factor of e^E.",
+        rich_help_panel=_COST,
+    ),
+]
+DeltaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delta", metavar="D", help="With this probability the bound may fail, such as 1e-6.", rich_help_panel=_COST
+    ),
+]
+BudgetOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--budget",
+        metavar="FILE",
+        help="The DuckDB file that keeps the budget, where the database of the table cannot: of data files and Spark.",
+        rich_help_panel=_COST,
+    ),
+]
 ColumnOption = Annotated[
     str,
     typer.Option(
@@ -60,47 +85,147 @@ LevelOption = Annotated[
 ]
 
 
-@with_question
+_OPTIONS: dict[str, Any] = {
+    "epsilon": EpsilonOption,
+    "delta": DeltaOption,
+    "noise": Annotated[
+        Literal["laplace", "gaussian"],
+        typer.Option("--noise", help="Which noise; gaussian takes a --delta.", rich_help_panel=_COST),
+    ],
+    "budget": BudgetOption,
+    "where": Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="CONDITION",
+            help="Which rows, in SQL: comparisons of columns, joined by AND, OR and NOT.",
+            rich_help_panel=_ROWS,
+        ),
+    ],
+    "group": Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="COLUMN=VALUE",
+            help="The rows of one group: answers about different groups of a column cost what the dearest does.",
+            rich_help_panel=_ROWS,
+        ),
+    ],
+    "entity": Annotated[
+        str | None,
+        typer.Option(
+            "--entity",
+            metavar="COLUMN",
+            help="Names the person, who may have several rows (default: as the budget says, or each row is one).",
+            rich_help_panel=_ROWS,
+        ),
+    ],
+    "max_rows": Annotated[
+        int,
+        typer.Option("--max-rows", metavar="N", help="How many rows of a person count.", rich_help_panel=_ROWS),
+    ],
+    "sql": Annotated[bool, typer.Option("--sql", help="Print the SQL; ask and spend nothing.")],
+    "dialect": Annotated[
+        shared.DialectName | None,
+        typer.Option("--dialect", help="The dialect of the SQL that is printed (default: that of where the table is)."),
+    ],
+    "output_format": shared.FormatOption,
+    "quiet": shared.QuietOption,
+    "verbose": shared.VerboseOption,
+}
+_DEFAULTS: dict[str, Any] = {
+    "noise": "laplace",
+    "max_rows": 1,
+    "sql": False,
+    "output_format": "table",
+    "quiet": False,
+    "verbose": False,
+}
+_OF_QUESTION = ("epsilon", "delta", "noise", "where", "group", "entity", "max_rows")
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """The options that all questions take, by parameter; asks the question of a command."""
+
+    given: dict[str, Any]
+
+    def run(self, context: typer.Context, source: str, table: str | None, question_of: Callable[..., Question]) -> None:
+        """Ask the question that ``question_of`` makes of the common options, and print its answer; or print its SQL."""
+        check_options(context)
+        given = self.given
+        if given["epsilon"] is None:
+            raise UsageError("Say what the answer may cost: --epsilon 0.1, or less where more will be asked.")
+        common = {name: given[name] for name in _OF_QUESTION}
+        question = question_of(**{**common, "delta": given["delta"] or 0, "group": _group(given["group"])})
+        if given["sql"]:
+            print_sql(ask_sql(source, table, question, budget=given["budget"], dialect=given["dialect"]))
+            return
+        opened = open_budgeted(source, table, given["budget"])
+        with opened.engine, Talk(opened.engine, quiet=given["quiet"], verbose=given["verbose"]) as talk:
+            answer = answered(opened, question, given["budget"])
+            if answer.unit == "people":
+                talk.note(
+                    "Each person counts once (--max-rows 1): where people have several rows, the answer is not about "
+                    "rows. If it is to be, say with --max-rows how many rows of a person count, from what you know "
+                    "without the table; more of them take more noise."
+                )
+        if given["output_format"] == "json":
+            print_json(answer.summary())
+        else:
+            _print_answer(answer)
+
+
+def _with_question(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes what all questions take, as its parameter ``asking``."""
+
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        command(**given, asking=_Asking(added))
+
+    return with_options(command, _OPTIONS, call, gathered=("asking",), defaults=_DEFAULTS)
+
+
+@_with_question
 def count_command(
-    context: typer.Context, source: SourceArgument, table: TableArgument = None, *, asking: Asking
+    context: typer.Context, source: shared.DpSourceArgument, table: shared.TableArgument = None, *, asking: _Asking
 ) -> None:
     """Say how many rows, or people, there are."""
     asking.run(context, source, table, CountQuestion)
 
 
-@with_question
+@_with_question
 def sum_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.DpSourceArgument,
+    table: shared.TableArgument = None,
     *,
     column: ColumnOption,
     bounds: BoundsOption,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say the sum of a column."""
     asking.run(context, source, table, lambda **common: Sum(column=column, bounds=_bounds(bounds), **common))
 
 
-@with_question
+@_with_question
 def mean_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.DpSourceArgument,
+    table: shared.TableArgument = None,
     *,
     column: ColumnOption,
     bounds: BoundsOption,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say the mean of a column."""
     asking.run(context, source, table, lambda **common: Mean(column=column, bounds=_bounds(bounds), **common))
 
 
-@with_question
+@_with_question
 def quantile_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.DpSourceArgument,
+    table: shared.TableArgument = None,
     *,
     column: ColumnOption,
     bounds: BoundsOption,
@@ -113,7 +238,7 @@ def quantile_command(
             "--step", metavar="STEP", help="Between values that can be the answer (default: 10,000 in the bounds)."
         ),
     ] = None,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say the value below which a share of the values lies."""
     asking.run(
@@ -124,36 +249,36 @@ def quantile_command(
     )
 
 
-@with_question
+@_with_question
 def histogram_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.DpSourceArgument,
+    table: shared.TableArgument = None,
     *,
     column: ColumnOption,
     keys: KeysOption = None,
     bins: BinsOption = None,
     hierarchy: LevelsOfOption = None,
     level: LevelOption = None,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say how many rows each key has: given keys, bins, labels of a hierarchy, or (with a delta) frequent keys."""
     ways: dict[str, Any] = {"keys": _listed(keys), "bins": _listed(bins), "hierarchy": hierarchy, "level": level}
     asking.run(context, source, table, lambda **common: Histogram(column=column, **ways, **common))
 
 
-@with_question
+@_with_question
 def most_frequent_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.DpSourceArgument,
+    table: shared.TableArgument = None,
     *,
     column: ColumnOption,
     keys: KeysOption = None,
     bins: BinsOption = None,
     hierarchy: LevelsOfOption = None,
     level: LevelOption = None,
-    asking: Asking,
+    asking: _Asking,
 ) -> None:
     """Say which of the given keys most rows have."""
     ways: dict[str, Any] = {"keys": _listed(keys), "bins": _listed(bins), "hierarchy": hierarchy, "level": level}
@@ -162,8 +287,8 @@ def most_frequent_command(
 
 def budget_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.DpSourceArgument,
+    table: shared.TableArgument = None,
     epsilon: Annotated[
         str | None,
         typer.Option("--epsilon", metavar="E", help="Set what all answers about the table may cost together."),
@@ -186,11 +311,11 @@ def budget_command(
         ),
     ] = None,
     budget: BudgetOption = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Show what was spent on a table, or set what may be spent; what was spent stays spent."""
     check_options(context)
@@ -201,8 +326,7 @@ def budget_command(
         print_sql(budget_sql(source, table, limits=limits, budget=budget, dialect=dialect))
         return
     opened = open_budgeted(source, table, budget)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         found = read_in(opened, budget) if limits is None else set_in(opened, limits, budget, count=count or "people")
     if output_format == "json":
         print_json(found.summary())
@@ -211,11 +335,6 @@ def budget_command(
 
 
 def _bounds(text: str) -> tuple[str, str]:
-    """Return two bounds that a person wrote with a comma between.
-
-    Raises:
-        UsageError: there are not two.
-    """
     low, separator, high = text.partition(",")
     if not separator or "," in high:
         raise UsageError("Bounds are two numbers with a comma between: --bounds 0,100")
@@ -223,10 +342,53 @@ def _bounds(text: str) -> tuple[str, str]:
 
 
 def _listed(text: str | None) -> list[str] | None:
-    """Return a list that a person wrote with commas between; a value with a comma stands in double quotes."""
+    """Return the items between commas; an item with a comma stands in double quotes."""
     import csv
 
     return None if text is None else [each.strip() for each in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+def _group(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    column, separator, value = text.partition("=")
+    if not separator or not column:
+        raise UsageError("A group is a column and a value of it: --group sex=F")
+    return column, value
+
+
+def _print_answer(answer: Answer) -> None:
+    print_prose(f"{visible(answer.table)}: {visible(answer.question)}")
+    print_prose(f"Counted: {visible(answer.counted)}.\n")
+    pairs = []
+    if (only := answer.single) is not None:
+        error = answer.expected_error
+        value = _key(only) if only.value is None else rounded_text(only.value, error)
+        pairs.append(("answer", f"{value} {answer.unit}" if answer.is_count else value))
+        if only.low is not None:
+            pairs.append(("interval", f"{rounded_text(only.low, error)} to {rounded_text(only.high, error)} (95 %)"))
+    elif answer.figures:
+        rows = [(_key(each), each.value, each.low, each.high) for each in answer.figures]
+        print_table(["key", answer.unit, "from (95 %)", "to"], rows)
+    else:
+        print_prose("No key has enough rows to be shown.\n")
+    pairs += [("accuracy", answer.accuracy), ("mechanism", f"{answer.mechanism}, scale {rounded_text(answer.scale)}")]
+    and_delta = f", delta {short_probability(answer.delta)}" if answer.delta else ""
+    pairs.append(("cost", f"epsilon {without_zeros(answer.epsilon)}{and_delta}"))
+    if answer.budget is not None:
+        epsilon, delta = answer.budget.composed
+        spent = f"epsilon {without_zeros(epsilon)} of {without_zeros(answer.budget.epsilon)} spent"
+        if answer.budget.delta:
+            spent += f", delta {short_probability(delta)} of {short_probability(answer.budget.delta)}"
+        pairs.append(("budget", spent))
+    pairs += [("assumes" if not number else "", text) for number, text in enumerate(answer.assumes)]
+    print_pairs(pairs)
+
+
+def _key(figure: Figure) -> str:
+    if figure.key is None:
+        return _OTHER if figure.other else _NOTHING
+    return visible(figure.key)
 
 
 def _print_budget(budget: Budget) -> None:

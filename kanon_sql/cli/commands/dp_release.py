@@ -8,21 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.cli.options.command_line_policy import assignments
-from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import IntoOption, OutOption, check_destination
-from kanon_sql.cli.options.dp_options import SourceArgument
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    HierarchiesOption,
-    QiOption,
-    QuietOption,
-    ReplaceOption,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
+from kanon_sql.cli.options.policy_options import assignments
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
 from kanon_sql.cli.output.output import print_json, print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.released import ASSUMPTIONS, require_destination
@@ -51,9 +40,9 @@ _APART = {
 
 def release_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
-    quasi_identifiers: QiOption = None,
+    source: shared.DpSourceArgument,
+    table: shared.TableArgument = None,
+    quasi_identifiers: shared.QiOption = None,
     hierarchy: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,7 +52,7 @@ def release_command(
             "intervals:5,10,20  date:month,year  round:1,2  steps  cut:1,2  prefixes:3,1  flat  ready:us_state.",
         ),
     ] = None,
-    hierarchies: HierarchiesOption = None,
+    hierarchies: shared.HierarchiesOption = None,
     epsilon: Annotated[
         str | None,
         typer.Option("--epsilon", metavar="E", help="All that may be spent, such as 1.", show_default=False),
@@ -101,18 +90,18 @@ def release_command(
     ] = None,
     into: IntoOption = None,
     out: OutOption = None,
-    replace_existing: ReplaceOption = False,
+    replace_existing: shared.ReplaceOption = False,
     budget: Annotated[
         Path | None,
         typer.Option(
             "--budget", metavar="FILE", help="The DuckDB file with the budget of a table that cannot keep it itself."
         ),
     ] = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Publish a differentially private release: sampled, generalized, without small classes (SafePub).
 
@@ -131,21 +120,25 @@ def release_command(
     if budget is not None and out is not None and budget.resolve() == out.resolve():
         raise UsageError(f"{out} keeps the budget and cannot be the release too.")
     opened = open_source(source, table, writable=into is not None and not sql)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
-        asked = RequestedRelease.of(
-            _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies),
-            _given(epsilon),
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        policy = _policy(opened.columns, quasi_identifiers, hierarchy, hierarchies)
+        if epsilon is None:
+            raise UsageError(
+                "Say how much may be spent: --epsilon 1, for example. A smaller one tells less of anybody."
+            )
+        requested = RequestedRelease.of(
+            policy,
+            epsilon,
             delta=delta,
             k=k,
             levels=None if levels is None else _levels(levels, opened.columns),
             epsilon_search=epsilon_search,
         )
         if sql:
-            print_sql(dp_release_script(opened, asked, destination))
+            print_sql(dp_release_script(opened, requested, destination))
             return
         check_destination(opened, destination)
-        release = make_dp_release(opened, asked, budget, talk)
+        release = make_dp_release(opened, requested, budget, talk)
         talk(Progress("Publishing"))
         published = release.publish(destination)
         with interrupted_after(f"the release is there: {published.destination}"):
@@ -159,12 +152,6 @@ def release_command(
                 "Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more.",
             )
             talk.note(f"What is promised rests on this: {' '.join(ASSUMPTIONS)}")
-
-
-def _given(epsilon: str | None) -> str:
-    if epsilon is None:
-        raise UsageError("Say how much may be spent: --epsilon 1, for example. A smaller one tells less of anybody.")
-    return epsilon
 
 
 def _policy(
@@ -181,11 +168,7 @@ def _policy(
 
 
 def _levels(texts: list[str], columns: Sequence[Column]) -> dict[str, int]:
-    """Return the level of each column that is named.
-
-    Raises:
-        UsageError: a level is no number.
-    """
+    """Return the level of each column that is named."""
     parts = [part for text in texts for part in re.split(r"(?<=\d),", text)]
     named = assignments([part.strip() for part in parts], "--levels", columns)
     for column, level in named.items():

@@ -8,22 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_sql.cli.options.command_line_policy import assignments, overridden
-from kanon_sql.cli.options.conflicts import refuse_contradictions
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    HierarchiesOption,
-    HierarchyOption,
-    QiOption,
-    QuietOption,
-    SourceArgument,
-    SqlOption,
-    VerboseOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import assignments, overridden
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import command, print_command, print_json, print_prose, print_sql, print_table, visible
-from kanon_sql.engine.base import resolve_columns
+from kanon_sql.engine.base import resolve_columns, split_names
 from kanon_sql.engine.sources.addresses import is_warehouse, without_credentials
 from kanon_sql.engine.sources.open_source import Source, is_database, open_beside_warehouse, open_database, open_source
 from kanon_sql.errors import HierarchyError, SourceError, UsageError
@@ -65,6 +55,7 @@ _FIRST_ROWS = 20
 
 
 def list_command(
+    context: typer.Context,
     source: Annotated[
         str | None,
         typer.Argument(
@@ -73,14 +64,14 @@ def list_command(
             "with kanon.",
         ),
     ] = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """List the hierarchies in a database, in a directory, or ready-made."""
-    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    check_options(context)
     path = Path(source) if source is not None else None
     in_files = path is None or path.is_dir()
     if sql and in_files:
@@ -116,7 +107,6 @@ def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
 
 
 def _open_database(source: str | None, path: Path) -> DuckDBEngine:
-    """Return an engine on a DuckDB file, or the workbench beside a warehouse."""
     if source is not None and is_warehouse(source):
         return open_beside_warehouse(source)
     return open_database(path, writable=False)
@@ -138,6 +128,7 @@ def _in_database(opened: DuckDBEngine, talk: Talk) -> list[Shape]:
 
 
 def show_command(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -151,14 +142,14 @@ def show_command(
         typer.Argument(metavar="COLUMN", help="In a database: the column.", show_default=False),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many values to show.")] = _FIRST_ROWS,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Show a hierarchy: its shape, and the labels of its first values."""
-    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    check_options(context)
     ready = ready_made(source.removeprefix(READY)) if source.startswith(READY) else None
     path = Path(source)
     if ready is not None or not (is_warehouse(source) or is_database(path)):
@@ -171,8 +162,7 @@ def show_command(
         else:
             _show_ready(ready, limit, output_format)
         return
-    with _open_database(source, path) as engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(engine)
+    with _open_database(source, path) as engine, Talk(engine, quiet=quiet, verbose=verbose):
         kept = _stored(engine, column, without_credentials(source))
         if sql:
             queries = [shape_query(kept.relation, kept.height), rows_query(kept.relation, kept.height, limit)]
@@ -184,25 +174,25 @@ def show_command(
 
 
 def fit_command(
-    source: SourceArgument,
+    context: typer.Context,
+    source: shared.SourceArgument,
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
-    quasi_identifiers: QiOption = None,
-    hierarchy: HierarchyOption = None,
-    hierarchies: HierarchiesOption = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    quasi_identifiers: shared.QiOption = None,
+    hierarchy: shared.HierarchyOption = None,
+    hierarchies: shared.HierarchiesOption = None,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Tell whether hierarchies fit the columns of a table; exit code 1 if one does not.
 
     Checks the columns named with --qi; without it, every column that has a hierarchy.
     """
-    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         policy = overridden(
             Policy(),
             opened.columns,
@@ -251,7 +241,6 @@ def _origins(opened: Source, policy: Policy) -> dict[str, str]:
 
 
 def _columns_to_check(opened: Source, policy: Policy, origins: dict[str, str]) -> list[Column]:
-    """Return the columns that were named, else all that have a hierarchy."""
     if not policy.columns.quasi_identifiers:
         return [column for column in opened.columns if column.name in origins]
     columns = resolve_columns(policy.columns.quasi_identifiers, opened.columns, opened.name)
@@ -356,12 +345,10 @@ def _print_fits(fits: list[Fit]) -> None:
 
 
 def _or_dash(number: int | None) -> int | str:
-    """Return what a table shows for a number that is not known."""
     return "-" if number is None else number
 
 
 def print_shapes(shapes: list[Shape], output_format: str) -> None:
-    """Print the shapes of hierarchies."""
     if output_format == "json":
         print_json([shape.summary() for shape in shapes])
         return
@@ -383,12 +370,10 @@ def print_shapes(shapes: list[Shape], output_format: str) -> None:
 
 
 def _with_format(origin: str, recognised: str | None) -> str:
-    """Return where a hierarchy came from, with the format that its file was recognised as."""
     return origin if recognised is None or origin.startswith("ready:") else f"{origin}, {recognised}"
 
 
 def _print_notes(name: str, notes: Sequence[str]) -> None:
-    """Print what a person should know about how a hierarchy was made."""
     for note in notes:
         print_prose(f"- {visible(name)}: {note}.")
 
@@ -399,27 +384,24 @@ def _per_level(shape: Shape) -> str:
 
 
 def suggest_command(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or a data file.", show_default=False)],
     table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False)] = None,
-    quasi_identifiers: QiOption = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    quasi_identifiers: shared.QiOption = None,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Suggest hierarchies for columns, by their names, values and types, and tell what is missing.
 
     Looks at the columns named with --qi; without it, at all but those whose names say that they identify a person.
     """
-    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
-        policy = overridden(
-            Policy(), opened.columns, roles={"quasi_identifiers": quasi_identifiers}, hierarchies={}, settings={}
-        )
-        columns = columns_to_suggest(opened, policy.columns.quasi_identifiers)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        columns = columns_to_suggest(opened, split_names(quasi_identifiers or [], opened.columns))
         left_out = [column.name for column in opened.columns if column not in columns]
         if left_out and not quasi_identifiers:
             talk.note(f"left out, because their names say that they identify a person: {', '.join(left_out)}")

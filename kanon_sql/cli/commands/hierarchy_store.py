@@ -11,16 +11,9 @@ import typer
 from sqlglot import exp
 
 from kanon_sql.cli.commands.hierarchy import print_shapes
-from kanon_sql.cli.options.command_line_policy import assignments
-from kanon_sql.cli.options.conflicts import refuse_contradictions
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    QuietOption,
-    ReplaceOption,
-    SqlOption,
-    VerboseOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import assignments
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_sql
 from kanon_sql.engine.base import find_column, resolve_columns
@@ -59,24 +52,24 @@ TableAndAssignments = Annotated[
 
 
 def load_command(
+    context: typer.Context,
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A DuckDB file, or the URL of a warehouse.", show_default=False)
     ],
     arguments: TableAndAssignments,
-    replace: ReplaceOption = False,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    replace: shared.ReplaceOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Read hierarchy files into the database (schema kanon), where anonymize finds them by column name."""
-    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    check_options(context)
     with (
         _opened(source, arguments, writable=not sql) as (opened, rules),
-        Talk(quiet=quiet, verbose=verbose) as talk,
+        Talk(opened.engine, quiet=quiet, verbose=verbose),
     ):
-        talk.follow(opened.engine)
         if built := [column for column, rule in rules.items() if not isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(
                 f"Column {built[0]!r} is given a rule, not a file: kanon hierarchy build makes hierarchies by rules."
@@ -87,6 +80,7 @@ def load_command(
 
 
 def build_command(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -98,12 +92,12 @@ def build_command(
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the hierarchy of the one column to a CSV file instead."),
     ] = None,
-    replace: ReplaceOption = False,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    replace: shared.ReplaceOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Build hierarchies from the values of columns by rules, into the database (schema kanon) or a file.
 
@@ -111,15 +105,14 @@ def build_command(
     cut:2,3[,letters]   date:day,week,month,quarter,year,decade   round:1,2,3   steps[:from=100]
     quantiles:16,8,4   prefixes[:3,1]   prefix:3:FILE   flat
     """
-    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    check_options(context)
     if out is not None and out.suffix.lower() != ".csv":
         raise UsageError(f"--out writes CSV: give a file whose name ends in .csv, not {out}.")
     writable = out is None and not sql
     with (
         _opened(source, arguments, writable=writable) as (opened, rules),
-        Talk(quiet=quiet, verbose=verbose) as talk,
+        Talk(opened.engine, quiet=quiet, verbose=verbose),
     ):
-        talk.follow(opened.engine)
         if files := [column for column, rule in rules.items() if isinstance(parse_rule(rule), FileRule)]:
             raise UsageError(f"Column {files[0]!r} is given a file, not a rule: kanon hierarchy load reads files.")
         if out is None:
@@ -198,6 +191,7 @@ _MOST_ARGUMENTS = 2
 
 
 def export_command(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -219,15 +213,15 @@ def export_command(
     null: Annotated[
         str, typer.Option("--null", metavar="TEXT", help="What stands for NULL (default: an empty field).")
     ] = "",
-    replace: ReplaceOption = False,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    replace: shared.ReplaceOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Write a hierarchy as a CSV file of ARX: no header, ; between labels, the value first, the root last."""
-    refuse_contradictions(output_format=output_format, sql=sql, dialect=dialect, quiet=quiet, verbose=verbose)
+    check_options(context)
     if sql:
         if not arguments:
             raise UsageError("A file is exported without SQL: --sql is for a table or a database.")

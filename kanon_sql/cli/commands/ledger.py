@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.options import DialectOption, FormatOption, QuietOption, SqlOption, VerboseOption
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_json, print_prose, print_sql, print_table, visible
 from kanon_sql.engine.sources.addresses import without_credentials
@@ -33,19 +33,18 @@ def ledger_command(
             help="Forget a release that was given to no one: by its number, or all that had this name or path.",
         ),
     ] = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """List the releases that a database remembers; a new release is checked against those of its table."""
     check_options(context)
     with (
         open_ledger(source, writable=forget is not None and not sql) as engine,
-        Talk(quiet=quiet, verbose=verbose) as talk,
+        Talk(engine, quiet=quiet, verbose=verbose),
     ):
-        talk.follow(engine)
         if sql:
             statements = [sql_of.statement("ledger/entries")]
             if forget is not None:

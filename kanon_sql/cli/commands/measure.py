@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kanon_sql.cli.options.command_line_policy import base_policy, generalizing_policy, note_repeated_columns
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.options import (
-    CountOption,
-    DialectOption,
-    FormatOption,
-    HierarchiesOption,
-    HierarchyOption,
-    KOption,
-    OriginalOption,
-    OriginalTableOption,
-    PolicyOption,
-    QiOption,
-    QuietOption,
-    SourceArgument,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.policy_options import base_policy, generalizing_policy, note_repeated_columns
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
-from kanon_sql.cli.output.output import figure, print_json, print_pairs, print_prose, print_sql, print_table, visible
-from kanon_sql.cli.output.risks import print_risks
+from kanon_sql.cli.output.output import (
+    Share,
+    figure,
+    print_json,
+    print_pairs,
+    print_prose,
+    print_sql,
+    print_table,
+    visible,
+)
 from kanon_sql.engine.sources.open_source import open_beside, open_original, open_source
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_against, measure_alone
@@ -36,18 +28,30 @@ from kanon_sql.measures.shares import read_share
 from kanon_sql.release.script import logged_script
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kanon_sql.risks.estimators.assessment import Risk
+    from kanon_sql.risks.estimators.estimate import Estimate
+    from kanon_sql.risks.estimators.tuples import SubsetRisk
+    from kanon_sql.risks.estimators.uniqueness import Uniqueness
+
+_SHOWN = 12  # subsets; as many of each number of columns
+_MET = {True: "yes", False: "no", None: "not verified"}
+_ESTIMATORS = ("pitman", "zayatz", "snb")
+
 
 def measure_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
-    original: OriginalOption = None,
-    original_table: OriginalTableOption = None,
-    quasi_identifiers: QiOption = None,
-    k: KOption = None,
-    hierarchy: HierarchyOption = None,
-    hierarchies: HierarchiesOption = None,
-    policy_file: PolicyOption = None,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
+    original: shared.OriginalOption = None,
+    original_table: shared.OriginalTableOption = None,
+    quasi_identifiers: shared.QiOption = None,
+    k: shared.KOption = None,
+    hierarchy: shared.HierarchyOption = None,
+    hierarchies: shared.HierarchiesOption = None,
+    policy_file: shared.PolicyOption = None,
     entity: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +60,7 @@ def measure_command(
             help="Names the person: the risk is that of people, not of rows. A release is counted by its original.",
         ),
     ] = None,
-    count: CountOption = None,
+    count: shared.CountOption = None,
     threshold: Annotated[
         str,
         typer.Option(
@@ -95,27 +99,26 @@ def measure_command(
         str | None,
         typer.Option("--population-table", metavar="TABLE", help="The table, where --population is another database."),
     ] = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Measure who could be found in a table, and how much of its original it keeps."""
     check_options(context)
     if original is None and (hierarchy or hierarchies or original_table):
         raise UsageError("Hierarchies say what labels stand for in the original: name it with --original.")
     base = base_policy(policy_file)
-    asked = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
     opened = (
         open_source(source, table, as_text=True)
         if original is None
         else open_original(source, original, original_table)
     )
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
         policy = generalizing_policy(
-            opened,
+            opened.columns,
             base,
             quasi_identifiers=quasi_identifiers,
             hierarchy=hierarchy,
@@ -126,11 +129,11 @@ def measure_command(
         )
         release = opened if original is None else open_beside(opened, source, table, as_text=True)
         require_entity(entity, *([opened] if original is None else [opened, release]))
-        everybody = opened_population(opened, source, population, population_table)
+        everyone = opened_population(opened, source, population, population_table)
         if original is None:
-            result = measure_alone(opened, policy, asked, everybody)
+            result = measure_alone(opened, policy, settings, everyone)
         else:
-            result = measure_against(opened, release, policy, talk, asked, everybody)
+            result = measure_against(opened, release, policy, talk, settings, everyone)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
             return
@@ -156,7 +159,7 @@ def _print_measured(result: Measured) -> None:
     pairs = [("rows", rows), ("classes", f"{result.classes:,}{smallest}")]
     pairs += [(name, figure(value)) for name, value in result.measures.items() if value is not None]
     print_pairs(pairs)
-    print_risks(result.risk, result.risk_before)
+    _print_risks(result.risk, result.risk_before)
     if result.people is not None and (said := _uncounted(result.people)):
         print_prose(said)
     if (people := result.people_repeat) is not None:
@@ -193,3 +196,174 @@ def _uncounted(people: MeasuredPeople) -> str | None:
         "Which rows were published cannot be told from the labels: the release is counted as if each class had the "
         "fewest people possible, and who may be in two classes is counted in both. Subsets are not looked at."
     )
+
+
+def _print_risks(risk: Risk, before: Risk | None) -> None:
+    """Print the risk of a table; with its original, both side by side."""
+    risks = [risk] if before is None else [before, risk]
+    names = ["table"] if before is None else ["original", "release"]
+    _print_figures(risks, names)
+    _print_thresholds(risks, names)
+    _print_histogram(risks, names)
+    _print_subsets(risks, names)
+    if risk.uniqueness is not None:
+        _print_uniqueness(risks, names)
+
+
+def _print_figures(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    """Print the three suppositions about who is looking, each of a member of the table."""
+    above = f"above {risks[0].threshold.risk:.4g}"
+    by_record = " by record" if any(map(_of_records, risks)) else ""
+
+    def part(risk: Risk, members: int, share: float | None) -> str:
+        # Beside people there may be rows of a release without a column of people: then each says what it is.
+        unit = "" if len({found.counted for found in risks}) == 1 else f" {risk.counted}"
+        return _part(members, share, unit)
+
+    rows: list[tuple[str, Callable[[Risk], str]]] = [
+        ("counted", _counted),
+        ("prosecutor, highest", lambda risk: figure(risk.prosecutor.highest)),
+        (f"prosecutor, average{by_record}", lambda risk: figure(risk.prosecutor.average)),
+        (
+            f"prosecutor, {above}",
+            lambda risk: part(risk, risk.prosecutor.above_threshold, risk.prosecutor.share_above_threshold),
+        ),
+        ("unique", lambda risk: part(risk, risk.prosecutor.uniques, risk.prosecutor.share_unique)),
+        (f"marketer{by_record and ','}{by_record}", lambda risk: figure(risk.marketer)),
+    ]
+    table = [[label, *(value(risk) for risk in risks)] for label, value in rows]
+    for place, risk in enumerate(risks):
+        if (found := risk.journalist) is not None:
+            empty = [""] * len(risks)
+            for label, text in (
+                ("journalist, highest", figure(found.highest)),
+                (f"journalist, average{by_record}", figure(found.average)),
+                (f"journalist, {above}", part(risk, found.above_threshold, found.share_above_threshold)),
+            ):
+                table.append([label, *empty[:place], text, *empty[place + 1 :]])
+    print_table(["risk", *names], _right(table))
+
+
+def _of_records(risk: Risk) -> bool:
+    """Tell whether a person is in several classes, so that members of classes are not people."""
+    return risk.people is not None and risk.people != risk.members
+
+
+def _counted(risk: Risk) -> str:
+    if risk.people is None:
+        return counted(risk.members, "row")
+    records = f", {counted(risk.members, 'record')}" if _of_records(risk) else ""
+    return f"{counted(risk.people, 'person', 'people')}{records}"
+
+
+def _print_thresholds(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    rows = [
+        [result.name, result.risk, result.k, *(_MET[risk.thresholds[place].met] for risk in risks)]
+        for place, result in enumerate(risks[0].thresholds)
+    ]
+    print_table(["threshold", "risk", "k", *(f"{name} meets it" for name in names)], rows)
+
+
+def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    members = ["records" if _of_records(risk) else "members" for risk in risks]
+    labels = [f"{what}, {name}" for name, own in zip(names, members, strict=True) for what in ("classes", own)]
+    if len(names) == 1:
+        labels = ["classes", *members]
+    most = max((found.members for found in risks[-1].histogram), default=0) or 1
+    rows = [
+        [
+            found.name,
+            *(number for risk in risks for number in _of_bin(risk, place)),
+            Share(_of_bin(risks[-1], place)[1] / most),
+        ]
+        for place, found in enumerate(risks[0].histogram)
+    ]
+    drawn = f"{members[-1]}, drawn"
+    print_table(["size of class", *labels, drawn], rows, spare=(drawn,))
+
+
+def _of_bin(risk: Risk, place: int) -> tuple[int, int]:
+    return risk.histogram[place].classes, risk.histogram[place].members
+
+
+def _print_subsets(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    """Print the subsets that single out most in the table, as many of each number of columns; then in the original."""
+    subsets = risks[-1].subsets
+    if not subsets.found:
+        return
+    before = {found.columns: found for found in risks[0].subsets.found}
+    each = max(1, _SHOWN // subsets.largest)
+
+    def rank(found: SubsetRisk) -> int:
+        return -before[found.columns].uniques
+
+    shown: list[SubsetRisk] = []
+    for size in range(subsets.largest, 0, -1):
+        of_size = [found for found in subsets.found if len(found.columns) == size]
+        shown += sorted(of_size, key=lambda found: (-found.uniques, rank(found)))[:each]
+    suffixes = [f", {name}" for name in names] if len(names) > 1 else [""]
+    labels = [f"{what}{suffix}" for suffix in suffixes for what in ("smallest class", "unique")]
+    rows = []
+    for found in shown:
+        sides = [before[found.columns], found][-len(risks) :]
+        rows.append([" + ".join(found.columns), *(cell for side in sides for cell in _of_subset(side))])
+    print_table(["known", *labels], _right(rows))
+    looked_at = len(subsets.found)
+    if subsets.not_looked_at or looked_at > len(shown):
+        text = f"{counted(looked_at, 'subset')} of up to {counted(subsets.largest, 'column')} looked at"
+        text += f", {len(shown)} shown"
+        if subsets.not_looked_at:
+            text += f"; {counted(subsets.not_looked_at, 'larger one')} not looked at (--subsets)"
+        print_prose(f"{text}.")
+
+
+def _of_subset(found: SubsetRisk) -> tuple[str, str]:
+    smallest = "" if found.smallest_class is None else f"{found.smallest_class:,}"
+    return smallest, _part(found.uniques, found.share_unique)
+
+
+def _print_uniqueness(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    """Print the estimates of how many are unique in the population, and why one is missing."""
+    found = [risk.uniqueness for risk in risks if risk.uniqueness is not None]
+    rows = [
+        ["members of the population", *(f"{uniqueness.population:,}" for uniqueness in found)],
+        ["share of them in the table", *(f"{uniqueness.sampling_fraction:.4g}" for uniqueness in found)],
+    ]
+    for name in _ESTIMATORS:
+        marks = ("*" if uniqueness.chosen == name else "" for uniqueness in found)
+        texts = [_estimate(getattr(uniqueness, name)) for uniqueness in found]
+        rows.append([f"unique, {name}", *(f"{text}{mark}" for text, mark in zip(texts, marks, strict=True))])
+    print_table(["population", *names], _right(rows))
+    print_pairs(_reasons(found, names))
+    if any(uniqueness.chosen for uniqueness in found):
+        print_prose("* the estimate to go by, by the rule of Dankar et al. 2012")
+
+
+def _reasons(found: Sequence[Uniqueness], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return why there is no estimate: which, of which table, and why; once, where that is the same for all."""
+    lines = []
+    for label, uniqueness in zip(names, found, strict=True):
+        of = f", {label}" if len(names) > 1 else ""
+        reasons = {name: getattr(uniqueness, name).reason for name in _ESTIMATORS}
+        if len(set(reasons.values())) == 1:
+            reasons = {"any": next(iter(reasons.values()))}
+        lines += [(f"none by {name}{of}", reason) for name, reason in reasons.items() if reason is not None]
+    return lines
+
+
+def _estimate(estimate: Estimate) -> str:
+    if estimate.uniques is None or estimate.share is None:
+        return "none"
+    return f"{estimate.uniques:,.0f} ({estimate.share:.2%})"
+
+
+def _part(members: int, share: float | None, unit: str = "") -> str:
+    return f"{members:,}{unit}" if share is None else f"{members:,}{unit} ({share:.2%})"
+
+
+def _right(rows: list[list[str]]) -> list[list[str]]:
+    """Return rows whose cells, but for the first, end below each other."""
+    if not rows:
+        return rows
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [[row[0], *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))] for row in rows]

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from kanon_sql.cli.options.conflicts import check_options
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    QuietOption,
-    ReplaceOption,
-    SourceArgument,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     Share,
@@ -75,17 +66,17 @@ SampleOption = Annotated[
 
 def profile_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
     quasi_identifiers: KnownOption = None,
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     sample: SampleOption = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Tell what the columns of a table are: figures, a role for each and why, and which single people out.
 
@@ -93,8 +84,7 @@ def profile_command(
     """
     check_options(context)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
@@ -110,20 +100,20 @@ def profile_command(
 
 def init_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The policy file to write.")] = Path(POLICY_FILE),
-    replace: ReplaceOption = False,
+    replace: shared.ReplaceOption = False,
     k: Annotated[int, typer.Option("-k", "--k", min=1, help="The smallest class that is asked for.")] = DEFAULT_K,
     quasi_identifiers: KnownOption = None,
     sensitive: SensitiveOption = None,
     entity: EntityOption = None,
     sample: SampleOption = None,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
 ) -> None:
     """Write a kanon.toml for a table, with a proposed role for each column and the reason beside it, ready to edit.
 
@@ -133,8 +123,7 @@ def init_command(
     if not sql:
         require_free(out, replace=replace)
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose):
         found = _profiled(opened, quasi_identifiers, sensitive, entity, sample)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
@@ -149,7 +138,7 @@ def init_command(
 
 
 def _as_said(known: list[str] | None, sensitive: list[str] | None, entity: str | None, sample: int | None) -> list[str]:
-    """Return the options with what a person said of the columns, for the next command."""
+    """Return the options about columns that were given, for the next command."""
     listed = {"--qi": known or [], "--sensitive": sensitive or [], "--entity": [] if entity is None else [entity]}
     listed["--sample"] = [] if sample is None else [str(sample)]
     return [word for option, values in listed.items() for value in values for word in (option, value)]

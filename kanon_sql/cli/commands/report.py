@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kanon_sql.cli.options.conflicts import check_options
+from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import AskedByOption, require_own_file
-from kanon_sql.cli.options.options import (
-    DialectOption,
-    FormatOption,
-    QuietOption,
-    ReplaceOption,
-    SourceArgument,
-    SqlOption,
-    TableArgument,
-    VerboseOption,
-)
 from kanon_sql.cli.options.policy_options import RequestedPolicy, with_policy
+from kanon_sql.cli.options.shared import check_options
 from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import (
     about,
@@ -43,8 +34,8 @@ if TYPE_CHECKING:
 @with_policy
 def report_command(
     context: typer.Context,
-    source: SourceArgument,
-    table: TableArgument = None,
+    source: shared.SourceArgument,
+    table: shared.TableArgument = None,
     release: Annotated[
         str | None,
         typer.Option(
@@ -59,14 +50,14 @@ def report_command(
         typer.Option("--out", metavar="FILE", help="Write the report to a .html, .md or .json file."),
     ] = None,
     asked_by: AskedByOption = None,
-    replace_existing: ReplaceOption = False,
-    sql: SqlOption = False,
-    dialect: DialectOption = "duckdb",
-    output_format: FormatOption = "table",
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
+    replace_existing: shared.ReplaceOption = False,
+    sql: shared.SqlOption = False,
+    dialect: shared.DialectOption = "duckdb",
+    output_format: shared.FormatOption = "table",
+    quiet: shared.QuietOption = False,
+    verbose: shared.VerboseOption = False,
     *,
-    asked: RequestedPolicy,
+    requested: RequestedPolicy,
 ) -> None:
     """Write the evidence for a release as one file without a raw value: what was asked, measured and attacked."""
     from kanon_sql.evidence.report.figures import check_report
@@ -74,15 +65,14 @@ def report_command(
 
     check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
     if out is not None:
-        require_own_file(out, [source, release, asked.file, asked.key_file])
+        require_own_file(out, [source, release, requested.file, requested.key_file])
         check_report(out, replace=replace_existing)
     elif not sql and output_format != "json":
         raise UsageError("Say where the report should go: --out report.html (or .md, .json); or --format json.")
-    base, in_file = asked.read()
+    base, in_file = requested.read()
     opened = open_source(source, table)
-    with opened.engine, Talk(quiet=quiet, verbose=verbose) as talk:
-        talk.follow(opened.engine)
-        policy = asked.over(base, opened.columns)
+    with opened.engine, Talk(opened.engine, quiet=quiet, verbose=verbose) as talk:
+        policy = requested.over(base, opened.columns)
         found = report_on(opened, source, policy, in_file, release, asked_by=asked_by, progress=talk)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
@@ -104,8 +94,8 @@ def _print_reported(report: Report, out: Path | None) -> None:
     for found in report.requirements:
         verdict = "holds" if found.holds else "DOES NOT HOLD"
         measured = measured_text(found.measured, found.model, people=found.entity is not None)
-        asked = f"{found.letter} = {threshold_text(found.required)}"
-        pairs.append((about(found.model, found.sensitive), f"{asked} {verdict} in the output: {measured}"))
+        required = f"{found.letter} = {threshold_text(found.required)}"
+        pairs.append((about(found.model, found.sensitive), f"{required} {verdict} in the output: {measured}"))
     if report.measures is not None:
         pairs.append(("loss", figure(report.measures["loss"])))
     pairs.append(("attacks", report.attacks_said))

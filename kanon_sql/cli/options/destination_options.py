@@ -1,4 +1,4 @@
-"""Where a release goes, and where its policy is written: options of ``kanon anonymize``, and what they may not be."""
+"""Where a release, its policy and its report go: options of ``kanon anonymize``, and what they may not be."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import typer
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.policy.destination import Destination, Kind
 from kanon_sql.policy.policy import write_policy
-from kanon_sql.release.publish.files import check_file
-from kanon_sql.release.publish.publisher import check_target, require_kind
 
 if TYPE_CHECKING:
     from kanon_sql.cli.output.diagnostics import Talk
@@ -52,41 +50,30 @@ SpreadsheetSafeOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class InPlaceRequest:
-    """What the command line says about an anonymization in place."""
-
-    asked: bool
-    backup: Path | None
-    dry_run: bool
-
-
 def asked_destination(
     in_file: Destination,
     into: str | None,
     kind: Kind | None,
     out: Path | None,
-    in_place: InPlaceRequest,
     *,
+    in_place: bool,
+    backup: Path | None,
+    dry_run: bool,
     replace_existing: bool,
-    spreadsheet_safe: bool = False,
+    spreadsheet_safe: bool,
 ) -> Destination:
-    """Return where the release goes: what the policy file says, and over it what the command line says.
-
-    Raises:
-        UsageError: it would have no name, or --as says what it is although it is a file.
-    """
+    """Return where the release goes: what the policy file says, and over it what the command line says."""
     said: dict[str, Any] = {}
     elsewhere = {"in_place": False, "backup": None}
     if into is not None:
         said |= {"into": into, "out": None, **elsewhere}
     if out is not None:
         said |= {"into": None, "out": out, **elsewhere}
-    if in_place.asked:
+    if in_place:
         said |= {"into": None, "out": None, "in_place": True}
-    if in_place.backup is not None:
-        said |= {"backup": in_place.backup}
-    if in_place.dry_run:
+    if backup is not None:
+        said |= {"backup": backup}
+    if dry_run:
         said |= {"dry_run": True}
     if kind is not None:
         said |= {"kind": kind}
@@ -105,12 +92,7 @@ def asked_destination(
 
 
 def check_policy_file(path: Path, others: list[Path | None], *, replace_existing: bool) -> None:
-    """Refuse a file for the policy before any work is done for it.
-
-    Raises:
-        UsageError: it exists and may not be replaced, or it is the table or the release.
-        SourceError: its directory does not exist, or it is one.
-    """
+    """Refuse a file for the policy before any work is done for it."""
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent}, where --save-policy should write, does not exist.")
     if path.is_dir():
@@ -122,15 +104,25 @@ def check_policy_file(path: Path, others: list[Path | None], *, replace_existing
 
 
 def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None:
-    """Write a policy whole or not at all, once the release is there.
-
-    Raises:
-        SourceError: it cannot be written.
-    """
+    """Write a policy whole or not at all, once the release is there."""
     try:
         write_policy(policy, destination, path)
     except SourceError as error:
         raise SourceError(f"The release is there. {error}") from None
+
+
+def check_key_file(policy: Policy, destination: Destination, save_policy: Path | None) -> None:
+    """Refuse what cannot be done with pseudonyms, before any work is done for it."""
+    if policy.key_file is not None:
+        from kanon_sql.engine.keys import require_apart
+
+        require_apart(policy.key_file, [destination.out], "the release")
+        require_apart(policy.key_file, [destination.backup], "the backup")
+        require_apart(policy.key_file, [save_policy], "the policy")
+    if policy.columns.pseudonymize and destination.into is not None and destination.kind == "view":
+        from kanon_sql.release.statements.view import NO_VIEW_OF_PSEUDONYMS
+
+        raise UsageError(NO_VIEW_OF_PSEUDONYMS)
 
 
 def check_destination(source: Source, destination: Destination) -> None:
@@ -140,8 +132,12 @@ def check_destination(source: Source, destination: Destination) -> None:
 
         check_in_place(source, HowInPlace(destination.backup, destination.dry_run, destination.replace))
     elif destination.out is not None:
+        from kanon_sql.release.publish.files import check_file
+
         check_file(source, destination.out, replace=destination.replace)
     elif destination.into is not None:
+        from kanon_sql.release.publish.publisher import check_target, require_kind
+
         require_kind(source, destination.kind)
         check_target(source, destination.into, destination.kind, replace=destination.replace)
 
@@ -154,24 +150,14 @@ AskedByOption = Annotated[
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What the command line says about a report.
-
-    Attributes:
-        file: where it is written; None if none was asked for.
-        asked_by: who asked for the release.
-        replace: whether a file may be replaced.
-    """
+    """What the command line says about a report; without a ``file``, none is written."""
 
     file: Path | None
     asked_by: str | None
     replace: bool
 
     def check(self, others: list[str | Path | None]) -> None:
-        """Refuse a report before any work is done for it.
-
-        Raises:
-            UsageError: its file is one of the others, or it cannot be written.
-        """
+        """Refuse a report before any work is done for it."""
         if self.file is None:
             if self.asked_by is not None:
                 raise UsageError("--asked-by is printed in a report: give --report FILE too, or leave it out.")
@@ -198,11 +184,7 @@ class ReportRequest:
         draft: Report | None,
         talk: Talk,
     ) -> None:
-        """Write the report of a release that was published.
-
-        Raises:
-            KanonError: it cannot be made or written; the release is there.
-        """
+        """Write the report of a release that was published; the error of a report says that the release is there."""
         if self.file is None:
             return
         from kanon_sql.evidence.report.reporter import report_in_place, report_published
@@ -218,11 +200,7 @@ class ReportRequest:
 
 
 def require_own_file(out: Path, others: list[str | Path | None]) -> None:
-    """Refuse a file for a report that is one of those that it is made from.
-
-    Raises:
-        UsageError: it is.
-    """
+    """Refuse a file for a report that is one of those that it is made from."""
     for other in others:
         if other is not None and Path(other).resolve() == out.resolve():
             raise UsageError(f"{out} cannot be the report too: give it another name.")

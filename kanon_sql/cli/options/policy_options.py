@@ -1,62 +1,54 @@
-"""All that can be said of a policy on the command line: of the commands that make a release, or make one again."""
+"""The policy of a command: what the policy file says, and over it what the command line says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kanon_sql.cli.options.added_options import with_options
-from kanon_sql.cli.options.command_line_policy import assignments, overridden
-from kanon_sql.cli.options.model_options import RequestedModels, with_models
-from kanon_sql.cli.options.options import (
-    ChooseOption,
-    CountOption,
-    CutOption,
-    EntityOption,
-    HierarchiesOption,
-    HierarchyOption,
-    IdOption,
-    KeyFileOption,
-    KOption,
-    LabelsOption,
-    MaxSuppressedOption,
-    MeasureOption,
-    NumbersOption,
-    PairsOption,
-    PolicyOption,
-    PseudonymizeOption,
-    QiOption,
-    SensitiveOption,
-)
+from kanon_sql.cli.options import shared
+from kanon_sql.cli.options.shared import RequestedModels, with_models, with_options
+from kanon_sql.engine.base import find_column, split_names
+from kanon_sql.errors import UsageError
+from kanon_sql.hierarchy.ready import READY
+from kanon_sql.hierarchy.rules.texts import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.measures.shares import read_share
+from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Policy, SearchOn, read_policy
+from kanon_sql.policy.requirements import with_required_models
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    from kanon_sql.cli.output.diagnostics import Talk
     from kanon_sql.engine.base import Column
+    from kanon_sql.models.base import PrivacyModel
+    from kanon_sql.policy.profile.people import RepeatedColumn
+    from kanon_sql.policy.roles import NamedColumns
 
+_ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
 _OPTIONS: dict[str, Any] = {
-    "identifying": IdOption,
-    "quasi_identifiers": QiOption,
-    "sensitive": SensitiveOption,
+    "identifying": shared.IdOption,
+    "quasi_identifiers": shared.QiOption,
+    "sensitive": shared.SensitiveOption,
     "rest": Annotated[
         Literal["keep", "drop"] | None, typer.Option("--rest", help="What happens to columns without a role.")
     ],
-    "entity": EntityOption,
-    "count": CountOption,
-    "pseudonymize": PseudonymizeOption,
-    "key_file": KeyFileOption,
-    "k": KOption,
-    "max_suppressed": MaxSuppressedOption,
+    "entity": shared.EntityOption,
+    "count": shared.CountOption,
+    "pseudonymize": shared.PseudonymizeOption,
+    "key_file": shared.KeyFileOption,
+    "k": shared.KOption,
+    "max_suppressed": shared.MaxSuppressedOption,
     "algorithm": Annotated[
         Literal[tuple(ALGORITHMS)] | None, typer.Option("--algorithm", help="How to search (default: optimal).")
     ],
-    "measure": MeasureOption,
+    "measure": shared.MeasureOption,
     "time_limit": Annotated[
         float | None,
         typer.Option(
@@ -72,11 +64,11 @@ _OPTIONS: dict[str, Any] = {
             "--sample-rate", metavar="SHARE", parser=read_share, help="Of rows on which spolg chooses its path (0.01)."
         ),
     ],
-    "choose": ChooseOption,
-    "cut": CutOption,
-    "labels": LabelsOption,
-    "numbers": NumbersOption,
-    "pairs": PairsOption,
+    "choose": shared.ChooseOption,
+    "cut": shared.CutOption,
+    "labels": shared.LabelsOption,
+    "numbers": shared.NumbersOption,
+    "pairs": shared.PairsOption,
     "search_on": Annotated[
         SearchOn | None,
         typer.Option(
@@ -86,11 +78,10 @@ _OPTIONS: dict[str, Any] = {
         ),
     ],
     "seed": Annotated[int | None, typer.Option("--seed", help="Of the order of rows, and of random choices.")],
-    "hierarchy": HierarchyOption,
-    "hierarchies": HierarchiesOption,
-    "policy_file": PolicyOption,
+    "hierarchy": shared.HierarchyOption,
+    "hierarchies": shared.HierarchiesOption,
+    "policy_file": shared.PolicyOption,
 }
-_ROLES = ("identifying", "quasi_identifiers", "sensitive", "pseudonymize")
 _SETTINGS = (
     *("count", "max_suppressed", "algorithm", "measure", "time_limit", "sample_rate"),
     *("choose", "cut", "labels", "numbers", "pairs", "search_on", "seed"),
@@ -103,7 +94,7 @@ class RequestedPolicy:
 
     Attributes:
         said: by parameter, the value of each option; None was not given.
-        models: what is asked of classes beyond k.
+        models: what is required of classes beyond k.
         population: the table or file that some models compare with.
     """
 
@@ -113,7 +104,6 @@ class RequestedPolicy:
 
     @property
     def file(self) -> Path | None:
-        """The policy file."""
         path: Path | None = self.said["policy_file"]
         return path
 
@@ -129,24 +119,16 @@ class RequestedPolicy:
         return policy.time_limit if limit is None else limit
 
     def read(self) -> tuple[Policy, Destination]:
-        """Return what the policy file says; without one, an empty policy.
-
-        Raises:
-            PolicyError: it cannot be read, or says something that cannot be meant.
-        """
+        """Return what the policy file says; without one, an empty policy."""
         return (Policy(), Destination()) if self.file is None else read_policy(self.file)
 
     def over(self, policy: Policy, columns: Sequence[Column]) -> Policy:
-        """Return a policy with what the command line says of a table with these columns (see ``overridden``).
-
-        Raises:
-            UsageError: that is nothing that can be meant.
-        """
+        """Return a policy with what the command line says of a table with these columns (see ``overridden``)."""
         said = self.said
         return overridden(
             policy,
             columns,
-            roles={role: said[role] for role in _ROLES},
+            roles={role: said[role] for role in _ROLES if role in said},
             rest=said["rest"],
             entity=said["entity"],
             k=said["k"],
@@ -162,10 +144,173 @@ class RequestedPolicy:
 
 
 def with_policy(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes all options of a policy, before its own; it gets them as ``asked``."""
+    """Return a command that takes all options of a policy, before its own; it gets them as ``requested``."""
 
-    def call(asked: dict[str, Any], given: dict[str, Any]) -> None:
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
         models, population = given.pop("models"), given.pop("population")
-        command(**given, asked=RequestedPolicy(asked, models, population))
+        command(**given, requested=RequestedPolicy(added, models, population))
 
-    return with_models(with_options(command, _OPTIONS, call, ("asked",), after="table"))
+    return with_models(with_options(command, _OPTIONS, call, ("requested",), after="table"))
+
+
+def base_policy(policy_file: Path | None) -> Policy:
+    """Return the policy of a file; without one, an empty policy."""
+    return read_policy(policy_file)[0] if policy_file is not None else Policy()
+
+
+def generalizing_policy(
+    columns: Sequence[Column],
+    base: Policy,
+    *,
+    quasi_identifiers: list[str] | None,
+    hierarchy: list[str] | None,
+    hierarchies: Path | None,
+    sensitive: list[str] | None = None,
+    entity: str | None = None,
+    k: int | None = None,
+    models: RequestedModels | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Policy:
+    """Return a policy with what the command line says of quasi-identifiers; columns without a role do not matter.
+
+    ``hierarchy`` are texts of ``--hierarchy``, ``hierarchies`` is the directory of ``--hierarchies``; the others are as
+    for ``overridden``.
+    """
+    return overridden(
+        base,
+        columns,
+        roles={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive},
+        rest="drop",
+        entity=entity,
+        k=k,
+        models=models,
+        hierarchies=assignments(hierarchy, "--hierarchy", columns),
+        settings={"hierarchy_directory": hierarchies and hierarchies.absolute(), **(settings or {})},
+    )
+
+
+def note_repeated_columns(repeated: Sequence[RepeatedColumn], talk: Talk) -> None:
+    """Say which columns may name people who have several rows."""
+    for one in repeated:
+        if not one.names_people:
+            talk.note(one.note())
+
+
+def assignments(texts: list[str] | None, option: str, columns: Sequence[Column]) -> dict[str, str]:
+    """Return ``COLUMN=VALUE`` arguments as a dictionary.
+
+    Both sides may hold ``=`` themselves: the name ends where a column of the table ends, else at the first one.
+    """
+    found: dict[str, str] = {}
+    named: set[str] = set()
+    for text in texts or []:
+        ends = [place for place, character in enumerate(text) if character == "="]
+        end = next((place for place in reversed(ends) if find_column(text[:place], columns)), next(iter(ends), 0))
+        column, value = text[:end], text[end + 1 :]
+        if not column or not value:
+            raise UsageError(f"{option} is written COLUMN=FILE or COLUMN=RULE, not {text!r}.")
+        if (key := _key(column, columns)) in named:
+            raise UsageError(f"{option} names column {column!r} twice.")
+        named.add(key)
+        found[column] = value
+    return found
+
+
+def overridden(
+    policy: Policy,
+    columns: Sequence[Column],
+    *,
+    roles: dict[str, list[str] | None],
+    rest: Literal["keep", "drop"] | None = None,
+    entity: str | None = None,
+    k: int | None = None,
+    models: RequestedModels | None = None,
+    hierarchies: dict[str, str] | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Policy:
+    """Return a policy with what the command line says: roles add to those of the file, all else goes before it.
+
+    A column that the command line gives a role loses the one that the file gives it, and no column loses its role in
+    any other way: one that the file calls identifying is published only if it is named as something else.
+
+    Args:
+        policy: what the file says.
+        columns: those of the table.
+        roles: for each role, the texts of its option: names, or lists of names with commas between.
+        rest: what happens to columns without a role.
+        entity: the column that names the person; the one of the file stays identifying.
+        k: the smallest class.
+        models: what else is required of classes, by the names in ``kanon_sql.models.options``.
+        hierarchies: for columns, a rule or a file as it is seen from the working directory.
+        settings: other settings of the policy; None was not said.
+    """
+    named = {role: split_names(texts, columns) for role, texts in roles.items() if texts}
+    said = _with_roles(policy.columns, columns, named, entity)
+    if rest is not None:
+        said = replace(said, rest=rest)
+    given = {name: value for name, value in (settings or {}).items() if value is not None}
+    if entity is not None:  # the command line goes before the file, which may count rows
+        given.setdefault("count", "people")
+    if not said.pseudonymize:  # the command line took the column that the file pseudonymizes another role
+        given.setdefault("key_file", None)
+    return replace(
+        policy,
+        columns=said,
+        models=with_required_models(  # each model of the command line instead of one of its kind
+            [_with_requirements(model, k, said.entity) for model in policy.models],
+            {name: [text] if isinstance(text, str) else text or [] for name, text in (models or {}).items()},
+        ),
+        hierarchies=_with_rules(policy, columns, said, hierarchies or {}),
+        **given,
+    )
+
+
+def _with_roles(
+    file: NamedColumns, columns: Sequence[Column], named: dict[str, tuple[str, ...]], entity: str | None
+) -> NamedColumns:
+    """Return the roles of a file with those that the command line names; what it names loses its role in the file."""
+    moved = {_key(name, columns) for names in named.values() for name in names}
+    of_file = {role: getattr(file, role) for role in _ROLES}
+    if entity is not None:
+        moved.add(_key(entity, columns))
+        if file.entity is not None:  # this column may not be published for that
+            of_file["identifying"] = (*file.identifying, file.entity)
+    united: dict[str, Any] = {}
+    for role, names in of_file.items():
+        own = {_key(name, columns): name for name in named.get(role, ())}
+        # In the order of the file, also where the command line names a column of the same role again.
+        kept = {_key(name, columns): name for name in names if _key(name, columns) not in moved - own.keys()}
+        united[role] = tuple((kept | own).values())
+    proposed = tuple(name for name in file.proposed if _key(name, columns) not in moved)
+    return replace(file, **united, entity=file.entity if entity is None else entity, proposed=proposed)
+
+
+def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -> PrivacyModel:
+    """Return a model with the k and the person of the command line, where they were given."""
+    if k is not None and isinstance(model, KAnonymity):
+        model = replace(model, k=k)
+    return model if entity is None else model.counting(entity)
+
+
+def _with_rules(
+    policy: Policy, columns: Sequence[Column], said: NamedColumns, hierarchies: dict[str, str]
+) -> dict[str, str]:
+    """Return the rules of a file with those of the command line, without those of columns that it took another role."""
+    generalized = {_key(name, columns) for name in said.quasi_identifiers}
+    moved = {_key(name, columns) for name in policy.columns.quasi_identifiers} - generalized
+    replaced = {_key(name, columns) for name in hierarchies}
+    kept = {name: rule for name, rule in policy.hierarchies.items() if _key(name, columns) not in moved | replaced}
+    return {**kept, **{column: _from_anywhere(rule) for column, rule in hierarchies.items()}}
+
+
+def _key(name: str, columns: Sequence[Column]) -> str:
+    """Return what is the same for all names of one column."""
+    column = find_column(name, columns)
+    return folded(name) if column is None else column.name
+
+
+def _from_anywhere(rule: str) -> str:
+    """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
+    parsed = parse_rule(rule)
+    ready = rule.startswith(READY)  # a saved policy must not name a file inside this installation
+    return parsed.absolute() if isinstance(parsed, FileRule | PrefixRule) and not ready else rule

@@ -8,9 +8,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from kanon_sql.cli.output import colour
-from kanon_sql.cli.output.output import as_called, visible
-from kanon_sql.engine.keys import without_address_passwords
+from kanon_sql.cli.output.output import as_called, visible, write
 from kanon_sql.errors import SearchInterruptedError
 
 if TYPE_CHECKING:
@@ -24,26 +22,17 @@ _PATIENCE = 1.0  # seconds of work before a bar is shown
 
 
 def error(text: str) -> None:
-    """Say what went wrong."""
-    colour.write(f"error: {_shown(text)}\n", sys.stderr)
+    write(f"error: {_shown(text)}\n", sys.stderr)
 
 
 def note(text: str) -> None:
-    """Say something that is worth knowing."""
     sys.stderr.write(f"{_shown(text)}\n")
 
 
 def note_columns_at_root(
     talk: Talk, levels: Mapping[str, int] | None, heights: Mapping[str, int], what_keeps_more: str
 ) -> None:
-    """Warn of columns that were generalized away: a release is no worse for it, but it has nothing in them.
-
-    Args:
-        talk: what says it.
-        levels: the level of each column; None where it has several.
-        heights: the level of the root of each.
-        what_keeps_more: a sentence.
-    """
+    """Warn of columns whose values were all generalized to the root; ``levels`` is None where columns have several."""
     at_root = [column for column, level in (levels or {}).items() if level == heights[column] > 0]
     if at_root:
         talk.note(
@@ -53,18 +42,16 @@ def note_columns_at_root(
 
 
 def _shown(text: str) -> str:
-    """Return a message in which the names of columns and files cannot move the cursor, nor addresses tell passwords."""
+    """Return a message in which the names of columns and files cannot move the cursor, nor addresses show passwords."""
+    from kanon_sql.engine.keys import without_address_passwords  # not at the top: it imports hashlib and secrets
+
     typed = re.sub(r"(?m)^  kanon (?=\S)", lambda _: f"  {as_called()} ", without_address_passwords(text))
     return "\n".join(visible(line.expandtabs()) for line in typed.split("\n"))
 
 
 @contextmanager
 def interrupted_after(done: str) -> Iterator[None]:
-    """Say what is done already when Ctrl-C, or a signal to end, comes in what is left.
-
-    Raises:
-        SearchInterruptedError: Ctrl-C came.
-    """
+    """Say what is done already when Ctrl-C, or a signal to end, comes in what is left."""
     try:
         yield
     except KeyboardInterrupt:
@@ -80,8 +67,7 @@ class Talk:
     Used as a context: the bar goes when the block ends.
     """
 
-    def __init__(self, *, quiet: bool, verbose: bool) -> None:
-        """Say as much as was asked for."""
+    def __init__(self, engine: Engine | None = None, *, quiet: bool, verbose: bool) -> None:
         self._quiet, self._verbose = quiet, verbose
         self._bar: ProgressBar | None = None
         self._engine: Engine | None = None
@@ -89,6 +75,8 @@ class Talk:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._ended = False
+        if engine is not None:
+            self.follow(engine)
 
     def note(self, text: str) -> None:
         """Say something, unless quiet."""
@@ -104,17 +92,15 @@ class Talk:
                 note(text)
 
     def follow(self, engine: Engine) -> None:
-        """Tell of what an engine runs: each statement if verbose, else how far the one is that runs."""
+        """Listen to an engine: show each statement if verbose, else the progress of the one that runs."""
         self._engine = engine
         engine.listener = self.statement
 
     def statement(self, logged: Logged) -> None:
-        """Say which statement is run next, if verbose."""
         if self._verbose:
             self.note(f"  {logged.title}")
 
     def __call__(self, progress: Progress) -> None:
-        """Take note of progress: the bar shows it."""
         if self._verbose and (self._last is None or self._last.doing != progress.doing):
             self.note(f"{progress.doing} ...")
         self._last = progress
@@ -130,7 +116,6 @@ class Talk:
         self.end()
 
     def end(self) -> None:
-        """Take the bar away."""
         with self._lock:
             self._ended = True  # the timer may have gone off, and be about to show a bar that would stay
             if self._bar is not None:

@@ -1,9 +1,13 @@
-"""stdout: results, as a table for people or as JSON for programs."""
+"""stdout: results, as a table for people or as JSON for programs.
+
+Where a person looks at a terminal, verdicts are green or red and headings bold; not in pipes, nor with NO_COLOR.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import shutil
 import sys
@@ -11,14 +15,14 @@ import textwrap
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from kanon_sql.cli.output import colour
 from kanon_sql.errors import SourceError, command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -27,21 +31,65 @@ if TYPE_CHECKING:
 _WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
 _NARROWEST = 20
 _NARROWEST_PROSE = 24
-_BAR = 16  # characters of the longest bar in a table
+_BAR_WIDTH = 16  # characters of the longest bar in a table
 _AS_WIDE_AS_IT_IS = 100_000
+_VERDICTS = {
+    "green": re.compile(
+        r"\bholds\b|\bsatisfies the policy\b|\bproven optimal\b|\bnone of [\d,]+ attacks? succeeds(?!;)|\bfails(?=:)"
+    ),
+    "bold red": re.compile(
+        r"\bDOES NOT HOLD\b|\bIS NOT VERIFIED\b|\bSUCCEEDS?\b|\bNOT EXCLUDED\b|\bDOES NOT SATISFY\b|^error(?=:)"
+    ),
+}
+_ANSWERS = {"yes": "green", "no": "yellow"}
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_ASCII = "#"
 _WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, halves of pairs, line ends
 _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of what follows
 
 
 @dataclass(frozen=True)
 class Share:
-    """A cell of a table that is drawn as a bar; a column of them is only there where a person looks.
-
-    Attributes:
-        of_longest: 0 to 1.
-    """
+    """A cell of a table that is drawn as a bar, 0 to 1; a column of them is left out unless stdout is a terminal."""
 
     of_longest: float
+
+
+def _console(stream: TextIO) -> Console:
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False)
+
+
+def write(text: str, stream: TextIO) -> None:
+    """Write a text, line ends and all, with its verdicts in colour on a terminal."""
+    if not stream.isatty():
+        stream.write(text)
+        return
+    _console(stream).print(_coloured(text), end="", soft_wrap=True)
+
+
+def _coloured(text: str) -> Text:
+    from rich.text import Text
+
+    marked = Text(text, style=_ANSWERS.get(text, ""))
+    for style, pattern in _VERDICTS.items():
+        marked.highlight_regex(pattern, style)
+    return marked
+
+
+def drawn_bar(share: float, width: int, encoding: str) -> str:
+    """Return a bar that is as long as a share of a width: in eighths of a character where they can be written.
+
+    A share above 0 is never drawn as nothing.
+    """
+    try:
+        _EIGHTHS.encode(encoding)
+    except UnicodeEncodeError:
+        return _ASCII * (max(1, round(share * width)) if share > 0 else 0)
+    eighths = max(1, round(share * width * 8)) if share > 0 else 0
+    whole, rest = divmod(eighths, 8)
+    return _EIGHTHS[-1] * whole + (_EIGHTHS[rest] if rest else "")
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any plain value
@@ -63,11 +111,7 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - any plain value
 
 
 def print_sql(text: str) -> None:
-    """Print SQL as it is, to the letter.
-
-    Raises:
-        SourceError: stdout has an encoding that cannot hold it; the script would be another one.
-    """
+    """Print SQL to the letter; an encoding that cannot hold it is an error, because the script would be another one."""
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError as error:
@@ -80,7 +124,7 @@ def print_sql(text: str) -> None:
 
 def print_text(text: str) -> None:
     """Print a text as it is, its verdicts in colour where a person looks."""
-    colour.write(text if text.endswith("\n") else f"{text}\n", sys.stdout)
+    write(text if text.endswith("\n") else f"{text}\n", sys.stdout)
 
 
 def print_prose(text: str) -> None:
@@ -95,20 +139,14 @@ def print_table(
 ) -> None:
     """Print rows under column names; numbers stand on the right.
 
-    Where the window is too narrow, spare columns are left out; where that is not enough, each row becomes a list of its
-    cells, of all columns.
-
-    Args:
-        columns: their names.
-        rows: their cells.
-        prose: the column whose cells are sentences, which may take several lines in a narrow window.
-        spare: columns that a narrow window can do without; the first goes first.
+    In a narrow window the column ``prose``, whose cells are sentences, takes several lines; if that is not enough,
+    ``spare`` columns are left out, the first one first; and else each row becomes a list of its cells, of all columns.
     """
-    if not colour.is_window(sys.stdout):
+    if not sys.stdout.isatty():
         places = {place for row in rows for place, value in enumerate(row) if isinstance(value, Share)}
         bars = {columns[place] for place in places}
         columns, rows = _without(bars, columns, rows)
-    console = colour.console(sys.stdout)
+    console = _console(sys.stdout)
     console.size = (_AS_WIDE_AS_IT_IS, 1)  # rich takes a width for a dumb terminal only together with a height
     available = _width()
     for left_out in range(len(spare) + 1):
@@ -145,9 +183,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    drawn = [
-        [_drawn(value) if isinstance(value, Share) else colour.coloured(_cell(value)) for value in row] for row in rows
-    ]
+    drawn = [[_drawn(value) if isinstance(value, Share) else _coloured(_cell(value)) for value in row] for row in rows]
     for place, column in enumerate(columns):
         head = Text(visible(column))
         numeric = all(isinstance(row[place], int | float) for row in rows if row[place] is not None) and bool(rows)
@@ -160,7 +196,6 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str 
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Print names and what belongs to each, in two columns."""
     shown = [(visible(name), visible(value)) for name, value in pairs]
     widest = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
@@ -198,7 +233,7 @@ def figure(value: float | None) -> str:
 
 
 def _width() -> int | None:
-    """Return the width of the window that a person reads in; None where a file or a program takes it all."""
+    """Return the width of the terminal; None where stdout is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -218,7 +253,6 @@ def _wrapped(line: str, width: int | None, indent: str = "") -> str:
 def _without(
     names: set[str], columns: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    """Return a table without some of its columns."""
     kept = [place for place, column in enumerate(columns) if column not in names]
     return [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
@@ -235,7 +269,7 @@ def _print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], wid
 def _drawn(share: Share) -> Text:
     from rich.text import Text
 
-    return Text(colour.drawn(share.of_longest, _BAR, sys.stdout.encoding or "utf-8"), "cyan")
+    return Text(drawn_bar(share.of_longest, _BAR_WIDTH, sys.stdout.encoding or "utf-8"), "cyan")
 
 
 def _cell(value: object) -> str:
@@ -259,14 +293,7 @@ def _cell(value: object) -> str:
 
 
 def command(verb: str, source: str, opened: Source, *options: str) -> str:
-    """Return a command on a source that is open.
-
-    Args:
-        verb: ``report``, ``hierarchy check``, ...
-        source: what the person pointed at.
-        opened: the source; its table is named, for there may be more than one by the time that the command is typed.
-        options: what follows.
-    """
+    """Return a command on an open source, with its table: there may be more than one when the command is typed."""
     from kanon_sql.engine.sources.addresses import shown_source
 
     named = [shown_source(source), *([opened.name] if opened.in_database else [])]
@@ -274,13 +301,12 @@ def command(verb: str, source: str, opened: Source, *options: str) -> str:
 
 
 def as_called() -> str:
-    """Return what a person types to call this program: its path where a shell would not find it by its name."""
+    """Return how this program is called: by its path where a shell would not find it by its name."""
     called = sys.argv[0]
     return shlex.quote(called) if Path(called).name == "kanon" and shutil.which("kanon") is None else "kanon"
 
 
 def print_command(text: str) -> None:
-    """Print a command to be copied."""
     print_text(f"  {visible(text)}")
 
 

@@ -28,12 +28,7 @@ class ProgressBar(Progress):
     """A bar that asks for the newest figures each time that it is drawn."""
 
     def __init__(self, last: Callable[[], progress.Progress | None], share: Callable[[], float | None]) -> None:
-        """Make a bar that is gone when it stops.
-
-        Args:
-            last: returns the last piece of progress.
-            share: returns how much of the running statement is done, 0 to 1; None where that is not known.
-        """
+        """Make a bar of the last progress and of the share of the running statement that is done, 0 to 1, if known."""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -47,7 +42,6 @@ class ProgressBar(Progress):
         self._only = self.add_task("Working", total=None, found="", left="")
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Return what is drawn, with the figures of this moment."""
         self._look()
         return super().get_renderables()
 
@@ -89,16 +83,10 @@ class Pace:
     """The shares of a step that were done, and when."""
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
         self._seen: deque[tuple[float, float]] = deque()
 
     def note(self, share: float, now: float) -> None:
-        """Take note of how much is done.
-
-        Args:
-            share: 0 to 1; less than before where another step has begun, which forgets the one before.
-            now: seconds on any clock that does not go back.
-        """
+        """Note that a share is done at a time in seconds; where it is less than before, another step has begun."""
         if self._seen and share < self._seen[-1][1]:
             self._seen.clear()
         self._seen.append((now, share))

@@ -20,7 +20,6 @@ _STEPS_SHOWN = 12
 
 
 def print_release(summary: dict[str, Any]) -> None:
-    """Print what came out, for people."""
     if summary["cutting"] is not None:
         _print_boxes(summary)
     elif summary["levels"] is None:
@@ -78,18 +77,15 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     suppressed = f"{summary['rows_suppressed']:,} suppressed ({share:.2%})"
     pairs = [("rows", f"{summary['rows_in']:,} in, {summary['rows_out']:,} out, {suppressed}")]
     for model in summary["models"]:
-        found = "no rows"
-        if model["measured"] is not None:
-            of_rows = model["model"] == "k-anonymity"
-            worst = (
-                f"smallest class has {_members(model, summary)}"
-                if of_rows
-                else f"worst class has {threshold_text(model['measured'])}"
-            )
-            found = worst
+        if model["measured"] is None:
+            found = "no rows"
+        elif model["model"] == "k-anonymity":
+            found = f"smallest class has {_members(model, summary)}"
+        else:
+            found = f"worst class has {threshold_text(model['measured'])}"
         verdict = "holds" if model["holds"] else "DOES NOT HOLD"
-        asked = f"{model['letter']} = {threshold_text(model['required'])}"
-        pairs.append((about(model["model"], model["sensitive"]), f"{asked} {verdict} in the output: {found}"))
+        required = f"{model['letter']} = {threshold_text(model['required'])}"
+        pairs.append((about(model["model"], model["sensitive"]), f"{required} {verdict} in the output: {found}"))
     if summary["count"] == "rows":
         pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))
     size = measures["average_rows_per_class"]
@@ -122,7 +118,6 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what became of a table in place, and of its file."""
     sizes = f"{outcome['bytes_before'] / 1e6:,.1f} MB -> {outcome['bytes_after'] / 1e6:,.1f} MB"
     pairs = [("file", f"{outcome['file']}: {'rewritten' if outcome['done'] else 'would be rewritten'}, {sizes}")]
     if outcome["backup"] is not None:
@@ -149,7 +144,6 @@ def _in_place(outcome: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _proof(summary: dict[str, Any]) -> str:
-    """Return what is proven about a release, and by how much work."""
     tested = f"{summary['nodes_tested']:,} of {summary['lattice_size']:,} nodes tested"
     by = "" if summary["measure"] == "loss" else f" by {summary['measure']}"
     if summary["optimal"]:
@@ -179,7 +173,6 @@ def _members(model: dict[str, Any], summary: dict[str, Any]) -> str:
 
 
 def _pseudonyms(found: dict[str, Any]) -> str:
-    """Return which columns are published as pseudonyms, by what key, and how many look alike."""
     by = "a key drawn for this release alone" if found["key"] == "drawn" else "the key of a file"
     columns = [
         one["column"] + ("" if one["fewest_alike"] is None else f" ({one['fewest_alike']:,} or more alike)")

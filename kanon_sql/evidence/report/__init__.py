@@ -1,5 +1,7 @@
-"""Pictures and reports of what was found. Nothing here is imported before it is asked for.
+"""Pictures and reports of what was found. Nothing here is imported before it is needed.
 
-gather          from a release to its facts: a ``Report``, which is plain data (figures)
-render          from a Report to HTML or Markdown, by the templates beside it
+reporter            a report of a source, or of a release that was just published
+gather              from a release to its facts: a ``Report``, which is plain data (figures)
+attributes, proof   the columns; whether what was published is what the policy makes
+render              from a Report to HTML or Markdown, by the templates beside it (words)
 """

@@ -1,28 +1,48 @@
-"""The columns of a report: the role of each, how it is published, and how far each quasi-identifier was generalized."""
+"""The columns of a report: the role of each, how it is published, how far it was generalized, and its rows by label.
+
+Rows by label, in the output and before, are counted so that no small number of the original's rows can be found.
+
+What the output has is in the output, and is no secret. What the original has more are rows that were left out: few
+people who stand out. How many of them have a label is shown if in every column every label has none of them, or k or
+more; else of no label of any column. All or nothing: numbers that are hidden one by one can be computed from those that
+are shown, from other columns that follow from this one, and from the rule by which they were chosen.
+
+Rows left out whose label is not in the output are counted together, without their label. Labels of fewer than k rows of
+the output, and those beyond the first 20, are counted together too. Where people are counted, k is people.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
 from kanon_sql.engine.equality import written
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.measure import quality_against
-from kanon_sql.evidence.report.distribution import PEOPLE, distribution_of, original_rows_query
-from kanon_sql.evidence.report.figures import Attribute
+from kanon_sql.evidence.report.figures import Attribute, LabelCount
+from kanon_sql.measures.part_labels import text_of
 from kanon_sql.release.statements.release import generalized_query, readable_lookups
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.base import Column
+    from collections.abc import Sequence
+
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.measure import Measured
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
+
+_MOST = 20
+"""Labels of a column that are shown one by one."""
+_LABEL, _PUBLISHED = "label", "is_published"
+_PEOPLE = "kanon_people"
+"""The column of people in a table of rows that were left out."""
 
 
 def attributes_of(
@@ -34,8 +54,8 @@ def attributes_of(
         release: what the policy makes.
         released: its rows.
         handed_out: the rows as they were published.
-        measured: what they are worth.
-        k: below which numbers of rows are not told.
+        measured: their measures against the original.
+        k: below which numbers of rows are not shown.
     """
     roles, publication = release.publication.roles, release.publication
     hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
@@ -46,7 +66,7 @@ def attributes_of(
         role, how = _role(release, column)
         attribute = Attribute(column.name, column.kind, role, how)
         if column in roles.quasi_identifiers:
-            counts, labels, few = distribution_of(
+            counts, labels, few = _distribution(
                 released.engine,
                 released.relation,
                 left_out,
@@ -113,7 +133,7 @@ def _left_out(release: Release, released: Source) -> exp.Table | None:
     )
     generalized = generalized_query(of_source, readable_lookups(publication.hierarchies))
     named = publication.roles.entity is not None
-    person = sql.named(sql.column(of_source.entity_name, "generalized"), PEOPLE) if named else None
+    person = sql.named(sql.column(of_source.entity_name, "generalized"), _PEOPLE) if named else None
     query = original_rows_query(generalized, released.relation, publication.quasi_identifiers, person, published=False)
     table = released.engine.temporary_name("kanon_left_out")
     released.engine.run(sql.create_table(table, query, temporary=True), "the rows that were left out")
@@ -144,3 +164,125 @@ def _loss(release: Release, handed_out: Source, measured: Measured | None, colum
         except UsageError:
             return None
     return None if loss is None else float(f"{loss:.4g}")  # all digits would tell what a row that was left out had
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How many rows were left out of a label, and of how many people; of several labels, of how many at least."""
+
+    rows: int = 0
+    people: int = 0
+
+    def __add__(self, other: Cell) -> Cell:
+        return Cell(self.rows + other.rows, max(self.people, other.people))
+
+
+def has_few(cells: Sequence[Cell], k: int, *, by_people: bool = False) -> bool:
+    """Tell whether of some label rows were left out, but fewer than k, or (``by_people``) of fewer than k people."""
+    return any(0 < (cell.people if by_people else cell.rows) < k for cell in cells)
+
+
+def _distribution(
+    engine: Engine,
+    released: exp.Table,
+    left_out: exp.Table | None,
+    column: Column,
+    k: int,
+    *,
+    by_people: bool,
+    complete: bool,
+) -> tuple[tuple[LabelCount, ...], int, bool]:
+    """Return rows by label of a published quasi-identifier, how many labels it has, and whether some were few before.
+
+    Args:
+        engine: holds the tables.
+        released: the output.
+        left_out: see ``_left_out``.
+        column: the column as it is published.
+        k: below which numbers are not shown.
+        by_people: whether the rows left out are counted by people.
+        complete: whether no row was left out.
+    """
+    label = text_of(sql.column(column.name, "released"), column)
+    counted = exp.select(sql.named(label, _LABEL), sql.count_rows()).from_(sql.aliased(released, "released"))
+    counted = counted.group_by(label.copy())
+    found: list[tuple[str | None, int]] = engine.rows(counted, f"rows by label of {column.name}")
+    large = sorted((row for row in found if row[1] >= k), key=lambda row: -row[1])
+    shown = large if len(large) == len(found) and len(large) <= _MOST else large[: _MOST - 1]
+    shown.sort(key=lambda row: _natural(row[0]))
+    others = sum(rows for _, rows in found) - sum(rows for _, rows in shown)
+    if left_out is None:
+        counts = [LabelCount("label", label, rows, rows if complete else None) for label, rows in shown]
+        if len(shown) < len(found):
+            counts.append(LabelCount("others", None, others, others if complete else None))
+        return tuple(counts), len(found), False
+    cells = _left_out_cells(engine, released, left_out, column, [label for label, _ in shown], by_people=by_people)
+    outs = [*(rows for _, rows in shown), others, 0]
+    labels = [*(label for label, _ in shown), None, None]
+    kinds: list[Literal["label", "others", "left out"]] = ["label" for _ in shown]
+    kinds += ["others", "left out"]
+    # Where no label is counted with others, it is known that none was left out there.
+    kept = [place for place, kind in enumerate(kinds) if kind != "others" or len(shown) < len(found)]
+    counts = [LabelCount(kinds[place], labels[place], outs[place], outs[place] + cells[place].rows) for place in kept]
+    few = has_few([cells[place] for place in kept], k, by_people=by_people)
+    return tuple(counts if any(cell.rows for cell in cells) else counts[:-1]), len(found), few
+
+
+def original_rows_query(
+    generalized: exp.Query,
+    released: exp.Table,
+    quasi_identifiers: Sequence[str],
+    person: exp.Expr | None,
+    *,
+    published: bool,
+) -> exp.Select:
+    """Return the labels of rows of the original whose class is in the output, or, unless ``published``, is not in it.
+
+    Args:
+        generalized: the query of all rows, generalized.
+        released: the output.
+        quasi_identifiers: their names.
+        person: the column of people in ``generalized``, to be selected too; None where no column names them.
+        published: which rows are wanted.
+    """
+    labels = [sql.column(name, "generalized") for name in quasi_identifiers]
+    same = [sql.same(sql.column(name, "released"), sql.column(name, "generalized")) for name in quasi_identifiers]
+    in_output = exp.Exists(this=exp.select("1").from_(sql.aliased(released, "released")).where(*same))
+    wanted = in_output if published else in_output.not_()
+    query = exp.select(*labels).from_("generalized").where(wanted).with_("generalized", as_=generalized)
+    return query if person is None else query.select(person)
+
+
+def _left_out_cells(
+    engine: Engine,
+    released: exp.Table,
+    left_out: exp.Table,
+    column: Column,
+    shown: Sequence[str | None],
+    *,
+    by_people: bool,
+) -> list[Cell]:
+    """Return the rows left out of each label that is shown, of other labels of the output, and of none of them."""
+    same = sql.same(sql.column(column.name, "released"), sql.column(column.name, "left_out"))
+    in_output = exp.Exists(this=exp.select("1").from_(sql.aliased(released, "released")).where(same))
+    each = exp.select(
+        sql.named(text_of(sql.column(column.name, "left_out"), column), _LABEL), sql.named(in_output, _PUBLISHED)
+    )
+    if by_people:
+        each = each.select(sql.column(_PEOPLE, "left_out"))
+    people = sql.count_distinct(sql.column(_PEOPLE)) if by_people else sql.count_rows()
+    query = exp.select(_LABEL, _PUBLISHED, sql.count_rows(), people)
+    query = query.from_(each.from_(sql.aliased(left_out, "left_out")).subquery("each_row"))
+    places = {label: place for place, label in enumerate(shown)}
+    cells = [Cell()] * (len(shown) + 2)
+    title = f"rows left out by label of {column.name}"
+    for label, is_published, rows, people_of in engine.rows(query.group_by(_LABEL, _PUBLISHED), title):
+        place = places.get(label, len(shown)) if is_published else len(shown) + 1
+        cells[place] += Cell(rows, people_of)
+    return cells
+
+
+def _natural(label: str | None) -> tuple[bool, list[tuple[bool, float, str]]]:
+    """Return by what labels are sorted: numbers in them as numbers, NULL last."""
+    parts = re.split(r"(\d+)", label or "")
+    return label is None, [(not part.isdecimal(), float(part) if part.isdecimal() else 0.0, part) for part in parts]

@@ -22,12 +22,7 @@ _MARKS = "osD^vPX*h"  # a mark for each line, for those who do not see its colou
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a file for a picture before any work is done for it.
-
-    Raises:
-        UsageError: its suffix is not known, or what draws it is not installed.
-        SourceError: its directory does not exist.
-    """
+    """Refuse a file for a picture before any work is done for it."""
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(FORMATS)}.")
     if not path.parent.is_dir():
@@ -37,12 +32,6 @@ def check_plot(path: Path) -> None:
 
 
 def plot(comparison: Comparison, path: Path) -> None:
-    """Draw a comparison into an SVG, PNG or HTML file.
-
-    Raises:
-        UsageError: there is nothing to draw, the suffix is not known, or what draws it is not installed.
-        SourceError: the file cannot be written.
-    """
     check_plot(path)
     if not any(result.loss is not None for result in comparison.results):
         raise UsageError("No algorithm found a release: there is nothing to draw.")

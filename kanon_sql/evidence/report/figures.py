@@ -1,4 +1,4 @@
-"""A report: every figure that is told of a release, as plain data. No value that is not in the release is in it."""
+"""A report: every figure of a release, as plain data. No value that is not in the release is in it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,13 @@ _HTML, _MARKDOWN = ".html", ".md"
 
 @dataclass(frozen=True)
 class ReportedRequirement:
-    """What was asked of every class, and what the worst class of the output has.
+    """What was required of every class, and what the worst class of the output has.
 
     Attributes:
-        model: name of the privacy model.
-        letter: of its threshold.
-        sensitive: the sensitive column that it is about.
+        letter: of the threshold ``required``.
+        sensitive: the column that the model is about.
         entity: the column that names people, where people are counted.
-        required: the threshold.
         measured: the measure of the worst class; None for an output without rows.
-        holds: whether every class satisfies it.
     """
 
     model: str
@@ -50,14 +47,13 @@ class ReportedRequirement:
 
 @dataclass(frozen=True)
 class LabelCount:
-    """How many rows have a label, in the output and before (see ``distribution``).
+    """How many rows have a label, in the output and before (see ``attributes``).
 
     Attributes:
         kind: ``label``, ``others`` for labels that are counted together, or ``left out`` for rows whose label is not
             in the output.
         label: the label as the output has it; None for NULL, and for the other kinds.
-        rows_out: rows of the output.
-        rows_in: rows of the original; None where that is not told.
+        rows_in: rows of the original; None where that is not shown.
     """
 
     kind: Literal["label", "others", "left out"]
@@ -71,18 +67,15 @@ class Attribute:
     """A column of the original, and what became of it.
 
     Attributes:
-        name: of the column.
-        type: its type in the original.
-        role: its role.
+        type: in the original.
         published: how it is published.
         hierarchy: what it was generalized by, of a quasi-identifier.
-        chosen: whether that hierarchy was chosen here because nobody gave one.
+        chosen: whether that hierarchy was chosen here because none was given.
         height: levels of the hierarchy.
         level: its level in the output; None where cells have several.
         labels: different labels in the output.
         loss: what was measured of this column alone, 0 to 1; None where that cannot be.
-        distribution: rows by label.
-        hidden: whether the original's rows by label are not told, or not all of them.
+        hidden: whether the original's rows by label are not shown, or not all of them.
         rows_alone: of a column that is published as it is, rows of the output that no other row is like in it and in
             the labels of all quasi-identifiers; None of other columns.
     """
@@ -107,13 +100,11 @@ class ReportedAttack:
     """What an attack found.
 
     Attributes:
-        name: of the attack.
         about: the sensitive column, or the other release, that it is about.
         outcome: the verdict on it (see ``kanon_sql.risks.attacks.verdicts``).
         succeeded: whether it found out what should be hidden; None where that is not known, or says nothing.
-        found: what it found, in words.
+        found: what it found, in words; ``figures`` has the same in numbers.
         stopped_by: what would stop it.
-        figures: what it found.
     """
 
     name: str
@@ -132,16 +123,7 @@ class ReportedAttack:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The release that another k would give.
-
-    Attributes:
-        k: the smallest class.
-        chosen: whether it is the k of this release.
-        loss: of the release; None if there is none.
-        rows_suppressed: rows that it leaves out.
-        share_suppressed: their share.
-        classes: its equivalence classes.
-    """
+    """The release that another k would give; its figures are None if there is none. ``chosen`` is this release."""
 
     k: int
     chosen: bool
@@ -156,13 +138,11 @@ class Search:
     """How the release was searched for.
 
     Attributes:
-        algorithm, measure: how, and what should be least.
-        max_suppressed: the limit of suppression.
+        measure: what should be least.
         time_limit: in seconds.
         optimal: whether it is proven that no full-domain release is better.
         gap: how much less any could cost, as a share; None if that is not known.
         stopped: what stopped the search before its end.
-        nodes_tested, lattice_size: nodes of the lattice.
         steps: of a local recoding.
         rounds: of cuts.
         seed: of the order of rows, and of random choices.
@@ -192,7 +172,6 @@ class Pseudonymized:
     """Identifying columns that are published as pseudonyms.
 
     Attributes:
-        columns: their names.
         key: where the key is from: ``drawn`` or ``key file``.
         fewest_alike: for each column, how many pseudonyms at least are tied to rows alike; None if none stand for any.
     """
@@ -212,13 +191,13 @@ class Report:
         published: name of the release; None if it is not published yet.
         kind: what it is: ``table``, ``view``, ``file``, ``in place`` or ``nothing``.
         asked_by: who asked for it; None if that was not said.
-        k: below which numbers of rows of the original are not told.
+        k: below which numbers of rows of the original are not shown.
         rows_in, rows_out, rows_suppressed: rows of the original, of the output, and left out.
         classes: equivalence classes of the output.
         smallest_class: rows of the smallest.
         smallest_class_people: people of the one of fewest people; None where no column names them.
-        count: what classes were asked to be counted in.
-        requirements: what was asked of every class.
+        count: what classes are counted in.
+        requirements: what was required of every class.
         attributes: the columns of the original.
         measures: the quality of the output, by measure; None if it cannot be measured.
         risk_before, risk_after: the risk of the original and of the output.
@@ -267,7 +246,7 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether the output satisfies everything that was asked."""
+        """Whether the output satisfies everything that was required."""
         return all(requirement.holds for requirement in self.requirements)
 
     @property
@@ -342,12 +321,7 @@ def _render() -> ModuleType:
 
 
 def check_report(path: Path, *, replace: bool) -> None:
-    """Refuse a file for a report before any work is done for it.
-
-    Raises:
-        UsageError: the suffix is not known, or the file exists and may not be replaced.
-        SourceError: its directory does not exist.
-    """
+    """Refuse a file for a report before any work is done for it."""
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(FORMATS)}.")
     require_free(path, replace=replace)

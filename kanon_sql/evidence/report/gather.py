@@ -1,10 +1,19 @@
-"""From a release to its report: everything is measured on rows that were made, not taken from the search."""
+"""From a release to its report: everything is measured on rows that were made, not taken from the search.
+
+The report says too where it comes from: the SQL, the versions, fingerprints, the policy, and the commands that make it
+again.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import hashlib
+import platform
+import shlex
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source
@@ -20,29 +29,33 @@ from kanon_sql.evidence.report.figures import (
     ReportedRequirement,
     Search,
 )
-from kanon_sql.evidence.report.proof import ReleaseRows, release_rows, require_same_rows
-from kanon_sql.evidence.report.provenance import (
-    ReportedRelease,
-    commands_of,
-    fingerprints_of,
-    policy_of,
-    sql_of,
-    versions,
-)
+from kanon_sql.evidence.report.proof import ReleaseRows, compared_columns, release_rows, require_same_rows
 from kanon_sql.evidence.risk import risk_of
-from kanon_sql.policy.policy import COUNTS_ROWS
+from kanon_sql.hierarchy.given import given_rules
+from kanon_sql.hierarchy.spec import FileRule
+from kanon_sql.policy.destination import Destination
+from kanon_sql.policy.policy import COUNTS_ROWS, policy_text
+from kanon_sql.release.ledger.fingerprint import of_file, of_rows
 from kanon_sql.release.prepared_table import Compared, PreparedTable
+from kanon_sql.release.statements import statements_for
+from kanon_sql.release.statements.release import readable_lookups, release_query
+from kanon_sql.release.verify.verify import checks_of
 from kanon_sql.risks.attacks.order import Order
 from kanon_sql.risks.attacks.verdicts import verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
 from kanon_sql.search.prepare import prepare_source
 from kanon_sql.search.problem import SharedTests
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.dialects import script
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlglot import exp
+
     from kanon_sql.evidence.measure import Measured
     from kanon_sql.policy.policy import Policy
+    from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.risks.attacks.verdicts import Attack
@@ -52,7 +65,23 @@ if TYPE_CHECKING:
 CURVE = (2, 3, 5, 10, 20, 50, 100)
 """The k that a release is compared with."""
 _FEW = 5
-"""Fewer rows than this are few where no k was asked for."""
+"""Fewer rows than this are few where no k is required."""
+
+ROWS, POLICY = "rows of the release", "policy"
+"""Names of fingerprints."""
+
+
+@dataclass(frozen=True)
+class ReportedRelease:
+    """What was published of a release, and where, as a policy says it.
+
+    ``source`` are its rows, in the engine of the original; None where they cannot be read.
+    """
+
+    name: str
+    kind: Literal["table", "view", "file", "in place"]
+    source: Source | None
+    destination: Destination
 
 
 def report_of(
@@ -62,17 +91,7 @@ def report_of(
     asked_by: str | None = None,
     progress: Listener = silent,
 ) -> Report:
-    """Return the report of a release.
-
-    Args:
-        release: the release.
-        published: what was published, in the same engine; without it, rows are made for the report.
-        asked_by: who asked for it.
-        progress: called as the work goes on.
-
-    Raises:
-        VerificationError: what was published is not what the policy makes.
-    """
+    """Return the report of a release, and of what was published of it, if anything, in the same engine."""
     source = release.prepared.source
     source.require_rows()
     progress(Progress("Making the release"))
@@ -132,9 +151,9 @@ def _gathered(
         curve=_curve(release, verification.classes, progress),
         search=_search(release),
         pseudonyms=_pseudonymized(release, verification),
-        sql=sql_of(publication),
-        versions=versions(),
-        fingerprints=fingerprints_of(release, released, published),
+        sql=_sql_of(publication),
+        versions=_versions(),
+        fingerprints=_fingerprints_of(release, released, published),
         policy=policy_of(release, published),
         commands=commands_of(release, published),
         proposed=tuple(column.name for column in publication.roles.proposed),
@@ -178,16 +197,16 @@ def _risks(
     release: Release, policy: Policy, of_release: ReleaseRows, handed_out: Source, measured: Measured | None
 ) -> tuple[Risk, Risk]:
     """Return the risk of the original and of the release; both of people where people are counted."""
-    original, asked = release.prepared.source, RiskSettings()
+    original, settings = release.prepared.source, RiskSettings()
     before = None if measured is None else measured.risk_before
     if before is None:
-        before = risk_of(original, policy, asked)
+        before = risk_of(original, policy, settings)
     publication, entity = release.publication, release.publication.roles.entity
     if of_release.people is not None and entity is not None:
         person = replace(entity, name=publication.entity_name)
         columns = publication.published_quasi_identifiers
-        return before, assess(original.engine, of_release.people, columns, asked, entity=person)
-    return before, risk_of(handed_out, policy, asked) if measured is None else measured.risk
+        return before, assess(original.engine, of_release.people, columns, settings, entity=person)
+    return before, risk_of(handed_out, policy, settings) if measured is None else measured.risk
 
 
 def _of_several_columns(risk: Risk) -> Risk:
@@ -209,7 +228,6 @@ def _attacks(
 
 
 def _reported_attacks(attacks: Sequence[Attack]) -> tuple[ReportedAttack, ...]:
-    """Return the outcomes of attacks for a report."""
     verdicts = verdicts_on(attacks, with_original=False)
     return tuple(
         ReportedAttack(
@@ -239,12 +257,9 @@ def _figures_of(attack: Attack) -> dict[str, Any]:
 
 
 def _curve(release: Release, classes: int, progress: Listener) -> tuple[CurvePoint, ...]:
-    """Return what other k would cost, all else being the same; none where k was not asked for.
+    """Return what other k would cost, all else being the same; none where no k is required.
 
-    Args:
-        release: the release, which is the point of its own k.
-        classes: its equivalence classes.
-        progress: called as the work goes on.
+    The release, with its ``classes``, is the point of its own k.
     """
     policy, rows = release.policy, release.rows_in
     if policy.k == 1 or not rows:
@@ -306,3 +321,81 @@ def _pseudonymized(release: Release, verification: Verification) -> Pseudonymize
         return None
     alike = {tied.column: tied.fewest for tied in verification.pseudonyms}
     return Pseudonymized(tuple(pseudonyms.names), pseudonyms.key.origin, alike)
+
+
+# Where a report comes from
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "kanon-sql": version("kanon-sql"),
+        "DuckDB": version("duckdb"),
+        "sqlglot": version("sqlglot"),
+        "Python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _sql_of(publication: Publication) -> str:
+    """Return the statements that make and check a release, as a script.
+
+    The relations that they read are named only. Hierarchies written out would list values of the original, and so would
+    the boxes of Mondrian: those of rows that were left out too.
+    """
+    lookups = readable_lookups(publication.hierarchies)
+    output = sql.relation("kanon_release")
+    parts: list[tuple[str, Sequence[exp.Expr]]] = [
+        ("The steps of the recoding", statements_for(publication).recoding_statements(lookups)),
+        ("The release", [release_query(publication, lookups)]),
+        (
+            "Its check, kanon_release being the rows of the release",
+            checks_of(publication, lookups, output).statements(),
+        ),
+    ]
+    return "\n\n".join(f"-- {title}\n{script(found, 'duckdb')}" for title, found in parts if found) + "\n"
+
+
+def policy_of(release: Release, published: ReportedRelease | None) -> str:
+    """Return the policy as a kanon.toml that lies in the working directory."""
+    destination = Destination() if published is None else published.destination
+    return policy_text(release.policy, destination, Path())
+
+
+def policy_fingerprint(release: Release, published: ReportedRelease | None) -> str:
+    return hashlib.sha256(policy_of(release, published).encode("utf-8")).hexdigest()
+
+
+def commands_of(release: Release, published: ReportedRelease | None) -> tuple[str, ...]:
+    """Return the commands that make the release and the report again, with the policy beside them."""
+    source = release.prepared.source
+    place = source.database or source.file
+    name = "SOURCE" if place is None else place.name
+    if source.address is not None:
+        name = source.address.shown
+    original = shlex.join([name, *([source.name] if source.in_database else [])])
+    where = "" if published is not None else " --out release.parquet"
+    if published is not None and published.kind == "in place":  # on a copy of the original
+        return (f"kanon anonymize {original} --policy kanon.toml --report report.html",)
+    return (
+        f"kanon anonymize {original} --policy kanon.toml{where}",
+        f"kanon report {original} --policy kanon.toml --out report.html",
+    )
+
+
+def _fingerprints_of(release: Release, released: Source, published: ReportedRelease | None) -> dict[str, str]:
+    """Return fingerprints (SHA-256) of what is public: the output, its file, the policy and files of hierarchies.
+
+    None of the original, nor of hierarchies that were made from its values: who knows all but a few of them could
+    try out what the missing ones are.
+    """
+    names = compared_columns(release.publication)
+    found = {ROWS: of_rows(released.engine, released.relation, names, "fingerprint of the release")}
+    file = None if published is None or published.source is None else published.source.file
+    if file is not None:
+        found[f"file {file.name}"] = of_file(file)
+    found[POLICY] = policy_fingerprint(release, published)
+    rules = given_rules(release.prepared.source, release.publication.roles.quasi_identifiers, release.policy)
+    for column, rule in rules.items():
+        if isinstance(rule, FileRule):
+            found[f"hierarchy of {column}"] = of_file(rule.path)
+    return found

@@ -1,7 +1,7 @@
 """Is what was published what its policy makes? The rows of both, as multisets: in any order, NULL like any value.
 
 Values are compared as they are written. Types that are read first would take what they lose for equal: ``30.1`` read as
-a whole number is 30, and whoever wrote the release could hide a number for each row in its decimals. So
+a whole number is 30, and a forged release could hide a number for each row in its decimals. So
 
 - of a file of text, both sides are files: the rows that the policy makes are written as a release is, to a private
   directory, and both are read with every value as text (of JSON, with its quotes);
@@ -24,7 +24,7 @@ from sqlglot import exp
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
-from kanon_sql.evidence.report.distribution import original_rows_query
+from kanon_sql.evidence.report.attributes import original_rows_query
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
 from kanon_sql.release.publish.files import as_written, check_format, copy_statement, spreadsheet_safe, written_names
 from kanon_sql.release.publish.publisher import forget_recoding, recode, verified
@@ -49,13 +49,10 @@ _WHAT_TO_DO = (
 
 @dataclass(frozen=True)
 class ReleaseRows:
-    """The rows of a release, made for its report.
+    """The rows of a release, in a temporary table, and what was verified in them.
 
-    Attributes:
-        rows: the temporary table of them.
-        verification: what was verified in them.
-        people: a temporary table of their labels with the person of each, which the release does not have; None where
-            nobody is named.
+    ``people`` is a temporary table of their labels with the person of each, which the release does not have; None where
+    no column names people.
     """
 
     rows: exp.Table
@@ -65,11 +62,7 @@ class ReleaseRows:
 
 @contextmanager
 def release_rows(release: Release) -> Iterator[ReleaseRows]:
-    """Hand out the rows of a release in a temporary table, and what was verified in them; it is dropped at the end.
-
-    Raises:
-        VerificationError: they are not what they should be.
-    """
+    """Hand out the rows of a release, made for its report; the tables are dropped at the end."""
     engine, publication = release.prepared.source.engine, release.publication
     staging, people = engine.temporary_name("kanon_reported"), None
     lookups = readable_lookups(publication.hierarchies)
@@ -100,16 +93,7 @@ def release_rows(release: Release) -> Iterator[ReleaseRows]:
 def require_same_rows(release: Release, made_rows: exp.Table, published: Source) -> None:
     """Raise unless a published release has the rows that its policy makes.
 
-    Pseudonyms by a key that was drawn for the release cannot be made again: nobody has the key any more. They must be
-    pseudonyms, and tie together what those that were made now tie together.
-
-    Args:
-        release: what the policy makes.
-        made_rows: its rows.
-        published: what was published, in the same engine.
-
-    Raises:
-        VerificationError: it has others.
+    ``made_rows`` are the rows that the policy makes, in the same engine.
     """
     try:
         _require_rows_of(release, release.publication, made_rows, published)
@@ -125,11 +109,7 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
 
 
 def _require_rows_of(release: Release, publication: Publication, made_rows: exp.Table, published: Source) -> None:
-    """Raise unless a published release has the rows of a publication (see ``require_same_rows``).
-
-    Raises:
-        VerificationError: it has others.
-    """
+    # What the checks below raise begins with a verb: "has other types".
     engine = release.prepared.source.engine
     not_it = f"{published.name} is not the release that this policy makes of {release.prepared.source.name}:"
     if [column.name for column in published.columns] != written_names(publication):
@@ -164,11 +144,7 @@ def compared_columns(publication: Publication) -> list[str]:
 def _as_texts(
     engine: Engine, publication: Publication, made_rows: exp.Table, published: Source
 ) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    """Hand out the rows that the policy makes and those that were published, each value as text.
-
-    Raises:
-        VerificationError: what was published has other types; the message begins with a verb.
-    """
+    """Hand out the rows that the policy makes and those that were published, each value as text."""
     names, file = list(publication.published_types), published.file
     if file is None or is_database(file):
         _require_same_types(published.columns, publication.published_types)
@@ -194,11 +170,6 @@ def _read_parquet(path: Path) -> exp.Table:
 
 
 def _require_same_types(columns: Sequence[Column], types: Mapping[str, str]) -> None:
-    """Raise unless columns have the types that they must have.
-
-    Raises:
-        VerificationError: some have others.
-    """
     if others := [column.name for column in columns if types[column.name] != column.type]:
         raise VerificationError(f"has other types in {', '.join(map(repr, others))}.")
 
@@ -220,15 +191,8 @@ def _require_like_pseudonyms(
 ) -> None:
     """Raise unless columns that cannot be made again are pseudonyms like those that were made.
 
-    Args:
-        engine: holds the rows.
-        publication: what the policy makes.
-        one: its rows as texts.
-        other: those that were published.
-        compared: the columns that are the same in both.
-
-    Raises:
-        VerificationError: a column is not; the message begins with a verb.
+    ``one`` are the rows that the policy makes, as texts, ``other`` those that were published; the ``compared`` columns
+    are the same in both.
     """
     pseudonyms = publication.pseudonyms
     if pseudonyms is None or not pseudonyms.key.drawn:

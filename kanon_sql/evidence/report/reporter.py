@@ -12,16 +12,17 @@ from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import Listener, silent
 from kanon_sql.engine.sources.open_source import Source, open_beside, open_database, open_source
 from kanon_sql.errors import UsageError, VerificationError
-from kanon_sql.evidence.report.gather import CURVE, report_of
-from kanon_sql.evidence.report.proof import compared_columns
-from kanon_sql.evidence.report.provenance import (
+from kanon_sql.evidence.report.gather import (
+    CURVE,
     POLICY,
     ROWS,
     ReportedRelease,
     commands_of,
     policy_fingerprint,
     policy_of,
+    report_of,
 )
+from kanon_sql.evidence.report.proof import compared_columns
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import Policy, make_policy, read_policy
@@ -72,10 +73,10 @@ def report(
     in_file = Destination()
     if policy is not None and not isinstance(policy, Policy):
         policy, in_file = read_policy(Path(policy))
-    asked = make_policy(policy, **settings)
+    required = make_policy(policy, **settings)
     opened = open_source(source, table, resources=resources)
     with opened.engine:
-        return report_on(opened, source, asked, in_file, release, asked_by=asked_by, progress=progress or silent)
+        return report_on(opened, source, required, in_file, release, asked_by=asked_by, progress=progress or silent)
 
 
 def report_on(
@@ -91,15 +92,12 @@ def report_on(
     """Return the report of an open source; other arguments are those of ``report``.
 
     Without a seed the report takes 0: rows are compared in no order.
-
-    Raises:
-        UsageError: the source looks like the release.
     """
     named = policy.columns
-    asked = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
-    opened.bring([column for column in asked if column is not None], find_column(named.entity or "", opened.columns))
+    required = [find_column(name, opened.columns) for name in (*named.quasi_identifiers, *named.sensitive)]
+    opened.bring([column for column in required if column is not None], find_column(named.entity or "", opened.columns))
     _require_original(opened, policy, in_file)
-    published = published_release(opened, source, in_file, release)
+    published = _published_release(opened, source, in_file, release)
     if policy.seed is None:
         policy = replace(policy, seed=0)
     # What the search of the release tests is known to those of its curve; with pseudonyms it may search twice itself.
@@ -117,18 +115,7 @@ def report_published(
     asked_by: str | None = None,
     progress: Listener = silent,
 ) -> Report:
-    """Return the report of a release that was just published as a table, a view or a file.
-
-    Args:
-        release: the release.
-        source: what the person pointed at for the original.
-        destination: where the release is.
-        asked_by: who asked for it.
-        progress: called as the work goes on.
-
-    Raises:
-        VerificationError: what was published has other rows than the release.
-    """
+    """Return the report of a release that was just published as a table, a view or a file."""
     opened = release.prepared.source
     if destination.out is not None:
         published = _in_file(opened, destination.out)
@@ -138,16 +125,9 @@ def report_published(
 
 
 def report_in_place(draft: Report, release: Release, destination: Destination, file: Path) -> Report:
-    """Return the report of a release that took the place of its table, from one that was gathered before that.
+    """Return the report of a release that took the place of its table, in a database file.
 
-    Args:
-        draft: what was measured on the rows of the release, while the original was there.
-        release: the release.
-        destination: where the release is.
-        file: the database.
-
-    Raises:
-        VerificationError: the table does not have the rows that were measured.
+    The ``draft`` was measured on the rows of the release while the original was there.
     """
     table, publication = release.prepared.source.relation, release.publication
     with open_database(file, writable=False) as engine:
@@ -169,18 +149,13 @@ def report_in_place(draft: Report, release: Release, destination: Destination, f
     )
 
 
-def published_release(
+def _published_release(
     opened: Source,
     source: Any,  # noqa: ANN401 - as above
     in_file: Destination,
     named: str | os.PathLike[str] | None,
 ) -> ReportedRelease | None:
-    """Return what was published, in the engine of the original; None where nothing was.
-
-    Raises:
-        UsageError: what was named is not there, or the policy's release took the place of the original.
-        SourceError: it cannot be read.
-    """
+    """Return what was published, in the engine of the original; None where nothing was."""
     if named is not None:
         path = Path(named)
         no_file = opened.file is None and opened.frame_kind is None and opened.address is None
@@ -217,12 +192,7 @@ def _in_file(opened: Source, path: Path) -> ReportedRelease:
 
 
 def _require_original(opened: Source, policy: Policy, in_file: Destination) -> None:
-    """Raise if a source looks like the release of its policy, and not like the original.
-
-    Raises:
-        UsageError: it is the file that the policy publishes to; or it has the quasi-identifiers, but no column that
-            names people; or all that a quasi-identifier has is the label that stands for everything.
-    """
+    """Raise if a source looks like the release of its policy: nothing could be measured against it."""
     if why := _why_a_release(opened, policy, in_file):
         raise UsageError(
             f"{opened.name} looks like the release: {why}. Name the original, and the release with --release: "

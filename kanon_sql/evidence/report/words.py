@@ -42,7 +42,6 @@ def verb(number: int, one: str, many: str | None = None) -> str:
 
 
 def members(number: int, *, people: bool) -> str:
-    """Return a number of members of a class: rows, or people where they are counted."""
     return counted(number, "person", "people") if people else counted(number, "row")
 
 
@@ -89,7 +88,6 @@ def kind_of_values(attribute: Attribute) -> str:
 
 
 def technique(attribute: Attribute) -> str:
-    """Return what was done to a column."""
     if attribute.published != "generalized":
         return _PUBLISHED[attribute.published]
     if attribute.level == 0:
@@ -109,22 +107,37 @@ def described_rule(attribute: Attribute) -> str | None:
 def _in_words(origin: str, level: int | None) -> str:
     text = origin.partition(" (")[0]  # what the data said is written in brackets
     kind, _, settings = text.partition(":")
-    known = _RULES.get(kind)
-    words = None if known is None else known(settings, level)
-    if words is not None:
-        return words if level is not None else f"{words}, as far as each group needs"
-    if kind == "ready":
+    if kind in _BY_LEVEL:
+        words = _at(settings, level, *_BY_LEVEL[kind])
+    elif kind in _RULES:
+        words = _RULES[kind](settings, level)
+    elif kind == "ready":
         return f"put into groups of the ready-made list {settings}"
-    return "put into groups that a file lists" if kind != "flat" else "hidden where it had to be"
+    else:
+        return "put into groups that a file lists" if kind != "flat" else "hidden where it had to be"
+    return words if level is not None else f"{words}, as far as each group needs"
 
 
-def _at(settings: str, level: int | None, words: Callable[[str], str], otherwise: str) -> str:
+_BY_LEVEL = {
+    "intervals": ("put into ranges of {}", "put into ranges"),
+    "date": ("generalized to the {}", "generalized to longer spans of time"),
+    "quantiles": ("put into {} groups of similar size", "put into groups by size"),
+    "prefixes": ("only the first {} characters kept", "only the first characters kept"),
+    "steps": ("put into ranges, wider for larger numbers",) * 2,
+    "prefix": ("put into groups by the first characters",) * 2,
+}
+"""By kind of rule, what is said of a level that its settings list, and of any other."""
+
+
+def _at(settings: str, level: int | None, words: str, otherwise: str) -> str:
+    part = _setting(settings, level)
+    return words.format(part) if part else otherwise
+
+
+def _setting(settings: str, level: int | None) -> str:
+    """Return the setting of a level in a list such as ``5,10:top=90``; an empty text where there is none."""
     parts = settings.partition(":")[0].split(",")
-    return words(parts[level - 1]) if level is not None and 0 < level <= len(parts) and parts[0] else otherwise
-
-
-def _intervals(settings: str, level: int | None) -> str:
-    return _at(settings, level, lambda width: f"put into ranges of {width}", "put into ranges")
+    return parts[level - 1] if level is not None and 0 < level <= len(parts) and parts[0] else ""
 
 
 def _mask(settings: str, level: int | None) -> str:
@@ -132,55 +145,27 @@ def _mask(settings: str, level: int | None) -> str:
     where = "first" if side == "left" else "last"
     if level is None:
         return f"the {where} characters hidden"
-    hidden = _at(counts, level, str, "") or str(level)
+    hidden = _setting(counts, level) or str(level)
     return f"the {where} character hidden" if hidden == "1" else f"the {where} {hidden} characters hidden"
 
 
 def _cut(settings: str, level: int | None) -> str:
-    def words(part: str) -> str:
-        if part == "letters":
+    match _setting(settings, level):
+        case "":
+            return "the last characters left out"
+        case "letters":
             return "only the first letters kept"
-        return "the last character left out" if part == "1" else f"the last {part} characters left out"
-
-    return _at(settings, level, words, "the last characters left out")
-
-
-def _dates(settings: str, level: int | None) -> str:
-    return _at(settings, level, lambda unit: f"generalized to the {unit}", "generalized to longer spans of time")
+        case "1":
+            return "the last character left out"
+        case part:
+            return f"the last {part} characters left out"
 
 
 def _rounded(settings: str, level: int | None) -> str:
-    def words(digits: str) -> str:
-        places = int(digits)
-        return f"rounded to {10**places:,}" if places >= 0 else f"rounded to {-places} decimal places"
-
-    return _at(settings, level, words, "rounded")
-
-
-def _quantiles(settings: str, level: int | None) -> str:
-    return _at(settings, level, lambda groups: f"put into {groups} groups of similar size", "put into groups by size")
+    if not (digits := _setting(settings, level)):
+        return "rounded"
+    places = int(digits)
+    return f"rounded to {10**places:,}" if places >= 0 else f"rounded to {-places} decimal places"
 
 
-def _prefixes(settings: str, level: int | None) -> str:
-    return _at(settings, level, lambda kept: f"only the first {kept} characters kept", "only the first characters kept")
-
-
-def _steps(_settings: str, _level: int | None) -> str:
-    return "put into ranges, wider for larger numbers"
-
-
-def _prefix_file(_settings: str, _level: int | None) -> str:
-    return "put into groups by the first characters"
-
-
-_RULES: dict[str, Callable[[str, int | None], str]] = {
-    "intervals": _intervals,
-    "mask": _mask,
-    "cut": _cut,
-    "date": _dates,
-    "round": _rounded,
-    "quantiles": _quantiles,
-    "prefixes": _prefixes,
-    "steps": _steps,
-    "prefix": _prefix_file,
-}
+_RULES: dict[str, Callable[[str, int | None], str]] = {"mask": _mask, "cut": _cut, "round": _rounded}

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.recoding import FullDomain, LabelledCombinations, Local, Multidimensional
-from kanon_sql.release.statements.full_domain import FullDomainStatements
-from kanon_sql.release.statements.local import LocalStatements
-from kanon_sql.release.statements.mondrian import MondrianStatements
 
 if TYPE_CHECKING:
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.statements.base import Statements
 
-STATEMENTS: dict[type[Recoding], type[Statements]] = {
-    FullDomain: FullDomainStatements,
-    Local: LocalStatements,
-    Multidimensional: MondrianStatements,
-    LabelledCombinations: MondrianStatements,
+STATEMENTS: dict[type[Recoding], str] = {
+    FullDomain: "full_domain:FullDomainStatements",
+    Local: "local:LocalStatements",
+    Multidimensional: "mondrian:MondrianStatements",
+    LabelledCombinations: "mondrian:MondrianStatements",
 }
+"""By recoding, the file of this directory and its class; a run imports only the one that it needs."""
 
 
 def statements_for(publication: Publication) -> Statements:
     """Return the statements of the recoding of what is published."""
-    return STATEMENTS[type(publication.recoding)](publication)
+    module, _, name = STATEMENTS[type(publication.recoding)].partition(":")
+    made: Statements = getattr(import_module(f"kanon_sql.release.statements.{module}"), name)(publication)
+    return made

@@ -1,14 +1,20 @@
-"""Options that several commands share."""
+"""Options that several commands share, how a decorator adds options to a command, and which options contradict."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from kanon_sql.classes.cutting import Choose, Cut, Numbers, Texts
-from kanon_sql.errors import KanonError
+from kanon_sql.cli.output.help import PRIVACY
+from kanon_sql.engine.duckdb.connection import Resources, using
+from kanon_sql.errors import KanonError, UsageError
+from kanon_sql.models.options import model_options
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure
 
 # What a shell offers behind TAB: the tables of a database, the columns of a table. It only ever reads. What cannot be
@@ -84,6 +90,15 @@ SourceArgument = Annotated[
         help="A DuckDB file; a data file (CSV, Parquet, JSON), or a directory or pattern of several; an SQLite file; "
         "a warehouse: postgresql://, spark:, sc://; or another address: mysql://, duckdb+postgresql://, s3://, gs://, "
         "r2://, az://, abfss://, hf://, https://.",
+        show_default=False,
+    ),
+]
+DpSourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A DuckDB file; Parquet files; a warehouse: postgresql://, spark:, sc://; or another address: mysql://, "
+        "s3://, https://. CSV and JSON are refused: the types of their columns are guessed from the values.",
         show_default=False,
     ),
 ]
@@ -237,3 +252,149 @@ CountOption = Annotated[
         "rows, also where several are of one person.",
     ),
 ]
+
+# Options that a decorator adds to a command, so that they are declared once for all commands that take them.
+
+
+def with_options(
+    command: Callable[..., None],
+    options: Mapping[str, Any],
+    call: Callable[[dict[str, Any], dict[str, Any]], None],
+    gathered: tuple[str, ...] = (),
+    after: str | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Callable[..., None]:
+    """Return a command that takes more options.
+
+    Args:
+        command: the command.
+        options: by parameter, its annotation for typer; each is None if it is not given, or its default.
+        call: called with the values of these options, and with the other parameters of the command.
+        gathered: parameters of the command that ``call`` fills, and that are no options.
+        after: the parameter of the command that they follow in its help; None: the last one.
+        defaults: by parameter, its value if it is not given.
+    """
+
+    @wraps(command)
+    def extended(**given: Any) -> None:  # noqa: ANN401 - the parameters of any command
+        call({name: given.pop(name) for name in options}, given)
+
+    own = inspect.signature(command, eval_str=True)
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name), annotation=option)
+        for name, option in options.items()
+    ]
+    kept = {
+        name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in own.parameters.items()
+        if name not in gathered
+    }
+    place = len(kept) if after is None else [*kept].index(after) + 1
+    parameters = [*[*kept.values()][:place], *added, *[*kept.values()][place:]]
+    extended.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
+    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return extended
+
+
+_RESOURCES = {
+    "memory_limit": Annotated[
+        str | None,
+        typer.Option(
+            "--memory-limit",
+            metavar="SIZE",
+            help="Memory of the database, such as 300MB or 2GiB (default: 80 % of what there is).",
+        ),
+    ],
+    "threads": Annotated[
+        int | None,
+        typer.Option("--threads", metavar="N", help="Threads (default: one for each core)."),
+    ],
+    "temp_dir": Annotated[
+        Path | None,
+        typer.Option(
+            "--temp-dir",
+            metavar="DIR",
+            help="Where what does not fit in memory goes, in a private directory (default: beside a DuckDB file, else "
+            "the system's).",
+        ),
+    ],
+}
+
+
+def with_resources(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options for resources too; they hold for all that it opens."""
+
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        with using(Resources(**added)):
+            command(**given)
+
+    return with_options(command, _RESOURCES, call)
+
+
+RequestedModels = Mapping[str, list[str] | str | None]
+"""What was typed of privacy models beyond k, by the names in ``kanon_sql.models.options``."""
+
+
+def with_models(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options for privacy models, made from what each declares in its own file.
+
+    The command gets ``models``, which is what was typed, and the ``population`` that some models compare with.
+    """
+    options = {}
+    for declared in model_options().values():
+        for one in (declared, declared.variant):
+            if one is not None:
+                options[one.name] = _model_option(one.name, one.metavar, one.text, of_columns=declared.names_column)
+    text = "Everybody of whom the table has a part, with the same columns."
+    options["population"] = _model_option("population", "TABLE|FILE", text, of_columns=False)
+
+    def call(added: dict[str, Any], given: dict[str, Any]) -> None:
+        population = added.pop("population")
+        command(**given, models=added, population=population)
+
+    return with_options(command, options, call, ("models", "population"))
+
+
+def _model_option(name: str, metavar: str, text: str, *, of_columns: bool) -> Any:  # noqa: ANN401 - what typer reads
+    """Return an option; one that may name a column can be given several times."""
+    option = typer.Option(
+        f"--{name.replace('_', '-')}",
+        metavar=f"[COLUMN=]{metavar}" if of_columns else metavar,
+        help=text,
+        rich_help_panel=PRIVACY,
+    )
+    return Annotated[list[str] | None, option] if of_columns else Annotated[str | None, option]
+
+
+# Options that would be read and then ignored are refused.
+
+
+def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] | None = None) -> None:
+    """Refuse options of a command that do not go together.
+
+    Args:
+        context: of the command, whose parameters are named as everywhere: sql, dialect, output_format, quiet, verbose.
+        apart: further pairs of parameters that do not go together, and why.
+    """
+    parameters = context.params
+    if parameters["quiet"] and parameters["verbose"]:
+        raise UsageError("-q says nothing and -v says more: leave one of them out.")
+    if parameters["sql"] and parameters["output_format"] == "json":
+        raise UsageError("--sql prints SQL, which is no JSON: leave --format json out, or --sql.")
+    if not parameters["sql"] and parameters["dialect"] not in {None, "duckdb"}:
+        raise UsageError("--dialect is for the SQL that --sql prints: add --sql, or leave --dialect out.")
+    given = given_options(context)
+    for (one, other), reason in (apart or {}).items():
+        if one in given and other in given:
+            raise UsageError(f"{given[one]} and {given[other]} do not go together: {reason}.")
+
+
+def given_options(context: typer.Context) -> dict[str, str]:
+    """Return the parameters that stand on the command line, each with its longest option."""
+    return {
+        parameter.name: max(parameter.opts, key=len)
+        for parameter in context.command.params
+        if parameter.name is not None
+        and (source := context.get_parameter_source(parameter.name)) is not None
+        and source.name == "COMMANDLINE"
+    }
