@@ -153,13 +153,17 @@ _SHORTEST_TAIL = 5  # letters of a known word at the end of a compound whose beg
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a name in small letters, without accents."""
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text[:_LONGEST_NAME]).translate(_LETTERS))
-    plain = "".join(character for character in plain if not unicodedata.combining(character))
+    plain = text[:_LONGEST_NAME]
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", plain).translate(_LETTERS))
+        plain = "".join(character for character in plain if not unicodedata.combining(character))
     return tuple(word.casefold() for word in _WORD.findall(_POSSESSIVE.sub("", plain))[:_MOST_WORDS])
 
 
 def spellings(phrase: str) -> set[tuple[str, ...]]:
     """Return the words of a phrase as they are written without accents: ``ö`` is ``o``, and ``oe`` too."""
+    if phrase.isascii():
+        return {words_of(phrase)}
     return {words_of(phrase), words_of(unicodedata.normalize("NFC", phrase).translate(_UMLAUTS))}
 
 
