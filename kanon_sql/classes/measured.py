@@ -28,7 +28,7 @@ from sqlglot import exp
 
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double, double
+from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double
 from kanon_sql.models.t_closeness import FEATURES, TCloseness, compares_features
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects.aggregates import each_once
@@ -280,8 +280,7 @@ class _Steps:
                 model = compared.get(name)
                 column: exp.Expr = sql.column(name, part.step)
                 if isinstance(model, PopulationModel):
-                    there = exp.Coalesce(this=column, expressions=[sql.literal(0)])
-                    column = sql.named(model.compared(n.copy(), there), name)
+                    column = sql.named(model.compared(n.copy(), column), name)
                 query = query.select(column)
         for part in others:
             pairs = zip(self.classes(first.step), self.classes(part.step), strict=True)
@@ -364,7 +363,7 @@ def _most(model: SensitiveModel, compared: ComparedValues) -> exp.Expr:
 
 def _feature(compared: ComparedValues) -> tuple[exp.Expr, exp.Expr, exp.Expr, exp.Expr]:
     """Return a feature's share of the class and of the table, and what is the same for all of them."""
-    return sql.column("p"), sql.column("share"), double(compared.total), double(compared.scale)
+    return sql.column("p"), sql.column("share"), sql.double(compared.total), sql.double(compared.scale)
 
 
 def _together(

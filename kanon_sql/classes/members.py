@@ -128,13 +128,13 @@ class References:
                 continue
             name = model.sensitive
             if name not in self._shares:
-                self._shares[name] = self._add("shares", shares_query(table, value(name), rows(), coded=False))
+                self._shares[name] = self._add("shares", shares_query(table, value(name), rows()))
             distance = model.distance if isinstance(model, TCloseness) else None
             if distance not in {"ordered", "hierarchical"} or (name, distance) in self._features:
                 continue
             shares = self.shares(model)
             if distance == "ordered":
-                query: exp.Query = ordered_features(shares, "value")
+                query: exp.Query = ordered_features(shares)
             else:
                 tree = (trees or {})[name]
                 query = hierarchical_features(shares, "value", "value", tree.readable, tree.height, tree.column.family)

@@ -42,8 +42,8 @@ class Statements(ABC):
         """Return the query of the rows of a release of which no class is left out, in any order."""
 
     @abstractmethod
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
-        """Return the query of what may be published in a quasi-identifier, where it is this label."""
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        """Return what may be published in a quasi-identifier, and the condition that it is this label."""
 
     def require_viewable(self) -> None:  # noqa: B027 - most can
         """Raise if a view cannot recode the rows that its table will have.

@@ -28,29 +28,27 @@ class FullDomainStatements(Statements):
         publication = self.publication
         levels = by_name(publication.hierarchies, publication.recoding.nodes[0])
         hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
-        query = exp.select().from_(sql.aliased(publication.source, "source"))
+        selected: list[exp.Expr] = []
+        joins: list[tuple[exp.Expr, exp.Expr]] = []
         for column in publication.columns:
             level = levels.get(column.name, 0)
             if level == 0:
-                query = query.select(as_published(column), copy=False)
+                selected.append(as_published(column))
             elif level == hierarchies[column.name].height:
-                query = query.select(sql.named(sql.literal(hierarchies[column.name].root), column.name), copy=False)
+                selected.append(sql.named(sql.literal(hierarchies[column.name].root), column.name))
             else:
                 lookup = lookups[column.name]
-                label = sql.column(level_name(level), lookup.name)
-                query = query.select(sql.named(label, column.name)).join(
-                    lookup.copy(),
-                    on=sql.same(
-                        looked_up(sql.column(column.name, "source"), column),
-                        sql.column(VALUE, lookup.name),
-                        column.family,
-                    ),
-                )
-        entity = publication.roles.entity
-        return (
-            query
-            if entity is None
-            else query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
+                selected.append(sql.named(sql.column(level_name(level), lookup.name), column.name))
+                value = looked_up(sql.column(column.name, "source"), column)
+                joins.append((lookup, sql.same(value, sql.column(VALUE, lookup.name), column.family)))
+        if (entity := publication.roles.entity) is not None:
+            selected.append(sql.named(sql.column(entity.name, "source"), publication.entity_name))
+        return sql.select(
+            "release/full_domain",
+            part=GENERALIZED,
+            values={"generalized": selected},
+            relations={"source": sql.aliased(publication.source, "source")},
+            joins={"hierarchy": joins},
         )
 
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
@@ -60,26 +58,26 @@ class FullDomainStatements(Statements):
         )
         return query.with_(GENERALIZED, as_=self.generalized_query(lookups))
 
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
-        """Return the query of what may be published in a quasi-identifier, where it is this label."""
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        """Return what may be published in a quasi-identifier, and the condition that it is this label."""
         return known_on_levels(self.publication, number, lookup, label)
 
 
-def known_on_levels(publication: Publication, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
-    """Return the query of what a hierarchy has under a label at one of the levels of its column."""
+def known_on_levels(
+    publication: Publication, number: int, lookup: exp.Table, label: exp.Expr
+) -> tuple[exp.Expr, exp.Expr]:
+    """Return what a hierarchy has at the levels of its column, and the condition that it is this label."""
     hierarchy, levels = publication.hierarchies[number], publication.recoding.levels_of(number)
     below = [level for level in levels if level < hierarchy.height]
     if len(below) == len(levels) == 1:
-        reading = _as_label(below[0], hierarchy, lookup.name)
-        return exp.select("1").from_(lookup.copy()).where(sql.same(reading, label, "text"))
+        return lookup, sql.same(_as_label(below[0], hierarchy, lookup.name), label, "text")
     # One column to compare with, so that the engine can look a label up instead of comparing it with every row.
     readings = [
         exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy()) for level in below
     ]
     if len(below) < len(levels):  # there is one label at the root, and no relation is needed to know it
         readings.append(exp.select(sql.named(sql.literal(hierarchy.root), "label")))
-    known = exp.select("1").from_(sql.union_all(readings).subquery("known"))
-    return known.where(sql.same(sql.column("label", "known"), label, "text"))
+    return sql.union_all(readings).subquery("known"), sql.same(sql.column("label", "known"), label, "text")
 
 
 def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:

@@ -97,8 +97,8 @@ class LocalStatements(Statements):
         rows = _published_rows(self.publication, with_entity=False)
         return exp.select(*published).from_(GENERALIZED).with_(GENERALIZED, as_=rows)
 
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
-        """Return the query of what a hierarchy has under a label at a level of some step."""
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        """Return what a hierarchy has at the levels of all steps, and the condition that it is this label."""
         return known_on_levels(self.publication, number, lookup, label)
 
     def require_viewable(self) -> None:

@@ -57,14 +57,13 @@ class MondrianStatements(Statements):
         query = _with_walk(query, self.publication, self._recoding).from_(GENERALIZED)
         return query.with_(GENERALIZED, as_=boxed, recursive=True)
 
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:  # noqa: ARG002
-        """Return the query of what boxes have in a quasi-identifier, where it is this label."""
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:  # noqa: ARG002
+        """Return what boxes have in a quasi-identifier, and the condition that it is this label."""
         labels = sql.column(BoxColumns(self.publication.hierarchies).labels[number])
         of_boxes = exp.select(sql.named(labels, "label")).from_(self._recoding.boxes_table.copy())
         column = self.publication.hierarchies[number].column
         kind = comparable(Column(column.name, self._recoding.label_type(number) or column.type))
-        known = exp.select("1").from_(of_boxes.subquery("known"))
-        return known.where(sql.same(sql.column("label", "known"), label, kind))
+        return of_boxes.subquery("known"), sql.same(sql.column("label", "known"), label, kind)
 
     def require_viewable(self) -> None:
         """Raise if labels name the values that there are now.
