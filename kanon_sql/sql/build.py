@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Value = str | int | float | bool | None
-Given = Value | exp.Expr | Sequence[exp.Expr]
+Given = Value | exp.Expr | list[Any]
 Steps = Sequence[tuple[str, exp.Query]]
 
 _UNKNOWN_TYPES = {"TIMESTAMPTZ_NS", "NULL"}
@@ -43,8 +43,7 @@ def _parsed(name: str, part: str | None) -> exp.Expr:
         return found
     path = data_directory("sql") / f"{name}.sql"
     parsed = sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
-    for node in (parsed, *parsed.find_all(exp.With)):
-        node.comments = None  # what the file says of itself
+    parsed.comments = None
     for count in parsed.find_all(exp.Count):
         count.set("big_int", None)  # else a dialect with two functions would take the other one
     return parsed
@@ -74,6 +73,10 @@ def statement(
         part: the step that is wanted, if not the whole statement.
     """
     expression = _parsed(name, part).copy()
+    if (steps_of_file := expression.args.get("with_")) is not None and any(
+        isinstance(given, list) for given in (values or {}).values()
+    ):
+        steps_of_file.comments = None  # they explain the placeholders, which are gone
     # 1. What is replaced as a whole needs no values for its placeholders.
     replaced = [(_step(expression, own), queries) for own, queries in (steps or {}).items()]
     repeated = [(_join(expression, own), joined) for own, joined in (joins or {}).items()]
@@ -168,10 +171,11 @@ def _replace_table(table: exp.Table, tables: Mapping[str, exp.Table], relations:
 
 def _fill(placeholder: exp.Placeholder, given: Given) -> None:
     """Put a value in the place of a placeholder, or several in the list that it is in."""
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if not isinstance(given, list):
         placeholder.replace(literal(given))
         return
-    node = placeholder.parent if isinstance(placeholder.parent, exp.Ordered) else placeholder
+    ordered = placeholder.parent if isinstance(placeholder.parent, exp.Ordered) else None
+    node = ordered if ordered is not None and not ordered.args.get("nulls_first") else placeholder
     holder, key = node.parent, node.arg_key
     if holder is None or key is None:
         raise TypeError("A list of expressions is no statement")

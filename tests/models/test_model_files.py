@@ -59,7 +59,10 @@ def in_file(model: ModelInFile) -> exp.Select:
         **places,
         "sensitive": [sql.column("disease")],
         "same_class": sql.all_of(sql.same(one, other) for one, other in pairs),
-        **{"level": 0, "label": sql.column("value", "lookup"), "height": 1, "twice_height": 2},
+        "level": 0,
+        "label": sql.column("value", "lookup"),
+        "height": 1,
+        "twice_height": 2,
         **{name: value for name, value in vars(model).items() if isinstance(value, int | float)},
     }
     everybody = exp.select("*").from_("everybody").subquery("everybody")
