@@ -31,7 +31,7 @@ from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.check import missing_message
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS, CodeWord, code_name
-from kanon_sql.models.counted import ENTITY, PERSONS, N
+from kanon_sql.models.base import ENTITY, PERSONS, N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

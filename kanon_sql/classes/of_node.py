@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name
-from kanon_sql.classes.measured import measured_query
-from kanon_sql.classes.members import Columns, Members
-from kanon_sql.models.base import RowModel
-from kanon_sql.models.counted import N
+from kanon_sql.classes.measured import Columns, Members, measured_query
+from kanon_sql.models.base import N, RowModel
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.sql import build as sql

@@ -121,3 +121,11 @@ class ModelInFile:
         """The numbers that the model has, under the names of the file's placeholders."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
         return {name: value for name, value in held.items() if isinstance(value, int | float)}
+
+
+N = "n"
+"""Column of the frequency set: rows of the table with this tuple of codes."""
+PERSONS = "persons"
+"""Column of the frequency set: entities all of whose rows have this tuple."""
+ENTITY = "entity"
+"""Column of the frequency set: an entity whose rows have several tuples, as a number; else NULL."""

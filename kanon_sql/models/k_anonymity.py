@@ -12,8 +12,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.models.base import ModelInFile
-from kanon_sql.models.counted import ENTITY, PERSONS, N
+from kanon_sql.models.base import ENTITY, PERSONS, ModelInFile, N
 from kanon_sql.sql import build as sql
 
 LARGEST = 2**62

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from kanon_sql.classes.cutting import Choose, Cut, Numbers, Texts
+from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
 from kanon_sql.errors import KanonError
 from kanon_sql.policy.policy import DEFAULT_MAX_SUPPRESSED, Count, Measure
 

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.measured import measured_steps
-from kanon_sql.classes.members import Columns, Members, References, with_steps
+from kanon_sql.classes.measured import Columns, Members, References, measured_steps, with_steps
 from kanon_sql.engine.equality import as_text, comparable, looked_up, published
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.base import Statements
-from kanon_sql.release.statements.full_domain import known_on_levels
+from kanon_sql.release.statements.full_domain import Statements, known_on_levels
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 

@@ -22,7 +22,7 @@ from kanon_sql.engine.equality import comparable, looked_up
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.base import Statements
+from kanon_sql.release.statements.full_domain import Statements
 from kanon_sql.search.mondrian.boxes import BoxColumns
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled

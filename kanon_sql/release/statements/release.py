@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.measured import measured_steps
-from kanon_sql.classes.members import Columns, Members, References, with_steps
+from kanon_sql.classes.measured import Columns, Members, References, measured_steps, with_steps
 from kanon_sql.engine.equality import comparable, looked_up
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.models.base import RowModel

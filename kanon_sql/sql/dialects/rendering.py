@@ -8,19 +8,30 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from kanon_sql.errors import UsageError
-from kanon_sql.sql.dialects.aggregates import summed
 from kanon_sql.sql.dialects.capabilities import capabilities_of
-from kanon_sql.sql.dialects.conditions import (
+from kanon_sql.sql.dialects.expressions import (
     conditions_moved,
     null_safe,
+    ordered,
+    summed,
     without_boolean_case,
     without_exists,
     without_filter,
 )
-from kanon_sql.sql.dialects.labels import exact, number_as_text, part_of_date, part_of_text, value_as_text
-from kanon_sql.sql.dialects.order import ordered
 from kanon_sql.sql.dialects.statements import is_secure, left_behind, preamble, rows_written, secured, statements_of
-from kanon_sql.sql.dialects.values import float_text, has_a_place, national, quoted_name, typed, without_infinity
+from kanon_sql.sql.dialects.values import (
+    exact,
+    float_text,
+    has_a_place,
+    national,
+    number_as_text,
+    part_of_date,
+    part_of_text,
+    quoted_name,
+    typed,
+    value_as_text,
+    without_infinity,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
