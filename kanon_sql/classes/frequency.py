@@ -181,9 +181,6 @@ def build_frequency(
         entity: the column that names the person, where people are counted.
         sensitive: columns that privacy models are about.
         weight: the column that says how many rows a row of the table stands for; None if each is one.
-
-    Raises:
-        HierarchyError: a column has values that its hierarchy lacks.
     """
     placements = place_codes(hierarchies)
     keys = max(placement.key for placement in placements) + 1

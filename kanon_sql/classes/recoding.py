@@ -82,11 +82,9 @@ class FullDomain(Recoding):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The node."""
         return (self.node,)
 
     def levels(self, hierarchies: Sequence[Hierarchy]) -> dict[str, int]:
-        """Return the level of each column, by name."""
         return by_name(hierarchies, self.node)
 
 
@@ -105,11 +103,9 @@ class Local(Recoding):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes of the steps."""
         return self.steps
 
     def described_steps(self, hierarchies: Sequence[Hierarchy], published: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the levels and the published rows of each step."""
         return [
             {"levels": by_name(hierarchies, node), "rows": rows}
             for node, rows in zip(self.steps, published, strict=True)
@@ -149,22 +145,18 @@ class Multidimensional(Recoding):
     is_partition: ClassVar[bool] = True
 
     def label_type(self, column: int) -> str | None:
-        """Return the type that a quasi-identifier is published with; None for its own."""
         return self.types[column]
 
     @property
     def tables(self) -> tuple[exp.Table, ...]:
-        """The orders of texts, the cuts and the boxes."""
         return (*(order for order in self.orders if order is not None), self.cuts_table, self.boxes_table)
 
     def of_view(self, own: Callable[[str], exp.Table]) -> Multidimensional:
-        """Return the recoding as a view has it: with the tables that are its own under these names."""
         named = enumerate(self.orders, start=1)
         orders = tuple(None if order is None else own(f"order_{number}") for number, order in named)
         return replace(self, cuts_table=own("cuts"), boxes_table=own("boxes"), orders=orders)
 
     def described_cutting(self, hierarchies: Sequence[Hierarchy]) -> dict[str, Any]:
-        """Return how the table was cut, in how many rounds, and how parts are written."""
         how = self.cutting
         written = {
             hierarchy.column.name: "value" if kind is None else how.labels if order is not None else how.numbers
@@ -242,11 +234,7 @@ def cutting_of(
     pairs: int | None,
     seed: int | None,
 ) -> Cutting | None:
-    """Return how an algorithm cuts, with what was not said filled in; None for one that does not cut.
-
-    Raises:
-        UsageError: a setting is not known, or is not for this algorithm.
-    """
+    """Return how an algorithm cuts, with what was not said filled in; None for one that does not cut."""
     given = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
     _require_known(given)
     if algorithm not in MONDRIAN:
@@ -276,11 +264,7 @@ def cutting_of(
 
 
 def _require_known(given: Mapping[str, str | int | None]) -> None:
-    """Raise unless every setting that is given has one of its values.
-
-    Raises:
-        UsageError: one has not.
-    """
+    """Raise unless every setting that is given has one of its values."""
     known = {"choose": get_args(Choose), "cut": get_args(Cut), "labels": get_args(Texts), "numbers": get_args(Numbers)}
     for name, values in known.items():
         if given[name] is not None and given[name] not in values:
@@ -291,11 +275,7 @@ def _require_known(given: Mapping[str, str | int | None]) -> None:
 
 
 def _require_comparable(measure: str, cut: str, *, every_cut: bool) -> None:
-    """Raise unless it is known what a cut saves.
-
-    Raises:
-        UsageError: it is not, by this measure or of these cuts.
-    """
+    """Raise unless it is known what a cut saves."""
     if measure not in COMPARED:
         raise UsageError(f"Cuts are compared by loss or gcp, not by {measure}: use measure loss, or choose range.")
     if cut == "relaxed" or (cut == "node" and not every_cut):

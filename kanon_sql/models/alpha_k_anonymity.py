@@ -42,7 +42,6 @@ class AlphaKAnonymity(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """The largest share."""
         return self.alpha
 
     @property

@@ -57,7 +57,6 @@ class _BetaLikeness(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """The largest gain."""
         return self.beta
 
 

@@ -45,7 +45,6 @@ class DeltaDisclosure(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """What the logarithm must stay below."""
         return self.delta
 
     def most(self, weighed: Weighed) -> exp.Expr:

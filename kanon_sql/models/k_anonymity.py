@@ -46,7 +46,6 @@ class KAnonymity(ModelInFile):
 
     @property
     def required(self) -> int:
-        """The smallest class that may be published."""
         return self.k
 
     @property

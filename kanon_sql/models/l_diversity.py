@@ -57,7 +57,6 @@ class DistinctLDiversity(SensitiveModel):
 
     @property
     def required(self) -> int:
-        """The fewest values."""
         return self.l
 
     @property
@@ -88,7 +87,6 @@ class EntropyLDiversity(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """How many equally frequent values have that entropy."""
         return self.l
 
     @property
@@ -160,7 +158,6 @@ class RecursiveCLDiversity(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """What c must stay below."""
         return self.c
 
     @property

@@ -116,7 +116,6 @@ class KMap(PopulationModel):
 
     @property
     def required(self) -> int:
-        """The fewest rows of the population."""
         return self.k
 
 
@@ -153,7 +152,6 @@ class DeltaPresence(PopulationModel):
 
     @property
     def required(self) -> float:
-        """The largest share; the smallest is ``delta_min``."""
         return self.delta_max
 
 

@@ -123,11 +123,7 @@ class SensitiveModel(ModelInFile, ABC):
 
     @property
     def coding(self) -> SensitiveFacts:
-        """How its column is coded.
-
-        Raises:
-            TypeError: it was not coded.
-        """
+        """How its column is coded."""
         if self.facts is None:
             raise TypeError(f"The sensitive column of {self.name} was not coded")
         return self.facts
@@ -184,11 +180,7 @@ def leniently(threshold: float) -> float:
 
 
 def checked_number(value: object, what: str, *, least: float, most: float = math.inf, open_end: bool = False) -> float:
-    """Return a threshold that is a number between two bounds.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Return a threshold that is a number between two bounds."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or not least <= value <= most or (open_end and value == least):  # type: ignore[operator]  # checked
         bounds = f"{'above' if open_end else 'of at least'} {least:g}" + (
@@ -199,11 +191,7 @@ def checked_number(value: object, what: str, *, least: float, most: float = math
 
 
 def checked_count(value: object, what: str) -> int:
-    """Return a threshold that is a whole number of at least 1.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Return a threshold that is a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"{what} must be a whole number of at least 1, not {value!r}.")
     if value > LARGEST:  # no engine counts so far, and one that compares with it may be wrong

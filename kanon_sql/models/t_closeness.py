@@ -113,7 +113,6 @@ class TCloseness(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """The largest distance."""
         return self.t
 
     def most(self, weighed: Weighed) -> exp.Expr:
@@ -193,11 +192,7 @@ def natural_distance(column: Column) -> Distance:
 
 
 def require_few(values: int, column: str) -> None:
-    """Raise where an ordered distance over so many values would never end.
-
-    Raises:
-        UsageError: there are too many.
-    """
+    """Raise where an ordered distance over so many values would never end."""
     if values * (values + 1) // 2 > _MOST_FEATURES:
         raise UsageError(
             f"The ordered distance compares the first 1, 2, 3, ... values of column {column!r}, which has {values:,} "

@@ -56,11 +56,7 @@ class Statements(ABC):
         """Return what may be published in a quasi-identifier, and the condition that it is this label."""
 
     def require_viewable(self) -> None:  # noqa: B027 - most can
-        """Raise if a view cannot recode the rows that its table will have.
-
-        Raises:
-            UsageError: it cannot.
-        """
+        """Raise if a view cannot recode the rows that its table will have."""
 
     def read_only_cut(self, engine: Engine) -> Publication:  # noqa: ARG002
         """Return what is published by a script that knows only the texts of columns that a cut is about."""
@@ -80,7 +76,6 @@ class FullDomainStatements(Statements):
     """Labels are looked up on the level of their column; classes that are too small are left out."""
 
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
-        """Return the query of all rows with their labels, and the entity where a model counts people."""
         publication = self.publication
         levels = by_name(publication.hierarchies, publication.recoding.nodes[0])
         hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
@@ -108,14 +103,12 @@ class FullDomainStatements(Statements):
         )
 
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
-        """Return the query of the rows of a release of which no class is left out."""
         query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns)).from_(
             GENERALIZED
         )
         return query.with_(GENERALIZED, as_=self.generalized_query(lookups))
 
     def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-        """Return what may be published in a quasi-identifier, and the condition that it is this label."""
         return known_on_levels(self.publication, number, lookup, label)
 
 

@@ -46,19 +46,17 @@ class MondrianStatements(Statements):
         return cast("Multidimensional", self.publication.recoding)
 
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - boxes have labels
-        """Return the query of all rows with the labels of their boxes, and the entity where a model counts people."""
         boxed = _boxed_query(self.publication, self._recoding, with_entity=True)
         return _with_walk(boxed, self.publication, self._recoding)
 
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - boxes have labels
-        """Return the query of all rows with the labels of their boxes: every box is published."""
+        """Return all rows with the labels of their boxes: every box is published."""
         boxed = _boxed_query(self.publication, self._recoding, with_entity=False)
         query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns))
         query = _with_walk(query, self.publication, self._recoding).from_(GENERALIZED)
         return query.with_(GENERALIZED, as_=boxed, recursive=True)
 
     def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:  # noqa: ARG002
-        """Return what boxes have in a quasi-identifier, and the condition that it is this label."""
         labels = sql.column(BoxColumns(self.publication.hierarchies).labels[number])
         of_boxes = exp.select(sql.named(labels, "label")).from_(self._recoding.boxes_table.copy())
         column = self.publication.hierarchies[number].column
@@ -66,11 +64,7 @@ class MondrianStatements(Statements):
         return of_boxes.subquery("known"), sql.same(sql.column("label", "known"), label, kind)
 
     def require_viewable(self) -> None:
-        """Raise if labels name the values that there are now.
-
-        Raises:
-            UsageError: they do.
-        """
+        """Raise if labels name the values that there are now."""
         cutting = self._recoding.cutting
         of_now = {"--labels set": cutting.labels == "set", "--cut relaxed": cutting.cut == "relaxed"}
         of_now[f"--numbers {cutting.numbers}"] = cutting.numbers != "range"

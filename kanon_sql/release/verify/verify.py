@@ -148,11 +148,7 @@ def verify(
     expected: Expected,
     columns_found: list[str],
 ) -> Verification:
-    """Return what was found in a release that was made and is not yet given its name.
-
-    Raises:
-        VerificationError: it is not what it should be.
-    """
+    """Return what was found in a release that was made and is not yet given its name."""
     _require_same_files(engine)
     checks = checks_of(publication, lookups, output)
     # 1. The classes.
@@ -184,21 +180,13 @@ def verify(
 
 
 def _require_same_files(engine: Engine) -> None:
-    """Raise if a file that is read where it lies is not what it was.
-
-    Raises:
-        VerificationError: the release is not that of the file that was searched.
-    """
+    """Raise if a file that is read where it lies is not what it was."""
     if changed := engine.changed_files():
         raise VerificationError(f"{changed[0]} was changed while it was anonymized; nothing was kept. Run it again.")
 
 
 def _require_unchanged(engine: Engine, publication: Publication, output: exp.Expr, expected: Expected) -> None:
-    """Raise if a table is seen not to be the one that was searched: the figures of the release would not be its own.
-
-    Raises:
-        VerificationError: it has other rows; what was left out is not in the release. Or rows went to another class.
-    """
+    """Raise if a table is seen not to be the one that was searched: the figures of the release would not be its own."""
     if expected.rows_in is not None:
         query = exp.select(sql.count_rows()).from_(publication.source.copy())
         (rows_in,) = engine.row(query, "does the table have as many rows as it had?")
@@ -215,11 +203,7 @@ def _require_unchanged(engine: Engine, publication: Publication, output: exp.Exp
 
 
 def _require_counts(verification: Verification, expected: Expected) -> None:
-    """Raise unless a release has the rows and classes that the search counted, and every class satisfies the models.
-
-    Raises:
-        VerificationError: it has not.
-    """
+    """Raise unless a release has the rows and classes that the search counted, and every class satisfies the models."""
     if verification.rows != expected.rows:
         raise _failed(
             f"it has {verification.rows:,} rows where {expected.rows:,} were expected; did the table change meanwhile?"

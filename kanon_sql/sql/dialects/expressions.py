@@ -1,7 +1,7 @@
 """Conditions, aggregates and orders, as each dialect has them.
 
 Equality for which NULL is a value, where engines can use it, and EXISTS where it may stand; sums of the largest values,
-and queries that name each aggregate once; and the order of a release's rows: a hash, which every engine calls otherwise.
+and queries that name each aggregate once; and the order of a release's rows: a hash, which each engine calls otherwise.
 """
 
 from __future__ import annotations
@@ -164,11 +164,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def summed(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return what sums the largest numbers in a dialect where a node stands for that.
-
-    Raises:
-        UsageError: the dialect is none of those that search.
-    """
+    """Return what sums the largest numbers in a dialect where a node stands for that."""
     if not isinstance(node, exp.Anonymous) or node.name != _LARGEST:
         return node
     number, how_many = node.expressions

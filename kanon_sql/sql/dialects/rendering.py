@@ -50,9 +50,6 @@ def rendered(statement: exp.Expr, dialect: str, *, pretty: bool = False) -> list
         statement: as DuckDB means it.
         dialect: one of ``DIALECTS``.
         pretty: whether people are to read it.
-
-    Raises:
-        UsageError: there is no such dialect, or it cannot say this.
     """
     capabilities = capabilities_of(dialect)
     return [
@@ -81,11 +78,7 @@ def clean_up(statements: Iterable[exp.Expr], dialect: str) -> list[str]:
 
 
 def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
-    """Return the text of an expression in a dialect; of a statement, ``rendered`` knows whether it is one there.
-
-    Raises:
-        UsageError: the dialect is not one of ``DIALECTS``, or cannot say this.
-    """
+    """Return the text of an expression in a dialect; of a statement, ``rendered`` knows whether it is one there."""
     capabilities = capabilities_of(dialect)
     if dialect == "duckdb":
         special = expression.find(exp.Anonymous) is not None
@@ -104,11 +97,7 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
 
 
 def _require_portable(expression: exp.Expr, capabilities: Capabilities) -> None:
-    """Raise if an expression has what only DuckDB has: sqlglot would pass it on as it is, or as something else.
-
-    Raises:
-        UsageError: it has.
-    """
+    """Raise if an expression has what only DuckDB has: sqlglot would pass it on as it is, or as something else."""
     if expression.meta.get(NATIVE) == capabilities.name:
         return
     for node in expression.find_all(exp.Anonymous, *_ONLY_DUCKDB):

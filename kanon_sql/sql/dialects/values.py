@@ -4,8 +4,8 @@ Floating-point numbers as text have the same digits everywhere, written as DuckD
 shortest decimal that reads back as the same number, but for the point and the exponent: 1.0 is ``1`` in PostgreSQL, and
 12345678.0 is ``1.2345678E7`` in Spark.
 
-Labels of hierarchies are made by rules of numbers, parts of dates and of texts. Where a dialect is not known to write the
-same text as DuckDB, the rule is refused: its rows are written out instead.
+Labels of hierarchies are made by rules of numbers, parts of dates and of texts. Where a dialect is not known to write
+the same text as DuckDB, the rule is refused: its rows are written out instead.
 """
 
 from __future__ import annotations
@@ -30,11 +30,7 @@ def national(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 
 def quoted_name(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a name as a dialect writes it.
-
-    Raises:
-        UsageError: no column can be called so there.
-    """
+    """Return a name as a dialect writes it."""
     if not isinstance(node, exp.Identifier):
         return node
     name = node.this
@@ -65,11 +61,7 @@ _UNKNOWN = {_T.UINT128, _T.STRUCT, _T.MAP, _T.UNION, _T.BIGNUM, _T.UNKNOWN, _T.U
 
 
 def typed(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a type of a dialect for one of DuckDB.
-
-    Raises:
-        UsageError: the dialect has none.
-    """
+    """Return a type of a dialect for one of DuckDB."""
     if not isinstance(node, exp.DataType):
         return node
     kind = node.this
@@ -197,11 +189,7 @@ _ISO = {
 
 
 def exact(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a number as a decimal, rounded; NULL where it is none, or has too many digits.
-
-    Raises:
-        UsageError: the dialect computes otherwise with such numbers.
-    """
+    """Return a number as a decimal, rounded; NULL where it is none, or has too many digits."""
     if not isinstance(node, exp.TryCast) or "exact" not in node.meta:
         return node
     digits, places = (int(parameter.name) for parameter in node.to.expressions)
@@ -237,11 +225,7 @@ def number_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 
 def value_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a value as text, if the dialect is known to write it as DuckDB does.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Return a value as text, if the dialect is known to write it as DuckDB does."""
     if isinstance(node, exp.Cast) and (family := node.meta.get("label_of")) is not None:
         known = _AS_DUCKDB if family in {"float", "decimal", "boolean", "date", "timestamp"} else set()
         if family not in {"text", "integer"} and capabilities.name not in known:
@@ -287,11 +271,7 @@ def _written_date(date: exp.Expr, parts: tuple[tuple[str, int], ...]) -> exp.Exp
 
 
 def part_of_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a part of a text, or a text filled up, where a dialect has other functions for it.
-
-    Raises:
-        UsageError: it has no regular expressions.
-    """
+    """Return a part of a text, or a text filled up, where a dialect has other functions for it."""
     name = capabilities.sqlglot
     if isinstance(node, exp.RegexpReplace | exp.RegexpLike) and name in {"tsql", "clickhouse"}:
         raise UsageError(f"{capabilities.title} has no regular expressions, or other ones.")
