@@ -11,7 +11,7 @@ rows are in the same class of the node exactly if their masked keys are equal.
 
 Where people are counted, a person all of whose rows have the same tuple is counted once, in ``persons`` of that
 tuple: people with one tuple add up in every class. Only a person with several tuples (who moved, or grew older)
-must be told apart; they have a row for each tuple, with a number for ``entity``.
+must be distinguished; they have a row for each tuple, with a number for ``entity``.
 
 Sensitive columns have codes too: the frequency set is made in one scan of the table with the values themselves, and
 then again from itself with their codes, so that the search groups by small numbers and no sensitive value stays in it.
@@ -256,7 +256,7 @@ class SensitiveColumn:
         code: the column of the frequency set that holds the codes of its values.
         shares: the relation of its values.
         values: how many there are.
-        features: for each distance that was asked for, what values are compared by.
+        features: for each distance that a model compares by, what values are compared by.
     """
 
     column: Column

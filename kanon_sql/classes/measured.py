@@ -374,7 +374,7 @@ class _Steps:
         return sql.same(one, other, sql.SAME_TYPE) if self.members.null_safe else exp.EQ(this=one, expression=other)
 
     def _distance(self, weighed: str, number: int, model: TCloseness, of_rows: Mapping[int, RowModel] | None) -> _Part:
-        """Add the classes with their distance from the table, by features; and with their rows, if asked to."""
+        """Add the classes with their distance from the table, by features, and with the measures of rows."""
         names, columns = self.names, self.columns
         # 1. The share of each class that each feature has.
         class_n = exp.Max(this=sql.column(names["class_n"], weighed))
@@ -422,7 +422,7 @@ class _Steps:
         first, *others = parts
         if not others and self.steps[-1][0] == first.step and isinstance(self.steps[-1][1], exp.Select):
             _, query = self.steps.pop()
-            return query  # type: ignore[return-value]  # a Select, as was asked
+            return query  # type: ignore[return-value]  # checked above
         compared = {self.columns.measures[number]: model for number, model in enumerate(models)}
         query = exp.select(*self.classes(first.step)).from_(sql.relation(first.step))
         n = sql.column(self.columns.n, first.step)
@@ -480,9 +480,9 @@ def packed_query(members: Members, packing: Packing, models: Sequence[PrivacyMod
 def _measured(members: Members, packing: Packing, models: Mapping[int, SensitiveModel], columns: Columns) -> exp.Select:
     """Return the classes with the measures of models that compare the same."""
     compared = packing.of(next(iter(models.values())))
-    told = [*members.names, _CLASS_N, *([columns.tuples] if columns.tuples is not None else [])]
+    kept = [*members.names, _CLASS_N, *([columns.tuples] if columns.tuples is not None else [])]
     own = compared.rows(packing.width)
-    weighed = exp.select(*map(sql.column, told), sql.column("share"), copy=False).from_(_PACKED, copy=False)
+    weighed = exp.select(*map(sql.column, kept), sql.column("share"), copy=False).from_(_PACKED, copy=False)
     weighed.join(sql.aliased(compared.counts, "counts"), join_type="cross", copy=False)
     if compared.by_features:
         share = exp.Div(this=exp.Paren(this=as_double(own)), expression=sql.column(_CLASS_N))
@@ -495,9 +495,9 @@ def _measured(members: Members, packing: Packing, models: Mapping[int, Sensitive
         aggregates.append(sql.named(_measure(model, compared), columns.measures[place]))
         if columns.bounds is not None and not model.monotone:
             aggregates.append(sql.named(_most(model, compared), columns.bounds[place]))
-    by_class = exp.select(*map(sql.column, told), *aggregates, copy=False)
-    by_class.from_(weighed.subquery("weighed", copy=False), copy=False).group_by(*map(sql.column, told), copy=False)
-    return each_once(by_class, told)
+    by_class = exp.select(*map(sql.column, kept), *aggregates, copy=False)
+    by_class.from_(weighed.subquery("weighed", copy=False), copy=False).group_by(*map(sql.column, kept), copy=False)
+    return each_once(by_class, kept)
 
 
 def _measure(model: SensitiveModel, compared: ComparedValues) -> exp.Expr:
@@ -522,9 +522,9 @@ def _together(
 ) -> exp.Select:
     """Return the classes with all that was measured; every part has all of them."""
     first, *others = [f"measured_{number}" for number in range(len(parts))]
-    told = [sql.column(name, first) for name in members.names]
+    kept = [sql.column(name, first) for name in members.names]
     n = sql.column(_CLASS_N, first)
-    query = exp.select(*told, sql.named(n, columns.n), copy=False).from_(
+    query = exp.select(*kept, sql.named(n, columns.n), copy=False).from_(
         parts[0].subquery(first, copy=False), copy=False
     )
     if columns.tuples is not None:
@@ -537,6 +537,6 @@ def _together(
             if columns.bounds is not None and not model.monotone:
                 query.select(sql.column(columns.bounds[place]), copy=False)
     for other, part in zip(others, parts[1:], strict=True):
-        same = [exp.EQ(this=own.copy(), expression=sql.column(own.name, other)) for own in told]
+        same = [exp.EQ(this=own.copy(), expression=sql.column(own.name, other)) for own in kept]
         query.join(part.subquery(other, copy=False), on=sql.all_of(same), copy=False)
     return query

@@ -31,7 +31,7 @@ class DeltaDisclosure(SensitiveModel):
     """The logarithm of what a value's share of a class is to its share of the table stays below ``delta``.
 
     Attributes:
-        delta: from a millionth to 700, where every share that can be told apart from 0 is allowed.
+        delta: from a millionth to 700, where every share that differs from 0 is allowed.
     """
 
     delta: float

@@ -260,7 +260,7 @@ def cast(expression: exp.Expr, data_type: str) -> exp.Cast:
     return exp.Cast(this=expression, to=exp.DataType.build(data_type, dialect="duckdb"))
 
 
-SAME_TYPE = "twins"
+SAME_TYPE = "same type"
 """In the place of a family: both sides have the same type, whatever it is."""
 
 

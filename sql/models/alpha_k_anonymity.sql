@@ -1,5 +1,5 @@
-/* (alpha,k)-anonymity: no sensitive value has more than a share $alpha of a class (Wong et al. 2006).
-   $labels are the quasi-identifiers of the release, $class their names in the steps. */
+/* (alpha,k)-anonymity: no sensitive value has more than a share $alpha of a class (Wong et al. 2006). $labels are the
+   quasi-identifiers of the release, $class their names in the steps. */
 WITH counted AS (
   SELECT
     $labels,

@@ -1,6 +1,6 @@
 /* Basic beta-likeness: no sensitive value gains more than $beta times its share of the table in a class (Cao & Karras
-   2012). measure is the largest (p - q) / q, for the shares p of the class and q of the table.
-   $labels are the quasi-identifiers of the release, $class their names in the steps. */
+   2012). measure is the largest (p - q) / q, for the shares p of the class and q of the table. $labels are the quasi-
+   identifiers of the release, $class their names in the steps. */
 WITH shares AS (
   SELECT
     $sensitive AS value,

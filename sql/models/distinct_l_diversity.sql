@@ -1,5 +1,5 @@
-/* Distinct l-diversity: every class has at least $l different sensitive values (Machanavajjhala et al. 2007).
-   $labels are the quasi-identifiers of the release, $class their names in the steps. */
+/* Distinct l-diversity: every class has at least $l different sensitive values (Machanavajjhala et al. 2007). $labels
+   are the quasi-identifiers of the release, $class their names in the steps. */
 WITH counted AS (
   SELECT
     $labels,

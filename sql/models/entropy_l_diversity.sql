@@ -1,6 +1,6 @@
 /* Entropy l-diversity: the sensitive values of every class are spread as evenly as $l equally frequent ones
-   (Machanavajjhala et al. 2007). measure is exp of the entropy: ln N - (sum of n ln n) / N.
-   $labels are the quasi-identifiers of the release, $class their names in the steps. */
+   (Machanavajjhala et al. 2007). measure is exp of the entropy: ln N - (sum of n ln n) / N. $labels are the quasi-
+   identifiers of the release, $class their names in the steps. */
 WITH counted AS (
   SELECT
     $labels,

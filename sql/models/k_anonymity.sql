@@ -1,5 +1,5 @@
-/* k-anonymity: every class has at least $k rows (Samarati 2001; Sweeney 2002). $labels are the quasi-identifiers of the
-   release. Where members are people, measure is the number of distinct people. */
+/* k-anonymity: every class has at least $k rows (Samarati 2001; Sweeney 2002). $labels are the quasi-identifiers of
+   the release. Where members are people, measure is the number of distinct people. */
 WITH classes AS (
   SELECT
     COUNT(*) AS n,

@@ -1,5 +1,5 @@
-/* t-closeness by the equal distance: in no class the shares of sensitive values differ from those in the table by more
-   than $t (Li, Li & Venkatasubramanian 2007). measure is what values have above their shares of the table.
+/* t-closeness by the equal distance: in no class the shares of sensitive values differ from those in the table by
+   more than $t (Li, Li & Venkatasubramanian 2007). measure is what values have above their shares of the table.
    $labels are the quasi-identifiers of the release, $class their names in the steps. */
 WITH shares AS (
   SELECT

@@ -1,5 +1,6 @@
 /* The classes of a release, counted again on its own rows: how many there are, the smallest, and which models fail.
-   $measures are those of the models, $models what the worst class has of each, and the classes and rows that fail it. */
+   $measures are those of the models, $models what the worst class has of each, and the classes and rows that fail it.
+   */
 WITH classes AS (
   SELECT
     COUNT(*) AS n,

@@ -270,7 +270,7 @@ def labelled_combinations_query(publication: Publication, recoding: LabelledComb
     """Return the query of each combination of quasi-identifiers with the labels of its box.
 
     Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box, those
-    after them to the next. Boxes get the same numbers of them whoever counts.
+    after them to the next. Boxes get the same numbers of them at every count.
     """
     own = publication.quasi_identifiers
     only = replace(publication, columns=publication.roles.quasi_identifiers)

@@ -52,7 +52,7 @@ class ModelResult:
     verified: bool = True
 
     def stated(self, entity: str | None) -> dict[str, Any]:
-        """Return what is told of the model in a summary; the entity is the column that names its people."""
+        """Return what a summary says of the model; the entity is the column that names its people."""
         return {
             "model": self.model,
             "sensitive": self.sensitive,
@@ -90,7 +90,7 @@ class Tied:
     failing: int
 
     def stated(self) -> dict[str, Any]:
-        """Return what is told of it in a summary."""
+        """Return what a summary says of it."""
         return {
             "column": self.column,
             "pseudonyms": self.pseudonyms,

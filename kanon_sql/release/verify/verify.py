@@ -111,8 +111,8 @@ class Checks:
 
     def statements(self) -> tuple[exp.Expr, ...]:
         """Return the statements there are, in the order in which they are run."""
-        asked = (self.classes, self.labels, self.people, *self.ties.statements())
-        return tuple(query for query in asked if query is not None)
+        checks = (self.classes, self.labels, self.people, *self.ties.statements())
+        return tuple(query for query in checks if query is not None)
 
 
 def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> Checks:
