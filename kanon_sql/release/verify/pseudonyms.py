@@ -8,7 +8,7 @@ published of quasi-identifiers, so that who knows less than the whole signature 
 whose pseudonym is NULL is tied to nothing and needs no others of its signature.
 
 *Several pseudonymized columns.* Rows are tied by either, and ties of two columns make a net (patients and doctors) in
-which a person can be recognized by what her neighbours look like; signatures column by column do not see that. No net is let
+which a person can be recognized by her neighbours; signatures column by column do not see that. No net is let
 through: two columns may tie a row to the same other rows, or only one of them may tie it to any; and a pseudonym may
 not stand in two columns, where it would tie the rows of the one to those of the other. Then rows fall into groups, each
 tied by one pseudonym, in which every other column has one value, or none twice. Which of the two, and where it is NULL,
