@@ -104,7 +104,7 @@ def classes_query(
     of_rows = [model for model in models if isinstance(model, RowModel)]
     if len(of_rows) == len(models):
         measures = [sql.named(model.coded_measure(), measure_name(number)) for number, model in enumerate(of_rows)]
-        values = {"masked": masked, "measures": measures, "some_classes": some_classes}
+        values: dict[str, sql.Given] = {"masked": masked, "measures": measures, "some_classes": some_classes}
         return sql.select("classes/node_test", part="classes", values=values, relations={"kanon_frequency": relation})
     rows = exp.select().from_(relation.copy(), copy=False).where(*some_classes, copy=False)
 

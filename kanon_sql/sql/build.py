@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import sqlglot
 from sqlglot import exp
@@ -27,6 +27,7 @@ from kanon_sql.sql.names import needs_quotes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Unpack
 
 Value = str | int | float | bool | None
 Given = Value | exp.Expr | list[Any]
@@ -49,21 +50,10 @@ def _parsed(name: str, part: str | None) -> exp.Expr:
     return parsed
 
 
-def statement(
-    name: str,
-    *,
-    values: Mapping[str, Given] | None = None,
-    tables: Mapping[str, exp.Table] | None = None,
-    relations: Mapping[str, exp.Expr] | None = None,
-    steps: Mapping[str, Steps] | None = None,
-    joins: Mapping[str, Sequence[tuple[exp.Expr, exp.Expr]]] | None = None,
-    names: Mapping[str, str] | None = None,
-    part: str | None = None,
-) -> exp.Expr:
-    """Return the statement in ``sql/<name>.sql`` with its placeholders replaced.
+class Bindings(TypedDict, total=False):
+    """What a file leaves open, and what is meant.
 
-    Args:
-        name: file name without its suffix.
+    Attributes:
         values: what stands for each placeholder ``$name``; every placeholder must be given.
         tables: for tables that the file names, those that are meant; columns are still qualified by its name.
         relations: for tables whose columns the file does not qualify, what is meant: a table, or a subquery.
@@ -72,14 +62,28 @@ def statement(
         names: for names in the file, other names.
         part: the step that is wanted, if not the whole statement.
     """
-    expression = _parsed(name, part).copy()
+
+    values: Mapping[str, Given]
+    tables: Mapping[str, exp.Table]
+    relations: Mapping[str, exp.Expr]
+    steps: Mapping[str, Steps]
+    joins: Mapping[str, Sequence[tuple[exp.Expr, exp.Expr]]]
+    names: Mapping[str, str]
+    part: str
+
+
+def statement(name: str, **given: Unpack[Bindings]) -> exp.Expr:
+    """Return the statement in ``sql/<name>.sql`` with what it leaves open filled in."""
+    values, tables, relations = given.get("values", {}), given.get("tables", {}), given.get("relations", {})
+    names = given.get("names", {})
+    expression = _parsed(name, given.get("part")).copy()
     if (steps_of_file := expression.args.get("with_")) is not None and any(
-        isinstance(given, list) for given in (values or {}).values()
+        isinstance(value, list) for value in values.values()
     ):
         steps_of_file.comments = None  # they explain the placeholders, which are gone
     # 1. What is replaced as a whole needs no values for its placeholders.
-    replaced = [(_step(expression, own), queries) for own, queries in (steps or {}).items()]
-    repeated = [(_join(expression, own), joined) for own, joined in (joins or {}).items()]
+    replaced = [(_step(expression, own), queries) for own, queries in given.get("steps", {}).items()]
+    repeated = [(_join(expression, own), joined) for own, joined in given.get("joins", {}).items()]
     for step, _ in replaced:
         step.set("this", exp.Null())
     for join, _ in repeated:
@@ -87,11 +91,11 @@ def statement(
     # 2. The names and placeholders of the file itself.
     for node in list(expression.find_all(exp.Identifier, exp.Table, exp.Placeholder)):
         if isinstance(node, exp.Placeholder):
-            _fill(node, (values or {})[node.name])
+            _fill(node, values[node.name])
         elif isinstance(node, exp.Identifier):
-            _rename(node, names or {})
+            _rename(node, names)
         elif isinstance(node, exp.Table):
-            _replace_table(node, tables or {}, relations or {})
+            _replace_table(node, tables, relations)
     # 3. What was given.
     for join, joined in repeated:
         _repeat(join, joined)
@@ -100,7 +104,7 @@ def statement(
     return expression
 
 
-def query(name: str, **given: Any) -> exp.Query:  # noqa: ANN401 - as for a statement
+def query(name: str, **given: Unpack[Bindings]) -> exp.Query:
     """Return the query in ``sql/<name>.sql``, as ``statement`` does."""
     found = statement(name, **given)
     if not isinstance(found, exp.Query):
@@ -108,7 +112,7 @@ def query(name: str, **given: Any) -> exp.Query:  # noqa: ANN401 - as for a stat
     return found
 
 
-def select(name: str, **given: Any) -> exp.Select:  # noqa: ANN401 - as for a statement
+def select(name: str, **given: Unpack[Bindings]) -> exp.Select:
     """Return the SELECT in ``sql/<name>.sql``, as ``statement`` does."""
     found = statement(name, **given)
     if not isinstance(found, exp.Select):

@@ -186,7 +186,10 @@ def _too_small(publication: Publication, lookups: Mapping[str, exp.Table]) -> li
     of_rows = [model for model in publication.models if isinstance(model, RowModel)]
     if of_rows and len(of_rows) == len(publication.models):
         failed = [sql.negated(model.is_met(measure_of_rows(publication, model))) for model in of_rows]
-        values = {"labels": [*map(sql.column, publication.quasi_identifiers)], "fails": exp.or_(*failed)}
+        values: dict[str, sql.Given] = {
+            "labels": [*map(sql.column, publication.quasi_identifiers)],
+            "fails": exp.or_(*failed),
+        }
         return [(TOO_SMALL, sql.select("release/full_domain", part=TOO_SMALL, values=values))]
     references = references_of(publication)
     columns = Columns(*class_columns(publication.quasi_identifiers, publication.models))

@@ -208,7 +208,7 @@ def classes_of_table(
     of_rows = [model for model in models if isinstance(model, RowModel)]
     if len(of_rows) == len(models):
         measures = [sql.named(measure(model), name) for name, model in zip(measured, of_rows, strict=True)]
-        values = {"measures": measures, "labels": grouping}
+        values: dict[str, sql.Given] = {"measures": measures, "labels": grouping}
         classes = sql.select(
             "verify/classes", part="classes", values=values, relations={"release": output}, names={"n": n}
         )

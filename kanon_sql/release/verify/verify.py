@@ -95,7 +95,7 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
             continue
         name, label = hierarchy.column.name, sql.column("label", "published")
         known, is_known = statements_for(publication).known_labels(number, lookups[name], label)
-        values = {"column": name, "label": sql.column(name), "is_known": is_known}
+        values: dict[str, sql.Given] = {"column": name, "label": sql.column(name), "is_known": is_known}
         checks.append(sql.query("verify/labels", values=values, relations={"release": output, "known": known}))
     return sql.union_all(checks) if checks else None
 
