@@ -11,7 +11,7 @@ rows are in the same class of the node exactly if their masked keys are equal.
 
 Where people are counted, a person all of whose rows have the same tuple is counted once, in ``persons`` of that
 tuple: people with one tuple add up in every class. Only a person with several tuples (who moved, or grew older)
-must be told apart; they have a row for each tuple, with a number for ``entity``.
+must be distinguished; they have a row for each tuple, with a number for ``entity``.
 
 Sensitive columns have codes too: the frequency set is made in one scan of the table with the values themselves, and
 then again from itself with their codes, so that the search groups by small numbers and no sensitive value stays in it.
@@ -31,7 +31,7 @@ from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.check import missing_message
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.lookup_relation import WORD_BITS, CodeWord, code_name
-from kanon_sql.models.counted import ENTITY, PERSONS, N
+from kanon_sql.models.base import ENTITY, PERSONS, N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -143,23 +143,24 @@ def frequency_query(
 
     Sensitive columns have their values in it. The rows of the source may be tuples, with their number in ``weight``.
     """
-    keys = [sql.named(key, key_name(number)) for number, key in enumerate(_keys(placements))]
-    values = [sql.named(sql.column(own.name, "source"), code_column(number)) for number, own in enumerate(sensitive)]
-    key_columns = [sql.column(key.alias) for key in (*keys, *values)]
-    coded = exp.select(*keys, *values).from_(sql.aliased(source, "source"))
-    for number, hierarchy in enumerate(hierarchies):
-        alias = _alias(number)
-        value = sql.column(hierarchy.column.name, "source")
-        condition = sql.same(value, sql.column(VALUE, alias))
-        coded = coded.join(sql.aliased(hierarchy.relation, alias), on=condition, join_type="left", copy=False)
-    rows = sql.count_rows() if weight is None else sql.sum_of(sql.column(_WEIGHT))
+    coded = [sql.named(key, key_name(number)) for number, key in enumerate(_keys(placements))]
+    coded += [sql.named(sql.column(own.name, "source"), code_column(number)) for number, own in enumerate(sensitive)]
+    keys = [sql.column(key.alias) for key in coded]
     if weight is not None:
-        coded = coded.select(sql.named(sql.column(weight.name, "source"), _WEIGHT))
-    if entity is None:
-        counted = sql.named(rows, N)
-        return exp.select(*key_columns, counted).from_("coded").group_by(*key_columns).with_("coded", as_=coded)
-    coded = coded.select(sql.named(sql.column(entity.name, "source"), ENTITY))
-    return _with_people(coded, key_columns, rows)
+        coded.append(sql.named(sql.column(weight.name, "source"), _WEIGHT))
+    if entity is not None:
+        coded.append(sql.named(sql.column(entity.name, "source"), ENTITY))
+    lookups = [
+        (sql.aliased(own.relation, alias), sql.same(sql.column(own.column.name, "source"), sql.column(VALUE, alias)))
+        for own, alias in ((own, _alias(number)) for number, own in enumerate(hierarchies))
+    ]
+    rows = sql.count_rows() if weight is None else sql.sum_of(sql.column(_WEIGHT))
+    return sql.query(
+        "classes/frequency" if entity is None else "classes/frequency_of_people",
+        values={"coded": coded, "keys": keys, "rows": rows},
+        relations={"source": sql.aliased(source, "source")},
+        joins={"hierarchy": lookups},
+    )
 
 
 def build_frequency(
@@ -180,9 +181,6 @@ def build_frequency(
         entity: the column that names the person, where people are counted.
         sensitive: columns that privacy models are about.
         weight: the column that says how many rows a row of the table stands for; None if each is one.
-
-    Raises:
-        HierarchyError: a column has values that its hierarchy lacks.
     """
     placements = place_codes(hierarchies)
     keys = max(placement.key for placement in placements) + 1
@@ -223,21 +221,17 @@ def roll_up_query(
         counts: aggregates that take the place of the sensitive values.
     """
     masked = [
-        exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(mask))
+        sql.named(exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(mask)), key_name(key))
         for key, mask in enumerate(frequency.masks(node))
     ]
-    named = [sql.named(expression, key_name(key)) for key, expression in enumerate(masked)]
-    query = exp.select(*named, sql.named(sql.sum_of(sql.column(N)), N))
-    groups: list[exp.Expr] = [item.copy() for item in masked]
-    if frequency.counts_people:
-        query = query.select(sql.named(sql.sum_of(sql.column(PERSONS)), PERSONS), sql.column(ENTITY))
-        groups.append(sql.column(ENTITY))
-    if counts is not None:
-        return query.select(*counts).from_(sql.aliased(relation, TUPLES)).group_by(*groups)
-    for own in frequency.sensitive:
-        query = query.select(sql.column(own.code))
-        groups.append(sql.column(own.code))
-    return query.from_(relation.copy()).group_by(*groups)
+    codes = [] if counts is not None else [sql.column(own.code) for own in frequency.sensitive]
+    person = [sql.column(ENTITY)] if frequency.counts_people else []
+    persons = [sql.named(sql.sum_of(sql.column(PERSONS)), PERSONS)] if frequency.counts_people else []
+    return sql.select(
+        "classes/roll_up",
+        values={"masked": masked, "counts": [*persons, *person, *(counts or ()), *codes], "values": [*person, *codes]},
+        relations={"kanon_frequency": relation if counts is None else sql.aliased(relation, TUPLES)},
+    )
 
 
 def _alias(column: int) -> str:
@@ -253,45 +247,6 @@ def _keys(placements: Sequence[Placement]) -> list[exp.Expr]:
     return [sql.combined(parts[key]) for key in sorted(parts)]
 
 
-def _with_people(coded: exp.Select, keys: list[exp.Column], rows: exp.Expr) -> exp.Query:
-    """Return the frequency set that can count people, from a query of keys and entity; ``rows`` counts its rows."""
-    names = [key.name for key in keys]
-    # 1. Rows of each person in each tuple: the one grouping of the source.
-    pairs = exp.select(*names, ENTITY, sql.named(rows.copy(), N)).from_("coded").group_by(*names, ENTITY)
-    # 2. People whose rows have several tuples, numbered: no identifier goes further than this statement.
-    several = exp.GT(this=sql.count_rows(), expression=sql.literal(1))
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(ENTITY), nulls_first=True)])
-    number = exp.Window(this=exp.RowNumber(), order=order)
-    movers = (
-        exp.select(ENTITY, sql.named(number, "number"))
-        .from_("pairs")
-        .where(sql.column(ENTITY).is_(exp.null()).not_())
-        .group_by(ENTITY)
-        .having(several)
-    )
-    # 3. All others are counted in their tuple; a row without a person counts for no one.
-    total = [sql.named(sql.sum_of(sql.column(N)), N), sql.named(exp.Count(this=sql.column(ENTITY)), PERSONS)]
-    moved = (
-        exp.select("1")
-        .from_("movers")
-        .where(exp.EQ(this=sql.column(ENTITY, "movers"), expression=sql.column(ENTITY, "pairs")))
-    )
-    nobody = sql.named(sql.cast(exp.null(), "BIGINT"), ENTITY)
-    stayed = exp.select(*names, *total, nobody).from_("pairs").where(exp.Exists(this=moved).not_()).group_by(*names)
-    # 4. Movers have a row for each of their tuples.
-    joined = exp.EQ(this=sql.column(ENTITY, "pairs"), expression=sql.column(ENTITY, "movers"))
-    zero = sql.named(sql.literal(0), PERSONS)
-    several_rows = (
-        exp.select(*names, N, zero, sql.named(sql.column("number"), ENTITY)).from_("pairs").join("movers", on=joined)
-    )
-    return (
-        exp.union(stayed, several_rows, distinct=False)
-        .with_("coded", as_=coded)
-        .with_("pairs", as_=pairs)
-        .with_("movers", as_=movers)
-    )
-
-
 @dataclass(frozen=True)
 class SensitiveColumn:
     """A sensitive column in the frequency set.
@@ -301,7 +256,7 @@ class SensitiveColumn:
         code: the column of the frequency set that holds the codes of its values.
         shares: the relation of its values.
         values: how many there are.
-        features: for each distance that was asked for, what values are compared by.
+        features: for each distance that a model compares by, what values are compared by.
     """
 
     column: Column
@@ -316,25 +271,9 @@ def code_column(number: int) -> str:
     return f"sensitive_{number}"
 
 
-def shares_query(table: exp.Table | exp.Subquery, value: exp.Expr, rows: exp.Expr, *, coded: bool) -> exp.Select:
-    """Return the query of the different values of a column: each with its share of the table, and how many there are.
-
-    Args:
-        table: where the values are.
-        value: the value.
-        rows: the rows that it stands for, as an aggregate.
-        coded: whether the values are to be codes, in the order of the values; the original is told beside it then.
-    """
-    share = exp.Div(this=sql.cast(rows, "DOUBLE"), expression=exp.Window(this=exp.Sum(this=rows.copy())))
-    query = exp.select().from_(table.copy()).group_by(value.copy())
-    if coded:
-        order = exp.Order(expressions=[exp.Ordered(this=value.copy(), nulls_first=True)])
-        code = sql.cast(exp.Window(this=exp.RowNumber(), order=order), "INTEGER")
-        query = query.select(sql.named(value.copy(), "original"), sql.named(code, "value"))
-    else:
-        query = query.select(sql.named(value.copy(), "value"))
-    values = exp.Window(this=exp.Count(this=exp.Star()))
-    return query.select(sql.named(share, "share"), sql.named(values, "values"))
+def shares_query(table: exp.Table | exp.Subquery, value: exp.Expr, rows: exp.Expr) -> exp.Select:
+    """Return the query of the values of a column with their shares; ``rows`` is an aggregate, the rows of a value."""
+    return sql.select("classes/shares", values={"value": value, "rows": rows}, relations={"whole_table": table})
 
 
 def code_sensitive(
@@ -353,19 +292,29 @@ def code_sensitive(
     Returns:
         How each column is coded.
     """
-    found = []
-    query = exp.select(*(sql.column(name, "staged") for name in others)).from_(sql.aliased(staged, "staged"))
+    found, lookups = [], []
     for number, column in enumerate(columns):
         code, alias = code_column(number), f"shares_{number + 1}"
         shares = engine.temporary_name(f"kanon_sensitive_{column.name}")
-        rows = exp.Sum(this=sql.column(n))
-        coded = shares_query(staged, sql.column(code), rows, coded=True)
+        coded = sql.query(
+            "classes/codes_of_values", values={"value": sql.column(code)}, relations={"staged": staged}, names={"n": n}
+        )
         engine.run(sql.create_table(shares, coded, temporary=True), f"values of the sensitive column {column.name}")
         (values,) = engine.row(exp.select(sql.count_rows()).from_(shares.copy()), f"how many values {column.name} has")
-        query = query.select(sql.named(sql.column("value", alias), code), copy=False)
         same = sql.same(sql.column(code, "staged"), sql.column("original", alias))
-        query = query.join(sql.aliased(shares, alias), on=same, copy=False)
+        lookups.append((sql.aliased(shares, alias), same))
         found.append(SensitiveColumn(column, code, shares, int(values)))
+    query = sql.query(
+        "classes/sensitive_coded",
+        values={
+            "others": [sql.column(name, "staged") for name in others],
+            "codes": [
+                sql.named(sql.column("value", on.alias), own.code) for (on, _), own in zip(lookups, found, strict=True)
+            ],
+        },
+        tables={"staged": staged},
+        joins={"shares": lookups},
+    )
     engine.run(sql.create_table(relation, query, temporary=True), "frequency set with codes of the sensitive values")
     engine.run(sql.drop(staged), "drop the frequency set with values")
     return tuple(found)

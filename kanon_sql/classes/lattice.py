@@ -20,7 +20,7 @@ class Lattice:
     """All nodes between the original table and the one in which every value is the root.
 
     Nodes are ordered column by column: ``a`` lies below ``b`` if no level of ``a`` is higher. The lattice is never
-    listed; what is asked of it costs a few operations, however large it is.
+    listed; each question costs a few operations, however large it is.
 
     Attributes:
         heights: height of the hierarchy of each quasi-identifier.

@@ -10,7 +10,11 @@ that a model is about there are more steps::
     distance_1   the classes with their distance from the table
 
 and then all of them are joined class by class. Members are rows of the frequency set (the class is a masked key),
-rows of a table (the class is their labels), or combinations of values that stand for several rows.
+rows of a table (the class is their labels), or combinations of values that stand for several rows. What their sensitive
+values are compared to is in the whole table; a readable query has steps for it, too (``References``)::
+
+    shares_1     every value of the column with its share of the table
+    features_1   what values are compared by, where the distance between them counts
 
 Where counts stand side by side (``kanon_sql.classes.packing``), ``packed_query`` measures in three steps:
 
@@ -21,25 +25,172 @@ Where counts stand side by side (``kanon_sql.classes.packing``), ``packed_query`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from kanon_sql.classes.frequency import shares_query
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double, double
-from kanon_sql.models.t_closeness import FEATURES, TCloseness, compares_features
+from kanon_sql.models.sensitive import SensitiveModel, Weighed, as_double
+from kanon_sql.models.t_closeness import (
+    FEATURES,
+    TCloseness,
+    compares_features,
+    hierarchical_features,
+    ordered_features,
+)
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.dialects.aggregates import each_once
+from kanon_sql.sql.dialects.expressions import each_once
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from kanon_sql.classes.members import Columns, Members
     from kanon_sql.classes.packing import ComparedValues, Packing
+    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.models.base import PrivacyModel
+
+
+@dataclass(frozen=True)
+class Members:
+    """What classes are made of.
+
+    Attributes:
+        rows: the members: a query that selects nothing yet.
+        classes: what makes a class, each with its name in the answer.
+        n: the rows that a member stands for; None where a member is a row.
+        measure: the measure of a model of rows, over the members.
+        value: the sensitive value of a member, as a model of that column has it.
+        shares: for each sensitive column the relation (value, share, values) of the table's values.
+        features: the features of a model that asks for the distance between values.
+        populations: for a model that compares with a population, the relation of its classes under the same names, with
+            their rows as ``n``.
+        null_safe: whether a class may have NULLs in what makes it.
+        taken: names that steps must not have, since a step would hide the table that it is made from.
+        coded: whether they are rows of the frequency set.
+        packing: where its counts stand, if they stand side by side.
+    """
+
+    rows: exp.Select
+    classes: tuple[exp.Expr, ...]
+    n: exp.Expr | None
+    measure: Callable[[RowModel], exp.Expr]
+    value: Callable[[SensitiveModel], exp.Expr] = field(default=lambda model: sql.column(model.sensitive or ""))
+    shares: Callable[[SensitiveModel], exp.Table] = field(default=lambda _: sql.relation("shares"))
+    features: Callable[[TCloseness], exp.Table] = field(default=lambda _: sql.relation("features"))
+    populations: Callable[[PopulationModel], exp.Query] | None = None
+    null_safe: bool = False
+    taken: tuple[str, ...] = ()
+    coded: bool = False
+    packing: Packing | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what makes a class."""
+        return [column.alias_or_name for column in self.classes]
+
+    def rows_of_members(self) -> exp.Expr:
+        """Return the rows of a group of members, as an aggregate."""
+        return sql.count_rows() if self.n is None else sql.sum_of(self.n.copy())
+
+    def grouped(self, *selected: exp.Expr, by: Sequence[exp.Expr] = ()) -> exp.Select:
+        """Return the query of the members, grouped by class and by something else."""
+        query = self.rows.copy().select(*(column.copy() for column in self.classes), *selected, copy=False)
+        keys = [column.unalias().copy() for column in self.classes]
+        return query.group_by(*keys, *by, copy=False) if keys or by else query
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of the answer are called.
+
+    Attributes:
+        n: rows of the class.
+        measures: of each model.
+        tuples: members of the class; None where they are not wanted.
+        bounds: of each model, the rows of a class that could be published at most; None where they are not wanted.
+        kept: whether the answer is kept in a table, for which a sum is wider than it needs to be.
+    """
+
+    n: str
+    measures: Sequence[str]
+    tuples: str | None = None
+    bounds: Sequence[str] | None = None
+    kept: bool = False
+
+
+class References:
+    """The steps that models compare classes to."""
+
+    def __init__(
+        self,
+        models: Sequence[PrivacyModel],
+        table: exp.Table | exp.Subquery,
+        *,
+        value: Callable[[str], exp.Expr] = sql.column,
+        rows: Callable[[], exp.Expr] = sql.count_rows,
+        trees: Mapping[str, Hierarchy] | None = None,
+        taken: Iterable[str] = (),
+    ) -> None:
+        """Make the steps.
+
+        Args:
+            models: what is measured; those of rows need nothing.
+            table: the whole table.
+            value: the value of a sensitive column in it, by the column's name.
+            rows: the rows of a group of it, as an aggregate.
+            trees: the hierarchies of sensitive columns, where the distance in them counts.
+            taken: names that steps must not have.
+        """
+        self.steps: list[tuple[str, exp.Query]] = []
+        self._shares: dict[str, str] = {}
+        self._features: dict[tuple[str, str], str] = {}
+        self._taken = list(taken)
+        for model in models:
+            if not isinstance(model, SensitiveModel) or model.sensitive is None:
+                continue
+            name = model.sensitive
+            if name not in self._shares:
+                self._shares[name] = self._add("shares", shares_query(table, value(name), rows()))
+            distance = model.distance if isinstance(model, TCloseness) else None
+            if distance not in {"ordered", "hierarchical"} or (name, distance) in self._features:
+                continue
+            shares = self.shares(model)
+            if distance == "ordered":
+                query: exp.Query = ordered_features(shares)
+            else:
+                tree = (trees or {})[name]
+                query = hierarchical_features(shares, "value", "value", tree.readable, tree.height, tree.column.family)
+            self._features[name, distance] = self._add("features", query)
+
+    def _add(self, wanted: str, query: exp.Query) -> str:
+        name = unused_name(f"{wanted}_{len(self._shares) + 1}", [*self._taken, *(name for name, _ in self.steps)])
+        self.steps.append((name, query))
+        return name
+
+    def shares(self, model: SensitiveModel) -> exp.Table:
+        """Return the step with the values of a model's column."""
+        return sql.relation(self._shares[model.sensitive or ""])
+
+    def features(self, model: TCloseness) -> exp.Table:
+        """Return the step with the features that a model compares by."""
+        return sql.relation(self._features[model.sensitive or "", model.distance or ""])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the steps."""
+        return [name for name, _ in self.steps]
+
+
+def with_steps(query: exp.Select, *steps: Iterable[tuple[str, exp.Query]]) -> exp.Select:
+    """Return a query with steps before it, in this order."""
+    for listed in steps:
+        for name, step in listed:
+            query = query.with_(name, as_=step)
+    return query
+
 
 _WEIGHED = ("value", "n", "class_n", "place", "share", "values")
 
@@ -223,7 +374,7 @@ class _Steps:
         return sql.same(one, other, sql.SAME_TYPE) if self.members.null_safe else exp.EQ(this=one, expression=other)
 
     def _distance(self, weighed: str, number: int, model: TCloseness, of_rows: Mapping[int, RowModel] | None) -> _Part:
-        """Add the classes with their distance from the table, by features; and with their rows, if asked to."""
+        """Add the classes with their distance from the table, by features, and with the measures of rows."""
         names, columns = self.names, self.columns
         # 1. The share of each class that each feature has.
         class_n = exp.Max(this=sql.column(names["class_n"], weighed))
@@ -271,7 +422,7 @@ class _Steps:
         first, *others = parts
         if not others and self.steps[-1][0] == first.step and isinstance(self.steps[-1][1], exp.Select):
             _, query = self.steps.pop()
-            return query  # type: ignore[return-value]  # a Select, as was asked
+            return query  # type: ignore[return-value]  # checked above
         compared = {self.columns.measures[number]: model for number, model in enumerate(models)}
         query = exp.select(*self.classes(first.step)).from_(sql.relation(first.step))
         n = sql.column(self.columns.n, first.step)
@@ -280,8 +431,7 @@ class _Steps:
                 model = compared.get(name)
                 column: exp.Expr = sql.column(name, part.step)
                 if isinstance(model, PopulationModel):
-                    there = exp.Coalesce(this=column, expressions=[sql.literal(0)])
-                    column = sql.named(model.compared(n.copy(), there), name)
+                    column = sql.named(model.compared(n.copy(), column), name)
                 query = query.select(column)
         for part in others:
             pairs = zip(self.classes(first.step), self.classes(part.step), strict=True)
@@ -330,9 +480,9 @@ def packed_query(members: Members, packing: Packing, models: Sequence[PrivacyMod
 def _measured(members: Members, packing: Packing, models: Mapping[int, SensitiveModel], columns: Columns) -> exp.Select:
     """Return the classes with the measures of models that compare the same."""
     compared = packing.of(next(iter(models.values())))
-    told = [*members.names, _CLASS_N, *([columns.tuples] if columns.tuples is not None else [])]
+    kept = [*members.names, _CLASS_N, *([columns.tuples] if columns.tuples is not None else [])]
     own = compared.rows(packing.width)
-    weighed = exp.select(*map(sql.column, told), sql.column("share"), copy=False).from_(_PACKED, copy=False)
+    weighed = exp.select(*map(sql.column, kept), sql.column("share"), copy=False).from_(_PACKED, copy=False)
     weighed.join(sql.aliased(compared.counts, "counts"), join_type="cross", copy=False)
     if compared.by_features:
         share = exp.Div(this=exp.Paren(this=as_double(own)), expression=sql.column(_CLASS_N))
@@ -345,9 +495,9 @@ def _measured(members: Members, packing: Packing, models: Mapping[int, Sensitive
         aggregates.append(sql.named(_measure(model, compared), columns.measures[place]))
         if columns.bounds is not None and not model.monotone:
             aggregates.append(sql.named(_most(model, compared), columns.bounds[place]))
-    by_class = exp.select(*map(sql.column, told), *aggregates, copy=False)
-    by_class.from_(weighed.subquery("weighed", copy=False), copy=False).group_by(*map(sql.column, told), copy=False)
-    return each_once(by_class, told)
+    by_class = exp.select(*map(sql.column, kept), *aggregates, copy=False)
+    by_class.from_(weighed.subquery("weighed", copy=False), copy=False).group_by(*map(sql.column, kept), copy=False)
+    return each_once(by_class, kept)
 
 
 def _measure(model: SensitiveModel, compared: ComparedValues) -> exp.Expr:
@@ -364,7 +514,7 @@ def _most(model: SensitiveModel, compared: ComparedValues) -> exp.Expr:
 
 def _feature(compared: ComparedValues) -> tuple[exp.Expr, exp.Expr, exp.Expr, exp.Expr]:
     """Return a feature's share of the class and of the table, and what is the same for all of them."""
-    return sql.column("p"), sql.column("share"), double(compared.total), double(compared.scale)
+    return sql.column("p"), sql.column("share"), sql.double(compared.total), sql.double(compared.scale)
 
 
 def _together(
@@ -372,9 +522,9 @@ def _together(
 ) -> exp.Select:
     """Return the classes with all that was measured; every part has all of them."""
     first, *others = [f"measured_{number}" for number in range(len(parts))]
-    told = [sql.column(name, first) for name in members.names]
+    kept = [sql.column(name, first) for name in members.names]
     n = sql.column(_CLASS_N, first)
-    query = exp.select(*told, sql.named(n, columns.n), copy=False).from_(
+    query = exp.select(*kept, sql.named(n, columns.n), copy=False).from_(
         parts[0].subquery(first, copy=False), copy=False
     )
     if columns.tuples is not None:
@@ -387,6 +537,6 @@ def _together(
             if columns.bounds is not None and not model.monotone:
                 query.select(sql.column(columns.bounds[place]), copy=False)
     for other, part in zip(others, parts[1:], strict=True):
-        same = [exp.EQ(this=own.copy(), expression=sql.column(own.name, other)) for own in told]
+        same = [exp.EQ(this=own.copy(), expression=sql.column(own.name, other)) for own in kept]
         query.join(part.subquery(other, copy=False), on=sql.all_of(same), copy=False)
     return query

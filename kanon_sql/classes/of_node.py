@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import key_name
-from kanon_sql.classes.measured import measured_query
-from kanon_sql.classes.members import Columns, Members
-from kanon_sql.models.counted import N
+from kanon_sql.classes.measured import Columns, Members, measured_query
+from kanon_sql.models.base import N, RowModel
 from kanon_sql.models.population import PopulationModel
-from kanon_sql.models.sensitive import SensitiveModel, double
+from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -100,19 +99,22 @@ def classes_query(
             by models that are not monotone.
         packing: where counts stand in the relation, if they stand side by side.
     """
-    named = _masked_keys(masks)
-    masked = [name.this for name in named]
-    rows = exp.select().from_(relation.copy(), copy=False)
-    if probe:
-        rows.where(_one_class_in_several(masked), copy=False)
+    masked = _masked_keys(masks)
+    some_classes = [_one_class_in_several([key.this for key in masked])] if probe else []
+    of_rows = [model for model in models if isinstance(model, RowModel)]
+    if len(of_rows) == len(models):
+        measures = [sql.named(model.coded_measure(), measure_name(number)) for number, model in enumerate(of_rows)]
+        values: dict[str, sql.Given] = {"masked": masked, "measures": measures, "some_classes": some_classes}
+        return sql.select("classes/node_test", part="classes", values=values, relations={"kanon_frequency": relation})
+    rows = exp.select().from_(relation.copy(), copy=False).where(*some_classes, copy=False)
 
     def population(model: PopulationModel) -> exp.Query:
         if model.population is None:
             raise TypeError(f"The population of {model.name} was not counted")
-        counted = exp.select(*(column.copy() for column in named), sql.named(sql.sum_of(sql.column(N)), N))
-        return counted.from_(model.population.copy()).group_by(*(key.copy() for key in masked))
+        counted = exp.select(*(key.copy() for key in masked), sql.named(sql.sum_of(sql.column(N)), N))
+        return counted.from_(model.population.copy()).group_by(*(key.this.copy() for key in masked))
 
-    members = coded_members(rows, named, population, packing)
+    members = coded_members(rows, masked, population, packing)
     return measured_query(members, models, coded_columns(models, bounds=bounds))
 
 
@@ -151,10 +153,10 @@ def _most_published(models: Sequence[PrivacyModel]) -> exp.Expr:
         if len(failing) > 1:  # of one alone it is known that it fails
             bound = exp.Case().when(met[number].copy(), n.copy()).else_(bound)
         left.append(bound)
-    rounding = double(1e-6)
+    rounding = sql.double(1e-6)
     most = sql.least(left)
     least_rows = max((model.least_rows for model in models), default=1)
-    too_few = exp.LT(this=most.copy(), expression=double(least_rows - 1e-6))
+    too_few = exp.LT(this=most.copy(), expression=sql.double(least_rows - 1e-6))
     case = exp.Case().when(sql.all_of(one.copy() for one in met), n.copy())
     case = case.when(exp.or_(*hopeless, too_few), sql.literal(0))
     whole = exp.Floor(this=exp.Add(this=most, expression=rounding))
@@ -182,30 +184,29 @@ def node_query(
     suppressed among them: where most classes are too small, that is proof enough at a fraction of the cost.
     """
     bounds = not prunes_by_suppression(models)
-    counted = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing)
-    classes = counted.subquery("classes", copy=False)
-    hidden = sql.where(exp.Sum(this=sql.column(N)), sql.negated(is_published(models)))
-    suppressed: exp.Expr = exp.Coalesce(this=hidden, expressions=[sql.literal(0)])
-    absent = _absent_classes(relation, masks, models)
-    suppressed = suppressed if absent is None else exp.Add(this=suppressed, expression=absent)
-    query = exp.select(sql.named(sql.count_rows(), "classes"), sql.named(suppressed, "suppressed"))
+    more: list[exp.Expr] = []
     if bounds:
         lost = exp.Sum(this=exp.Sub(this=sql.column(N), expression=_most_published(models)))
-        below: exp.Expr = exp.Coalesce(this=lost, expressions=[sql.literal(0)])
-        below = below if absent is None else exp.Add(this=below, expression=absent.copy())
-        query.select(sql.named(below, "suppressed_below"), copy=False)
+        more.append(sql.named(exp.Coalesce(this=lost, expressions=[sql.literal(0)]), "suppressed_below"))
     if with_sizes:
         square = exp.Sum(this=exp.Mul(this=sql.column(N), expression=sql.column(N)))
         squares = [sql.where(square, is_published(models)), sql.where(square.copy(), sql.negated(is_published(models)))]
-        query.select(
-            sql.named(sql.where(sql.count_rows(), is_published(models)), "published"),
-            *(
-                sql.named(exp.Coalesce(this=total, expressions=[sql.literal(0)]), name)
-                for total, name in zip(squares, ("squares", "suppressed_squares"), strict=True)
-            ),
-            copy=False,
-        )
-    return query.from_(classes, copy=False)
+        more.append(sql.named(sql.where(sql.count_rows(), is_published(models)), "published"))
+        more += [
+            sql.named(exp.Coalesce(this=total, expressions=[sql.literal(0)]), name)
+            for total, name in zip(squares, ("squares", "suppressed_squares"), strict=True)
+        ]
+    classes = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing)
+    query = sql.select(
+        "classes/node_test",
+        values={"fails": sql.negated(is_published(models)), "more": more},
+        steps={"classes": [("classes", classes)]},
+    )
+    if (absent := _absent_classes(relation, masks, models)) is not None:
+        for value in query.selects:
+            if value.alias in {"suppressed", "suppressed_below"}:
+                value.set("this", exp.Add(this=value.this, expression=absent.copy()))
+    return query
 
 
 def rows_by_size_query(relation: exp.Table, masks: Sequence[int | exp.Expr], sizes: Sequence[int]) -> exp.Select:

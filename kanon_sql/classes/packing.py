@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import TUPLES
-from kanon_sql.models.base import RowModel
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N, RowModel
 from kanon_sql.models.sensitive import SensitiveModel
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import capabilities_of

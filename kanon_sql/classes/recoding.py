@@ -1,16 +1,20 @@
-"""What a search returns: how cells are recoded. Publishing, measuring and printing know only this."""
+"""What a search returns: how cells are recoded. Publishing, measuring and printing know only this.
+
+Of Mondrian also how a table is cut, from the settings.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
+
+from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlglot import exp
 
-    from kanon_sql.classes.cutting import Cutting
     from kanon_sql.classes.lattice import Node
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
@@ -78,11 +82,9 @@ class FullDomain(Recoding):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The node."""
         return (self.node,)
 
     def levels(self, hierarchies: Sequence[Hierarchy]) -> dict[str, int]:
-        """Return the level of each column, by name."""
         return by_name(hierarchies, self.node)
 
 
@@ -101,11 +103,9 @@ class Local(Recoding):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes of the steps."""
         return self.steps
 
     def described_steps(self, hierarchies: Sequence[Hierarchy], published: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the levels and the published rows of each step."""
         return [
             {"levels": by_name(hierarchies, node), "rows": rows}
             for node, rows in zip(self.steps, published, strict=True)
@@ -145,22 +145,18 @@ class Multidimensional(Recoding):
     is_partition: ClassVar[bool] = True
 
     def label_type(self, column: int) -> str | None:
-        """Return the type that a quasi-identifier is published with; None for its own."""
         return self.types[column]
 
     @property
     def tables(self) -> tuple[exp.Table, ...]:
-        """The orders of texts, the cuts and the boxes."""
         return (*(order for order in self.orders if order is not None), self.cuts_table, self.boxes_table)
 
     def of_view(self, own: Callable[[str], exp.Table]) -> Multidimensional:
-        """Return the recoding as a view has it: with the tables that are its own under these names."""
         named = enumerate(self.orders, start=1)
         orders = tuple(None if order is None else own(f"order_{number}") for number, order in named)
         return replace(self, cuts_table=own("cuts"), boxes_table=own("boxes"), orders=orders)
 
     def described_cutting(self, hierarchies: Sequence[Hierarchy]) -> dict[str, Any]:
-        """Return how the table was cut, in how many rounds, and how parts are written."""
         how = self.cutting
         written = {
             hierarchy.column.name: "value" if kind is None else how.labels if order is not None else how.numbers
@@ -187,3 +183,103 @@ class LabelledCombinations(Multidimensional):
 def by_name(hierarchies: Sequence[Hierarchy], node: Node) -> dict[str, int]:
     """Return the level of each column at a node, by name."""
     return {hierarchy.column.name: level for hierarchy, level in zip(hierarchies, node, strict=True)}
+
+
+Choose = Literal["range", "distinct", "loss", "random"]
+Cut = Literal["strict", "relaxed", "node"]
+Texts = Literal["tree", "set", "range"]
+Numbers = Literal["range", "mean", "median"]
+
+MONDRIAN = ("mondrian", "mondrian-plus")
+"""The algorithms that cut a table into parts."""
+COMPARED = ("loss", "gcp")
+"""Measures by which cuts can be compared."""
+OPTIONS = ("choose", "cut", "labels", "numbers", "pairs")
+"""Settings of these algorithms."""
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How Mondrian cuts a table, and how the values of a part are written.
+
+    Attributes:
+        choose: which column: "range" (the part's range of values is widest), "distinct" (it has most of the column's
+            values), "loss" (its cut saves most; mondrian-plus compares all cuts of all columns) or "random".
+        cut: where: "strict" (at the median; equal values stay together), "relaxed" (in half; rows that have the median
+            go to either side) or "node" (columns with a tree: each child of a label is a side).
+        labels: how texts of a part are written: "tree" (the lowest label over all of them), "set" or "range".
+        numbers: how numbers and dates of a part are written: "range", "mean" or "median".
+        every_cut: whether all places are compared, or only the median of each column.
+        pairs: of mondrian-plus: how often pairs of parts are gone through at the end, to cut them again together.
+        seed: of random choices.
+    """
+
+    choose: Choose = "range"
+    cut: Cut = "strict"
+    labels: Texts = "tree"
+    numbers: Numbers = "range"
+    every_cut: bool = False
+    pairs: int = 0
+    seed: int = 0
+
+
+def cutting_of(
+    algorithm: str,
+    measure: str,
+    *,
+    choose: str | None,
+    cut: str | None,
+    labels: str | None,
+    numbers: str | None,
+    pairs: int | None,
+    seed: int | None,
+) -> Cutting | None:
+    """Return how an algorithm cuts, with what was not said filled in; None for one that does not cut."""
+    given = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
+    _require_known(given)
+    if algorithm not in MONDRIAN:
+        if said := [name for name, value in given.items() if value is not None]:
+            raise UsageError(f"{said[0]} is for {' and '.join(MONDRIAN)}; {algorithm} does not cut a table into parts.")
+        return None
+    if pairs and algorithm != "mondrian-plus":
+        raise UsageError(f"pairs is for mondrian-plus; {algorithm} does not compare what cuts save.")
+    every_cut = algorithm == "mondrian-plus"
+    if every_cut and choose is not None:
+        raise UsageError("mondrian-plus compares the cuts of all columns and chooses none first: leave choose out.")
+    if choose is None:
+        choose = "loss" if every_cut else "range"
+    if cut is None:
+        cut = "node" if every_cut and labels in {None, "tree"} else "strict"
+    if choose == "loss":
+        _require_comparable(measure, cut, every_cut=every_cut)
+    return Cutting(
+        choose=cast("Choose", choose),  # the names were checked above
+        cut=cast("Cut", cut),
+        labels=cast("Texts", labels or "tree"),
+        numbers=cast("Numbers", numbers or "range"),
+        every_cut=every_cut,
+        pairs=pairs or 0,
+        seed=seed or 0,
+    )
+
+
+def _require_known(given: Mapping[str, str | int | None]) -> None:
+    """Raise unless every setting that is given has one of its values."""
+    known = {"choose": get_args(Choose), "cut": get_args(Cut), "labels": get_args(Texts), "numbers": get_args(Numbers)}
+    for name, values in known.items():
+        if given[name] is not None and given[name] not in values:
+            raise UsageError(f"{name} is one of {', '.join(values)}, not {given[name]!r}.")
+    pairs = given["pairs"]
+    if pairs is not None and (isinstance(pairs, bool | str) or pairs < 0):
+        raise UsageError(f"pairs is a number of passes, 0 or more, not {pairs!r}.")
+
+
+def _require_comparable(measure: str, cut: str, *, every_cut: bool) -> None:
+    """Raise unless it is known what a cut saves."""
+    if measure not in COMPARED:
+        raise UsageError(f"Cuts are compared by loss or gcp, not by {measure}: use measure loss, or choose range.")
+    if cut == "relaxed" or (cut == "node" and not every_cut):
+        raise UsageError(
+            f"What a cut saves is known of strict cuts, and of nodes in mondrian-plus, not of cut {cut}: leave choose "
+            "loss out."
+        )

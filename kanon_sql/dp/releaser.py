@@ -45,7 +45,7 @@ from kanon_sql.engine.keys import draw_key
 from kanon_sql.engine.progress import Progress, silent
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.errors import ComputationError, HierarchyError, NoSolutionError, UsageError
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.policy import make_policy
 from kanon_sql.policy.roles import Roles

@@ -59,7 +59,7 @@ from kanon_sql.hierarchy.rules import ColumnExtremes
 from kanon_sql.hierarchy.rules.numbers import QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import PrefixesRule, PrefixRule
 from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 

@@ -25,7 +25,7 @@ from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import labels_alias
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

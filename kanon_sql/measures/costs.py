@@ -16,7 +16,7 @@ from sqlglot import exp
 from kanon_sql.classes.of_node import classes_query, is_published
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.measures.labels import label_of_class, labels_alias
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

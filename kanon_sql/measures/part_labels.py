@@ -26,11 +26,11 @@ from kanon_sql.engine.equality import published
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.places import PART, same_label
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.classes.cutting import Cutting
+    from kanon_sql.classes.recoding import Cutting
     from kanon_sql.engine.base import Column
     from kanon_sql.measures.places import Places
 

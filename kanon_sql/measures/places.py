@@ -23,7 +23,7 @@ from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
 from kanon_sql.measures.labels import code_in_key
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from kanon_sql.measures.labels import LABEL, labels_alias, written_labels_query
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published_labels import RELEASED, read_labels
 from kanon_sql.measures.recoding import ClassCounts, all_measures, count_classes, distortion
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

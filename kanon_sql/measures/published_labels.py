@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.cutting import Cutting
+from kanon_sql.classes.recoding import Cutting
 from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
@@ -36,7 +36,7 @@ from kanon_sql.measures.part_labels import (
     text_of,
 )
 from kanon_sql.measures.places import PART, make_places
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from kanon_sql.measures.class_measures import average_class_size, average_rows, 
 from kanon_sql.measures.costs import costs_of_classes, hidden_costs
 from kanon_sql.measures.labels import LABEL, label_of_class, label_of_step, labels_alias, written_labels_query
 from kanon_sql.measures.places import PART, place_name
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

@@ -18,11 +18,10 @@ from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
     as_double,
-    at_most,
     checked_number,
-    double,
     leniently,
 )
+from kanon_sql.sql import build as sql
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,7 @@ class AlphaKAnonymity(SensitiveModel):
 
     alpha: float
     name: ClassVar[str] = "(alpha,k)-anonymity"
+    file: ClassVar[str] = "models/alpha_k_anonymity"
     letter: ClassVar[str] = "alpha"
 
     def __post_init__(self) -> None:
@@ -42,7 +42,6 @@ class AlphaKAnonymity(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """The largest share."""
         return self.alpha
 
     @property
@@ -50,24 +49,12 @@ class AlphaKAnonymity(SensitiveModel):
         """A row has a share of 1/n at least."""
         return max(1, math.ceil(1 / leniently(self.alpha) - TOLERANCE))
 
-    def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the share of the most frequent value."""
-        return exp.Div(this=as_double(exp.Max(this=weighed.n)), expression=weighed.rows)
-
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows left when the most frequent value is cut down to its share: others / (1 - alpha)."""
         others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
         return exp.Div(
-            this=as_double(exp.Paren(this=others)), expression=double(max(1 - leniently(self.alpha), TOLERANCE))
+            this=as_double(exp.Paren(this=others)), expression=sql.double(max(1 - leniently(self.alpha), TOLERANCE))
         )
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure <= alpha``."""
-        return at_most(measure, self.alpha)
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the largest share of a value in a class."""
-        return exp.Max(this=measure)
 
 
 OPTIONS = (ModelOption("alpha", AlphaKAnonymity, ("alpha",), "SHARE", "No value has more than this share of a class."),)

@@ -1,11 +1,20 @@
-"""What a privacy model is to the search and to the published SQL."""
+"""What a privacy model is to the search and to the published SQL.
+
+The statement that verifies a release by one model is its file ``sql/models/<model>.sql``. Its measure, its condition
+and which class is the worst are taken from there (``ModelInFile``), for statements about several models, too.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from sqlglot import exp
+
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from sqlglot import exp
+    from collections.abc import Mapping
 
 
 class PrivacyModel(Protocol):
@@ -81,3 +90,42 @@ class RowModel(PrivacyModel, Protocol):
 
     def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
         """Return the class's measure as an aggregate over combinations of values that stand for ``n`` rows each."""
+
+
+class ModelInFile:
+    """A model whose measure, condition and worst class are those of a file."""
+
+    @property
+    def file(self) -> str:
+        """The file in ``sql/``, without its suffix; a model that has none says all three in Python."""
+        raise NotImplementedError
+
+    def measured(self, columns: Mapping[str, exp.Expr]) -> exp.Expr:
+        """Return the measure of a class, from what stands for the columns that the file measures."""
+        return sql.selected(self.file, "measure", part="classes", values=self._thresholds, columns=columns)
+
+    def is_met(self, measure: exp.Expr) -> exp.Expr:
+        """Return the condition that a class of this measure satisfies the model."""
+        failing = self._of_all_classes("classes_failing", measure).find(exp.Where)
+        return sql.affirmed(failing.this) if failing is not None else exp.false()
+
+    def worst(self, measure: exp.Expr) -> exp.Expr:
+        """Return the aggregate that picks the measure of the worst class."""
+        return self._of_all_classes("worst", measure)
+
+    def _of_all_classes(self, column: str, measure: exp.Expr) -> exp.Expr:
+        return sql.selected(self.file, column, values=self._thresholds, columns={"measure": measure})
+
+    @property
+    def _thresholds(self) -> dict[str, Any]:
+        """The numbers that the model has, under the names of the file's placeholders."""
+        held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
+        return {name: value for name, value in held.items() if isinstance(value, int | float)}
+
+
+N = "n"
+"""Column of the frequency set: rows of the table with this tuple of codes."""
+PERSONS = "persons"
+"""Column of the frequency set: entities all of whose rows have this tuple."""
+ENTITY = "entity"
+"""Column of the frequency set: an entity whose rows have several tuples, as a number; else NULL."""

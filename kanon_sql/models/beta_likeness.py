@@ -21,10 +21,7 @@ from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
     as_double,
-    at_most,
     checked_number,
-    double,
-    infinity,
     leniently,
     total_where,
 )
@@ -41,8 +38,8 @@ def most_under_caps(weighed: Weighed, cap: exp.Expr) -> exp.Expr:
     allowed = exp.Mul(this=exp.Paren(this=cap), expression=weighed.class_n)
     above = exp.GT(this=as_double(weighed.n), expression=allowed)
     others = exp.Sub(this=weighed.rows, expression=total_where(weighed.n, above))
-    left = exp.Sub(this=double(1), expression=total_where(cap.copy(), above.copy()))
-    bounded = exp.GT(this=left, expression=double(TOLERANCE))
+    left = exp.Sub(this=sql.double(1), expression=total_where(cap.copy(), above.copy()))
+    bounded = exp.GT(this=left, expression=sql.double(TOLERANCE))
     bound = exp.Div(this=as_double(exp.Paren(this=others)), expression=exp.Paren(this=left.copy()))
     return exp.Case().when(bounded, bound).else_(as_double(weighed.rows))
 
@@ -60,16 +57,7 @@ class _BetaLikeness(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """The largest gain."""
         return self.beta
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure <= beta``."""
-        return at_most(measure, self.beta)
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the largest gain in a class."""
-        return exp.Max(this=measure)
 
 
 @dataclass(frozen=True)
@@ -81,14 +69,11 @@ class BasicBetaLikeness(_BetaLikeness):
     """
 
     name: ClassVar[str] = "basic beta-likeness"
-
-    def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the largest gain of a value: at least 0, as the shares of both class and table add up to 1."""
-        return _largest_gain(weighed)
+    file: ClassVar[str] = "models/basic_beta_likeness"
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows under the caps ``(1 + beta) q_i``."""
-        return most_under_caps(weighed, exp.Mul(this=double(1 + leniently(self.beta)), expression=weighed.share))
+        return most_under_caps(weighed, exp.Mul(this=sql.double(1 + leniently(self.beta)), expression=weighed.share))
 
 
 @dataclass(frozen=True)
@@ -100,26 +85,13 @@ class EnhancedBetaLikeness(_BetaLikeness):
     """
 
     name: ClassVar[str] = "enhanced beta-likeness"
-
-    def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the largest gain of a value; infinite where a value gains more than ``-ln q``, whatever beta is."""
-        cap = exp.Sub(this=double(1), expression=exp.Ln(this=weighed.share))
-        allowed = exp.Mul(this=weighed.share, expression=exp.Paren(this=cap))
-        times = exp.Max(this=exp.Div(this=as_double(weighed.n), expression=exp.Paren(this=allowed)))
-        within = exp.LTE(this=exp.Div(this=times, expression=weighed.rows), expression=double(1 + TOLERANCE))
-        return exp.Case().when(within, _largest_gain(weighed)).else_(infinity())
+    file: ClassVar[str] = "models/enhanced_beta_likeness"
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows under the caps ``(1 + min(beta, -ln q_i)) q_i``."""
-        gain = sql.least([double(leniently(self.beta)), exp.Neg(this=exp.Ln(this=weighed.share))])
-        allowed = exp.Paren(this=exp.Add(this=double(leniently(1)), expression=gain))
+        gain = sql.least([sql.double(leniently(self.beta)), exp.Neg(this=exp.Ln(this=weighed.share))])
+        allowed = exp.Paren(this=exp.Add(this=sql.double(leniently(1)), expression=gain))
         return most_under_caps(weighed, exp.Mul(this=weighed.share, expression=allowed))
-
-
-def _largest_gain(weighed: Weighed) -> exp.Expr:
-    """Return ``max (p_i - q_i) / q_i`` over the values of a class: ``max (n_i / q_i) / N - 1``."""
-    times = exp.Max(this=exp.Div(this=as_double(weighed.n), expression=weighed.share))
-    return exp.Sub(this=exp.Div(this=times, expression=weighed.rows), expression=sql.literal(1))
 
 
 OPTIONS = (

@@ -21,10 +21,7 @@ from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
     as_double,
-    below,
     checked_number,
-    double,
-    infinity,
 )
 from kanon_sql.sql import build as sql
 
@@ -34,11 +31,12 @@ class DeltaDisclosure(SensitiveModel):
     """The logarithm of what a value's share of a class is to its share of the table stays below ``delta``.
 
     Attributes:
-        delta: from a millionth to 700, where every share that can be told apart from 0 is allowed.
+        delta: from a millionth to 700, where every share that differs from 0 is allowed.
     """
 
     delta: float
     name: ClassVar[str] = "delta-disclosure privacy"
+    file: ClassVar[str] = "models/delta_disclosure"
     letter: ClassVar[str] = "delta"
     compares_shares: ClassVar[bool] = True
 
@@ -47,32 +45,15 @@ class DeltaDisclosure(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """What the logarithm must stay below."""
         return self.delta
-
-    def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the largest ``|ln(p / q)|``; infinite where the class lacks a value of the table."""
-        ratio = exp.Div(this=as_double(weighed.n), expression=weighed.share)
-        most = exp.Ln(this=exp.Div(this=exp.Max(this=ratio), expression=weighed.rows))
-        least = exp.Ln(this=exp.Div(this=exp.Min(this=ratio.copy()), expression=weighed.rows))
-        complete = exp.EQ(this=sql.count_rows(), expression=exp.Max(this=weighed.values))
-        return exp.Case().when(complete, sql.greatest([most, exp.Neg(this=least)])).else_(infinity())
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows under the caps ``q e^delta``, and so few that each value reaches ``q e^-delta``."""
-        capped = most_under_caps(weighed, exp.Mul(this=double(math.exp(self.delta)), expression=weighed.share))
-        floor = exp.Mul(this=double(math.exp(-self.delta)), expression=weighed.share)
+        capped = most_under_caps(weighed, exp.Mul(this=sql.double(math.exp(self.delta)), expression=weighed.share))
+        floor = exp.Mul(this=sql.double(math.exp(-self.delta)), expression=weighed.share)
         reached = exp.Min(this=exp.Div(this=as_double(weighed.n), expression=exp.Paren(this=floor)))
         complete = exp.EQ(this=sql.count_rows(), expression=exp.Max(this=weighed.values))
         return exp.Case().when(complete, sql.least([capped, reached])).else_(sql.literal(0))
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure < delta``."""
-        return below(measure, self.delta)
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the largest logarithm in a class."""
-        return exp.Max(this=measure)
 
 
 OPTIONS = (

@@ -7,11 +7,12 @@ rows or distinct entities. So a class that reached k keeps it upwards, and suppr
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
-from kanon_sql.models.counted import ENTITY, PERSONS, N
+from kanon_sql.models.base import ENTITY, PERSONS, ModelInFile, N
 from kanon_sql.sql import build as sql
 
 LARGEST = 2**62
@@ -19,7 +20,7 @@ LARGEST = 2**62
 
 
 @dataclass(frozen=True)
-class KAnonymity:
+class KAnonymity(ModelInFile):
     """Every class has at least ``k`` members.
 
     Attributes:
@@ -35,6 +36,7 @@ class KAnonymity:
     sensitive: None = field(default=None, init=False)
     unites: bool = field(default=True, init=False)
     monotone: bool = field(default=True, init=False)
+    file: ClassVar[str] = "models/k_anonymity"
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
@@ -44,7 +46,6 @@ class KAnonymity:
 
     @property
     def required(self) -> int:
-        """The smallest class that may be published."""
         return self.k
 
     @property
@@ -65,7 +66,7 @@ class KAnonymity:
 
     def readable_measure(self, entity: exp.Expr | None) -> exp.Expr:
         """Return the members of a class: its rows, or the distinct people in it."""
-        return sql.count_rows() if entity is None else sql.count_distinct(entity)
+        return self.measured({}) if entity is None else sql.count_distinct(entity)
 
     def measure_of(self, rows: exp.Expr) -> exp.Expr:
         """Return the rows."""
@@ -74,11 +75,3 @@ class KAnonymity:
     def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
         """Return the members of a class: its rows, or the distinct people in it."""
         return exp.Sum(this=n) if entity is None else sql.count_distinct(entity)
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure >= k``."""
-        return exp.GTE(this=measure, expression=sql.literal(self.k))
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the size of the smallest class."""
-        return exp.Min(this=measure)

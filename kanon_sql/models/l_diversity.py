@@ -30,11 +30,8 @@ from kanon_sql.models.sensitive import (
     Weighed,
     as_double,
     at_least,
-    below,
     checked_count,
     checked_number,
-    double,
-    infinity,
     total_where,
 )
 from kanon_sql.sql import build as sql
@@ -51,6 +48,7 @@ class DistinctLDiversity(SensitiveModel):
 
     l: int  # noqa: E741 - the name that the field has in the literature
     name: ClassVar[str] = "distinct l-diversity"
+    file: ClassVar[str] = "models/distinct_l_diversity"
     letter: ClassVar[str] = "l"
     monotone: ClassVar[bool] = True
 
@@ -59,7 +57,6 @@ class DistinctLDiversity(SensitiveModel):
 
     @property
     def required(self) -> int:
-        """The fewest values."""
         return self.l
 
     @property
@@ -67,21 +64,9 @@ class DistinctLDiversity(SensitiveModel):
         """As many rows as values."""
         return self.l
 
-    def measure(self, weighed: Weighed) -> exp.Expr:  # noqa: ARG002 - each weighed row is a value
-        """Return the number of values."""
-        return sql.count_rows()
-
     def most(self, weighed: Weighed) -> exp.Expr:  # noqa: ARG002 - the bound holds for every class
         """Return 0: what has too few values has too few in every part of it."""
         return sql.literal(0)
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure >= l``."""
-        return exp.GTE(this=measure, expression=sql.literal(self.l))
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the fewest values that a class has."""
-        return exp.Min(this=measure)
 
 
 @dataclass(frozen=True)
@@ -94,6 +79,7 @@ class EntropyLDiversity(SensitiveModel):
 
     l: float  # noqa: E741 - the name that the field has in the literature
     name: ClassVar[str] = "entropy l-diversity"
+    file: ClassVar[str] = "models/entropy_l_diversity"
     letter: ClassVar[str] = "l"
 
     def __post_init__(self) -> None:
@@ -101,19 +87,12 @@ class EntropyLDiversity(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """How many equally frequent values have that entropy."""
         return self.l
 
     @property
     def least_rows(self) -> int:
         """As many rows as values: no fewer than l of them have that entropy."""
         return math.ceil(self.l - 4 * TOLERANCE)
-
-    def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return how many equally frequent values have the entropy of the class."""
-        weight = exp.Mul(this=weighed.n, expression=exp.Ln(this=as_double(weighed.n)))
-        mean = exp.Div(this=exp.Sum(this=weight), expression=weighed.rows)
-        return exp.Exp(this=exp.Sub(this=exp.Ln(this=as_double(weighed.rows)), expression=mean))
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return a bound from the most frequent value: its share is at most p where the entropy is that of ln l.
@@ -125,17 +104,9 @@ class EntropyLDiversity(SensitiveModel):
         # At its highest entropy is flat: what the tolerance makes of l makes thousands of times more of a share.
         largest = largest_share(self.l - 4 * TOLERANCE, weighed.values_of_table or 1)
         others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
-        bound = exp.Div(this=as_double(exp.Paren(this=others)), expression=double(max(1 - largest, 1e-12)))
+        bound = exp.Div(this=as_double(exp.Paren(this=others)), expression=sql.double(max(1 - largest, 1e-12)))
         enough = at_least(sql.count_rows(), self.l)
         return exp.Case().when(enough, bound).else_(sql.literal(0))
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure >= l``."""
-        return at_least(measure, self.l)
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the lowest entropy of a class."""
-        return exp.Min(this=measure)
 
 
 def largest_share(l: float, values: int) -> float:  # noqa: E741 - as above
@@ -155,6 +126,10 @@ def largest_share(l: float, values: int) -> float:  # noqa: E741 - as above
     return high
 
 
+def _ranked_tail(n: exp.Expr, place: exp.Expr, l: int) -> exp.Expr:  # noqa: E741 - as above
+    return total_where(n, exp.GTE(this=place, expression=sql.literal(l)))
+
+
 _FEW = 16  # values whose rows a search keeps for each class; more of them are ranked
 
 
@@ -169,6 +144,7 @@ class RecursiveCLDiversity(SensitiveModel):
 
     c: float
     l: int  # noqa: E741 - the name that the field has in the literature
+    file: ClassVar[str] = "models/recursive_cl_diversity"
     letter: ClassVar[str] = "c"
 
     def __post_init__(self) -> None:
@@ -182,7 +158,6 @@ class RecursiveCLDiversity(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """What c must stay below."""
         return self.c
 
     @property
@@ -202,14 +177,16 @@ class RecursiveCLDiversity(SensitiveModel):
             return exp.Paren(this=exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n)))
         if weighed.coded and not self.ranks_values:
             return exp.Paren(this=exp.Sub(this=weighed.rows, expression=sum_of_largest(weighed.n, self.l - 1)))
-        return total_where(weighed.n, exp.GTE(this=weighed.place, expression=sql.literal(self.l)))
+        return _ranked_tail(weighed.n, weighed.place, self.l)
 
     def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the c that the class has."""
-        tail = self._tail(weighed)
-        has_tail = exp.GT(this=tail.copy(), expression=sql.literal(0))
-        ratio = exp.Div(this=as_double(exp.Max(this=weighed.n)), expression=tail)
-        return exp.Case().when(has_tail, ratio).else_(infinity())
+        """Return the c that the class has: as in the file, but without ranks where they are not needed."""
+        ranked, tail = _ranked_tail(sql.column("n"), sql.column("place"), self.l), self._tail(weighed)
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            return weighed.columns.get(node.name, node) if isinstance(node, exp.Column) else node
+
+        return self.measured({}).transform(lambda node: tail.copy() if node == ranked else replaced(node))
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows left when the l - 1 most frequent values are cut down to c times the others.
@@ -219,18 +196,10 @@ class RecursiveCLDiversity(SensitiveModel):
         """
         tail = self._tail(weighed)
         # In one aggregate: a count among the l - 1 largest is cut down to c times the tail, which is a sum itself.
-        longest = exp.Mul(this=double(self.c), expression=tail.copy())
+        longest = exp.Mul(this=sql.double(self.c), expression=tail.copy())
         head = exp.Mul(this=sql.literal(self.l - 1), expression=exp.Paren(this=longest))
         all_of_them = exp.Sub(this=weighed.rows, expression=exp.Paren(this=tail.copy()))
         return exp.Add(this=as_double(tail), expression=sql.least([as_double(all_of_them), head]))
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure < c``."""
-        return below(measure, self.c)
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the largest c of a class."""
-        return exp.Max(this=measure)
 
 
 OPTIONS = (

@@ -76,11 +76,7 @@ class ModelOption:
         return hasattr(self.model, "about")
 
     def make(self, values: Sequence[float], column: str | None) -> PrivacyModel:
-        """Return the model with these thresholds, about a column.
-
-        Raises:
-            UsageError: there are too many or too few of them, or one is no such number.
-        """
+        """Return the model with these thresholds, about a column."""
         if len(values) != len(self.thresholds):
             written = ",".join(self.thresholds)
             raise UsageError(f"It is written {written}: {len(self.thresholds)} numbers, not {len(values)}.")

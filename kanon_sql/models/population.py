@@ -25,18 +25,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
-
-from sqlglot import exp
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from kanon_sql.errors import UsageError
+from kanon_sql.models.base import ModelInFile
 from kanon_sql.models.options import ModelOption
-from kanon_sql.models.sensitive import as_double, at_least, at_most, checked_count, checked_number, infinity
-from kanon_sql.sql import build as sql
+from kanon_sql.models.sensitive import checked_count, checked_number
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 
 @dataclass(frozen=True, kw_only=True)
-class PopulationModel(ABC):
+class PopulationModel(ModelInFile, ABC):
     """A condition on every class and the same class of the population.
 
     Attributes:
@@ -91,17 +92,9 @@ class PopulationModel(ABC):
         """Return the model, knowing the frequency set of the population."""
         return replace(self, population=population)
 
-    @abstractmethod
     def compared(self, rows: exp.Expr, in_population: exp.Expr) -> exp.Expr:
-        """Return the measure of a class from its rows and those of its class of the population, 0 if it has none."""
-
-    @abstractmethod
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return the condition that a class of this measure satisfies the model."""
-
-    @abstractmethod
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the aggregate that picks the measure of the worst class."""
+        """Return the measure of a class from its rows and those of its class of the population, NULL if it has none."""
+        return self.measured({"n": rows, "measure": in_population})
 
 
 @dataclass(frozen=True)
@@ -114,6 +107,7 @@ class KMap(PopulationModel):
 
     k: int
     name: ClassVar[str] = "k-map"
+    file: ClassVar[str] = "models/k_map"
     letter: ClassVar[str] = "k"
     monotone: ClassVar[bool] = True
 
@@ -122,20 +116,7 @@ class KMap(PopulationModel):
 
     @property
     def required(self) -> int:
-        """The fewest rows of the population."""
         return self.k
-
-    def compared(self, rows: exp.Expr, in_population: exp.Expr) -> exp.Expr:  # noqa: ARG002 - the rows do not matter
-        """Return the rows of the population."""
-        return in_population
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure >= k``."""
-        return exp.GTE(this=measure, expression=sql.literal(self.k))
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the fewest rows of a class in the population."""
-        return exp.Min(this=measure)
 
 
 @dataclass(frozen=True)
@@ -149,6 +130,7 @@ class DeltaPresence(PopulationModel):
 
     delta_min: float
     delta_max: float
+    file: ClassVar[str] = "models/delta_presence"
     letter: ClassVar[str] = "delta_max"
     monotone: ClassVar[bool] = False
 
@@ -170,21 +152,7 @@ class DeltaPresence(PopulationModel):
 
     @property
     def required(self) -> float:
-        """The largest share; the smallest is ``delta_min``."""
         return self.delta_max
-
-    def compared(self, rows: exp.Expr, in_population: exp.Expr) -> exp.Expr:
-        """Return the share of the class of the population that is in the table; infinite if the population lacks it."""
-        there = exp.GT(this=in_population.copy(), expression=sql.literal(0))
-        return exp.Case().when(there, exp.Div(this=as_double(rows), expression=in_population)).else_(infinity())
-
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``delta_min <= measure <= delta_max``."""
-        return exp.and_(at_least(measure.copy(), self.delta_min), at_most(measure.copy(), self.delta_max))
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the largest share of a class."""
-        return exp.Max(this=measure)
 
 
 OPTIONS = (

@@ -23,6 +23,7 @@ from typing import ClassVar, Self
 from sqlglot import exp
 
 from kanon_sql.errors import UsageError
+from kanon_sql.models.base import ModelInFile
 from kanon_sql.models.k_anonymity import LARGEST
 from kanon_sql.sql import build as sql
 
@@ -67,6 +68,11 @@ class Weighed:
         return sql.column(self._names[name])
 
     @property
+    def columns(self) -> dict[str, exp.Expr]:
+        """The columns, by the names above."""
+        return {name: sql.column(named) for name, named in self._names.items()}
+
+    @property
     def share_of_class(self) -> exp.Expr:
         """The value's share of the class."""
         return exp.Div(this=as_double(self.n), expression=self.class_n)
@@ -78,7 +84,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensitiveModel(ABC):
+class SensitiveModel(ModelInFile, ABC):
     """A condition on the values of a sensitive column in every class.
 
     Attributes:
@@ -117,11 +123,7 @@ class SensitiveModel(ABC):
 
     @property
     def coding(self) -> SensitiveFacts:
-        """How its column is coded.
-
-        Raises:
-            TypeError: it was not coded.
-        """
+        """How its column is coded."""
         if self.facts is None:
             raise TypeError(f"The sensitive column of {self.name} was not coded")
         return self.facts
@@ -143,9 +145,9 @@ class SensitiveModel(ABC):
         """Return the model, knowing how its column is coded."""
         return replace(self, facts=facts)
 
-    @abstractmethod
     def measure(self, weighed: Weighed) -> exp.Expr:
         """Return the measure of a class as an aggregate over its weighed rows."""
+        return self.measured(weighed.columns)
 
     @abstractmethod
     def most(self, weighed: Weighed) -> exp.Expr:
@@ -156,44 +158,15 @@ class SensitiveModel(ABC):
         the class's rows that does.
         """
 
-    @abstractmethod
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return the condition that a class of this measure satisfies the model."""
-
-    @abstractmethod
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the aggregate that picks the measure of the worst class."""
-
-
-def at_most(measure: exp.Expr, threshold: float) -> exp.Expr:
-    """Return ``measure <= threshold``, by ``TOLERANCE``."""
-    return exp.LTE(this=measure, expression=double(threshold + TOLERANCE))
-
 
 def at_least(measure: exp.Expr, threshold: float) -> exp.Expr:
     """Return ``measure >= threshold``, by ``TOLERANCE``."""
-    return exp.GTE(this=measure, expression=double(threshold - TOLERANCE))
-
-
-def below(measure: exp.Expr, threshold: float) -> exp.Expr:
-    """Return ``measure < threshold``; what lies on it within ``TOLERANCE`` is not below it."""
-    return exp.LT(this=measure, expression=double(threshold - TOLERANCE))
-
-
-def double(value: float) -> exp.Expr:
-    """Return a number as a DOUBLE: with an exponent, since one without is a decimal, which rounds."""
-    text = repr(float(value))
-    return exp.Literal.number(text if "e" in text else f"{text}e0")
+    return exp.GTE(this=measure, expression=sql.double(threshold - TOLERANCE))
 
 
 def as_double(expression: exp.Expr) -> exp.Expr:
     """Return a count as a DOUBLE."""
     return sql.cast(expression, "DOUBLE")
-
-
-def infinity() -> exp.Expr:
-    """Return what no threshold reaches."""
-    return sql.cast(exp.Literal.string("Infinity"), "DOUBLE")
 
 
 def total_where(value: exp.Expr, condition: exp.Expr) -> exp.Expr:
@@ -207,11 +180,7 @@ def leniently(threshold: float) -> float:
 
 
 def checked_number(value: object, what: str, *, least: float, most: float = math.inf, open_end: bool = False) -> float:
-    """Return a threshold that is a number between two bounds.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Return a threshold that is a number between two bounds."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or not least <= value <= most or (open_end and value == least):  # type: ignore[operator]  # checked
         bounds = f"{'above' if open_end else 'of at least'} {least:g}" + (
@@ -222,11 +191,7 @@ def checked_number(value: object, what: str, *, least: float, most: float = math
 
 
 def checked_count(value: object, what: str) -> int:
-    """Return a threshold that is a whole number of at least 1.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Return a threshold that is a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"{what} must be a whole number of at least 1, not {value!r}.")
     if value > LARGEST:  # no engine counts so far, and one that compares with it may be wrong

@@ -44,9 +44,7 @@ from kanon_sql.models.sensitive import (
     SensitiveModel,
     Weighed,
     as_double,
-    at_most,
     checked_number,
-    double,
     leniently,
     total_where,
 )
@@ -59,6 +57,11 @@ if TYPE_CHECKING:
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 
+_FILES = {
+    "equal": "models/t_closeness_equal",
+    "ordered": "models/t_closeness_ordered",
+    "hierarchical": "models/t_closeness_hierarchical",
+}
 FEATURES = ("share", "total", "scale")
 """Columns that tell of a feature, beside its number."""
 _MOST_FEATURES = 10_000_000
@@ -110,13 +113,7 @@ class TCloseness(SensitiveModel):
 
     @property
     def required(self) -> float:
-        """The largest distance."""
         return self.t
-
-    def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the equal distance: what values have above their shares of the table."""
-        above = exp.Sub(this=weighed.share_of_class, expression=weighed.share)
-        return exp.Sum(this=sql.greatest([double(0), above]))
 
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows that can be published at most, by the equal distance.
@@ -126,38 +123,25 @@ class TCloseness(SensitiveModel):
         """
         enough = exp.GTE(this=weighed.share_of_class, expression=weighed.share)
         rows = total_where(weighed.n, sql.negated(exp.Paren(this=enough)))
-        lacking = exp.Sub(this=double(1 - leniently(self.t)), expression=total_where(weighed.share, enough.copy()))
-        bounded = exp.GT(this=lacking, expression=double(1e-9))
+        lacking = exp.Sub(this=sql.double(1 - leniently(self.t)), expression=total_where(weighed.share, enough.copy()))
+        bounded = exp.GT(this=lacking, expression=sql.double(1e-9))
         bound = exp.Div(this=as_double(rows), expression=exp.Paren(this=lacking.copy()))
         return exp.Case().when(bounded, bound).else_(as_double(weighed.rows))
 
-    def is_met(self, measure: exp.Expr) -> exp.Expr:
-        """Return ``measure <= t``."""
-        return at_most(measure, self.t)
-
-    def worst(self, measure: exp.Expr) -> exp.Expr:
-        """Return the largest distance of a class."""
-        return exp.Max(this=measure)
+    @property
+    def file(self) -> str:
+        """One for each distance."""
+        return _FILES[self.distance or "equal"]
 
     # Over features: rows (p, share, total, scale, class_n) of a class
 
     def spread_measure(self, p: exp.Expr, share: exp.Expr, total: exp.Expr, scale: exp.Expr) -> exp.Expr:
-        """Return the distance as an aggregate over the features that a class has: their shares of it and of the table.
+        """Return the distance as an aggregate over the features that a class has.
 
-        Args:
-            p: the feature's share of the class.
-            share: its share of the table.
-            total: the sum of the shares of all features of the table.
-            scale: what the sum of differences is divided by; 0 where there is only one value.
+        These are their shares of the class and of the table, the sum of all shares of the table, and what the sum of
+        differences is divided by; that is 0 where there is only one value.
         """
-        return (
-            exp.Case()
-            .when(
-                exp.GT(this=exp.Max(this=scale), expression=sql.literal(0)),
-                exp.Div(this=_differences(p, share, total), expression=exp.Max(this=scale.copy())),
-            )
-            .else_(double(0))
-        )
+        return self.measured({"p": p, "share": share, "total": total, "scale": scale})
 
     def spread_most(self, p: exp.Expr, share: exp.Expr, total: exp.Expr, scale: exp.Expr, rows: exp.Expr) -> exp.Expr:
         """Return the rows of a class that can be published at most, over its features.
@@ -173,16 +157,16 @@ class TCloseness(SensitiveModel):
         if self.distance == "hierarchical":  # a value has no more features than the tree has levels
             positive = sql.least([positive, exp.Div(this=as_double(exp.Max(this=scale)), expression=sql.literal(2))])
         signed = exp.Sub(
-            this=exp.Mul(this=double(2), expression=total_where(p, above.copy())),
+            this=exp.Mul(this=sql.double(2), expression=total_where(p, above.copy())),
             expression=exp.Sum(this=p.copy()),
         )
         room = exp.Paren(this=exp.Sub(this=positive, expression=exp.Paren(this=signed)))
         excess = exp.Sub(
             this=exp.Paren(this=_differences(p, share, total)),
-            expression=exp.Mul(this=double(leniently(self.t)), expression=exp.Max(this=scale)),
+            expression=exp.Mul(this=sql.double(leniently(self.t)), expression=exp.Max(this=scale)),
         )
         needed = exp.Add(this=room.copy(), expression=exp.Paren(this=excess))
-        bounded = exp.GT(this=needed, expression=double(1e-9))
+        bounded = exp.GT(this=needed, expression=sql.double(1e-9))
         n = as_double(exp.Max(this=rows))
         share_left = exp.Div(this=exp.Mul(this=n, expression=room), expression=exp.Paren(this=needed.copy()))
         return exp.Case().when(bounded, share_left).else_(n.copy())
@@ -190,8 +174,8 @@ class TCloseness(SensitiveModel):
 
 def _differences(p: exp.Expr, share: exp.Expr, total: exp.Expr) -> exp.Expr:
     """Return ``sum |p_f - q_f|`` over all features of the table, as an aggregate over those of the class."""
-    above = exp.Sum(this=sql.greatest([double(0), exp.Sub(this=p.copy(), expression=share.copy())]))
-    twice = exp.Mul(this=double(2), expression=above)
+    above = exp.Sum(this=sql.greatest([sql.double(0), exp.Sub(this=p.copy(), expression=share.copy())]))
+    twice = exp.Mul(this=sql.double(2), expression=above)
     without = exp.Sub(this=twice, expression=exp.Sum(this=p.copy()))
     return exp.Paren(this=exp.Add(this=without, expression=exp.Max(this=total.copy())))
 
@@ -208,11 +192,7 @@ def natural_distance(column: Column) -> Distance:
 
 
 def require_few(values: int, column: str) -> None:
-    """Raise where an ordered distance over so many values would never end.
-
-    Raises:
-        UsageError: there are too many.
-    """
+    """Raise where an ordered distance over so many values would never end."""
     if values * (values + 1) // 2 > _MOST_FEATURES:
         raise UsageError(
             f"The ordered distance compares the first 1, 2, 3, ... values of column {column!r}, which has {values:,} "
@@ -220,35 +200,9 @@ def require_few(values: int, column: str) -> None:
         )
 
 
-def ordered_features(shares: exp.Table, value: str, place: str | None = None) -> exp.Select:
-    """Return the query of the features of the ordered distance.
-
-    Args:
-        shares: a relation (value, share, ...) with one row for each value of the table.
-        value: its column of values.
-        place: its column that the values are ordered by, if that is not the value itself; NULL comes first.
-    """
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(place or value), nulls_first=True)])
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    up_to = exp.Window(this=exp.Sum(this=sql.column("share")), order=order, spec=frame)
-    rank = exp.Window(this=exp.RowNumber(), order=order.copy())
-    ranked = exp.select(sql.named(sql.column(value), "value"), sql.named(rank, "rank"), sql.named(up_to, "up_to"))
-    ranked = ranked.from_(shares.copy())
-    facts = exp.select(
-        sql.named(exp.Sum(this=sql.column("up_to")), "total"),
-        sql.named(exp.Sub(this=sql.count_rows(), expression=sql.literal(1)), "scale"),
-    ).from_("ranked")
-    at_or_after = exp.GTE(this=sql.column("rank", "later"), expression=sql.column("rank", "own"))
-    return (
-        exp.select(sql.column("value", "own"))
-        .select(sql.named(sql.column("rank", "later"), "feature"), sql.named(sql.column("up_to", "later"), "share"))
-        .select(sql.column("total", "facts"), sql.column("scale", "facts"))
-        .from_(sql.aliased(sql.relation("ranked"), "own"))
-        .join(sql.aliased(sql.relation("ranked"), "later"), on=at_or_after)
-        .join("facts", join_type="cross")
-        .with_("ranked", as_=ranked)
-        .with_("facts", as_=facts)
-    )
+def ordered_features(shares: exp.Table) -> exp.Select:
+    """Return the query of the features of the ordered distance, from a relation (value, share, ...) of all values."""
+    return sql.select(_FILES["ordered"], part="features", relations={"shares": shares})
 
 
 def hierarchical_features(
@@ -267,24 +221,21 @@ def hierarchical_features(
     labels: list[exp.Query] = []
     for level in range(height):
         label = sql.column(VALUE if level == 0 else level_name(level), "lookup")
-        text = sql.cast(label, "VARCHAR")
         same = sql.same(sql.column(value, "shares"), sql.column(VALUE, "lookup"), family)
-        labels.append(
-            exp.select(sql.named(sql.column(code, "shares"), "value"), sql.named(sql.literal(level), "level"))
-            .select(sql.named(text, "label"), sql.column("share", "shares"))
-            .from_(sql.aliased(shares, "shares"))
-            .join(sql.aliased(lookup, "lookup"), on=same)
+        rows = sql.select(
+            _FILES["hierarchical"],
+            part="labels",
+            values={"level": level, "label": label},
+            tables={"shares": shares},
+            joins={"lookup": [(sql.aliased(lookup, "lookup"), same)]},
         )
-    of_label = [sql.column("level"), sql.column("label")]
-    share = exp.Window(this=exp.Sum(this=sql.column("share")), partition_by=[column.copy() for column in of_label])
-    order = exp.Order(expressions=[exp.Ordered(this=column, nulls_first=True) for column in of_label])
-    number = exp.Window(this=exp.DenseRank(), order=order)
-    total, scale = sql.cast(sql.literal(height), "DOUBLE"), sql.literal(2 * height)
-    return (
-        exp.select("value", sql.named(number, "feature"), sql.named(share, "share"))
-        .select(sql.named(total, "total"), sql.named(scale, "scale"))
-        .from_("labels")
-        .with_("labels", as_=sql.union_all(labels))
+        rows.selects[0].set("this", sql.column(code, "shares"))
+        labels.append(rows)
+    return sql.query(
+        _FILES["hierarchical"],
+        part="features",
+        values={"height": height, "twice_height": 2 * height},
+        steps={"labels": [("labels", sql.union_all(labels))]},
     )
 
 

@@ -47,7 +47,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from kanon_sql.classes.cutting import OPTIONS, Cutting, cutting_of
+from kanon_sql.classes.recoding import OPTIONS, Cutting, cutting_of
 from kanon_sql.engine.base import names
 from kanon_sql.engine.files import write_whole
 from kanon_sql.errors import PolicyError, UsageError
@@ -93,7 +93,7 @@ class Policy:
         measure: what it should lose least of.
         sample_rate: the share of rows on which SPOLG chooses its path; None is 1 %.
         time_limit: seconds after which the best recoding so far is taken; None searches to the proof.
-        choose: by what Mondrian chooses the column of a cut (see ``kanon_sql.classes.cutting``); None is its default.
+        choose: by what Mondrian chooses the column of a cut (see ``kanon_sql.classes.recoding``); None is its default.
         cut: where it cuts.
         labels: how it writes the texts of a part.
         numbers: how it writes the numbers and dates of a part.

@@ -345,7 +345,7 @@ def _features(
         engine = frequency.engine
         if distance == "ordered":
             require_few(column.values, name)
-            query: exp.Query = ordered_features(column.shares, "value")
+            query: exp.Query = ordered_features(column.shares)
         else:
             own = hierarchies[name]
             query = hierarchical_features(column.shares, "original", "value", own.relation, own.height)

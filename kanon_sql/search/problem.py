@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from kanon_sql.classes.cutting import Cutting
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.lattice import Lattice, Node
-    from kanon_sql.classes.recoding import Recoding
+    from kanon_sql.classes.recoding import Cutting, Recoding
     from kanon_sql.measures.base import Cost
     from kanon_sql.measures.costs import Costs, Objective
     from kanon_sql.measures.labels import Labels

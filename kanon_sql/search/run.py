@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kanon_sql.classes.cutting import COMPARED
-from kanon_sql.classes.recoding import FullDomain, Local
+from kanon_sql.classes.recoding import COMPARED, FullDomain, Local
 from kanon_sql.engine.progress import DeadlineReachedError, until
 from kanon_sql.errors import UnsuitableError
 from kanon_sql.measures.class_measures import CLASS_MEASURES
@@ -17,8 +16,8 @@ from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.problem import SearchResult, Stopped, require_cell_measure
 
 if TYPE_CHECKING:
-    from kanon_sql.classes.cutting import Cutting
     from kanon_sql.classes.lattice import Node
+    from kanon_sql.classes.recoding import Cutting
     from kanon_sql.search.problem import Problem, SearchProgress
 
 

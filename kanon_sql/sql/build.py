@@ -1,15 +1,24 @@
 """The one place where SQL text becomes an expression and where Python values enter it.
 
-A statement with a fixed number of clauses is a file in ``sql/``; one that grows with the columns is built from
+A statement whose clauses are fixed is a file in ``sql/``; one whose clauses grow with the columns is built from
 sqlglot expressions with the helpers below. Names and values become *nodes of the tree*: whatever a table or column is
 called, it stays an identifier, and no text is ever spliced into SQL.
+
+What a file leaves open:
+
+- ``$name``: a value, an expression, or a list of them (``SELECT $labels, COUNT(*) AS n FROM rows GROUP BY $labels``).
+  An empty list adds nothing; a clause that has nothing else goes with it.
+- A table, by the name that it has in the file.
+- A step (``name AS (...)`` after WITH, or a subquery ``(...) AS name``): other queries may take its place.
+- A join: it may stand for several of its kind, one for each column.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import sqlglot
 from sqlglot import exp
@@ -17,57 +26,197 @@ from sqlglot import exp
 from kanon_sql.sql.names import needs_quotes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
+    from typing import Unpack
 
 Value = str | int | float | bool | None
+Given = Value | exp.Expr | list[Any]
+Steps = Sequence[tuple[str, exp.Query]]
 
 _UNKNOWN_TYPES = {"TIMESTAMPTZ_NS", "NULL"}
 """Types of DuckDB of one word that sqlglot does not read; nor does it read TUPLE(...)."""
 
 
 @cache
-def _parsed(name: str) -> exp.Expr:
+def _parsed(name: str, part: str | None) -> exp.Expr:
+    if part is not None:
+        found: exp.Expr = _step(_parsed(name, None), part).this
+        return found
     path = data_directory("sql") / f"{name}.sql"
-    return sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
+    parsed = sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
+    parsed.comments = None
+    for count in parsed.find_all(exp.Count):
+        count.set("big_int", None)  # else a dialect with two functions would take the other one
+    return parsed
 
 
-def statement(
-    name: str,
-    *,
-    values: Mapping[str, Value | exp.Expr] | None = None,
-    tables: Mapping[str, exp.Table] | None = None,
-) -> exp.Expr:
-    """Return the statement in ``sql/<name>.sql`` with its placeholders replaced.
+class Bindings(TypedDict, total=False):
+    """What a file leaves open, and what is meant.
 
-    Args:
-        name: file name without its suffix.
+    Attributes:
         values: what stands for each placeholder ``$name``; every placeholder must be given.
-        tables: for tables that the file names, those that are meant.
+        tables: for tables that the file names, those that are meant; columns are still qualified by its name.
+        relations: for tables whose columns the file does not qualify, what is meant: a table, or a subquery.
+        steps: for steps of the file, the queries that take their place, each with its name.
+        joins: for a table that the file joins, all that are joined so, each with its condition.
+        names: for names in the file, other names.
+        part: the step that is wanted, if not the whole statement.
     """
-    given, meant = values or {}, tables or {}
 
-    def replace(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Table) and node.name in meant:
-            table = meant[node.name]
-            return table.copy() if table.name == node.alias_or_name else aliased(table, node.alias_or_name)
-        return literal(given[node.name]) if isinstance(node, exp.Placeholder) else node
-
-    expression = _parsed(name).copy()
-    expression.comments = None
-    return expression.transform(replace, copy=False)
+    values: Mapping[str, Given]
+    tables: Mapping[str, exp.Table]
+    relations: Mapping[str, exp.Expr]
+    steps: Mapping[str, Steps]
+    joins: Mapping[str, Sequence[tuple[exp.Expr, exp.Expr]]]
+    names: Mapping[str, str]
+    part: str
 
 
-def query(
-    name: str,
-    *,
-    values: Mapping[str, Value | exp.Expr] | None = None,
-    tables: Mapping[str, exp.Table] | None = None,
-) -> exp.Query:
-    """Return the query in ``sql/<name>.sql`` (see ``statement``)."""
-    found = statement(name, values=values, tables=tables)
+def statement(name: str, **given: Unpack[Bindings]) -> exp.Expr:
+    """Return the statement in ``sql/<name>.sql`` with what it leaves open filled in."""
+    values, tables, relations = given.get("values", {}), given.get("tables", {}), given.get("relations", {})
+    names = given.get("names", {})
+    expression = _parsed(name, given.get("part")).copy()
+    if (steps_of_file := expression.args.get("with_")) is not None and any(
+        isinstance(value, list) for value in values.values()
+    ):
+        steps_of_file.comments = None  # they explain the placeholders, which are gone
+    # 1. What is replaced as a whole needs no values for its placeholders.
+    replaced = [(_step(expression, own), queries) for own, queries in given.get("steps", {}).items()]
+    repeated = [(_join(expression, own), joined) for own, joined in given.get("joins", {}).items()]
+    for step, _ in replaced:
+        step.set("this", exp.Null())
+    for join, _ in repeated:
+        join.set("on", exp.Null())
+    # 2. The names and placeholders of the file itself.
+    for node in list(expression.find_all(exp.Identifier, exp.Table, exp.Placeholder)):
+        if isinstance(node, exp.Placeholder):
+            _fill(node, values[node.name])
+        elif isinstance(node, exp.Identifier):
+            _rename(node, names)
+        elif isinstance(node, exp.Table):
+            _replace_table(node, tables, relations)
+    # 3. What was given.
+    for join, joined in repeated:
+        _repeat(join, joined)
+    for step, queries in replaced:
+        _put(step, queries)
+    return expression
+
+
+def query(name: str, **given: Unpack[Bindings]) -> exp.Query:
+    """Return the query in ``sql/<name>.sql``, as ``statement`` does."""
+    found = statement(name, **given)
     if not isinstance(found, exp.Query):
         raise TypeError(f"sql/{name}.sql is no query")
     return found
+
+
+def select(name: str, **given: Unpack[Bindings]) -> exp.Select:
+    """Return the SELECT in ``sql/<name>.sql``, as ``statement`` does."""
+    found = statement(name, **given)
+    if not isinstance(found, exp.Select):
+        raise TypeError(f"sql/{name}.sql is no SELECT")
+    return found
+
+
+def selected(
+    name: str,
+    column: str,
+    *,
+    values: Mapping[str, Value] | None = None,
+    columns: Mapping[str, exp.Expr] | None = None,
+    part: str | None = None,
+) -> exp.Expr:
+    """Return the expression that a SELECT in ``sql/<name>.sql`` calls ``column``.
+
+    Args:
+        name: file name without its suffix.
+        column: the name.
+        values: what stands for each placeholder; a sum or difference of numbers becomes one number.
+        columns: what stands for columns of the file.
+        part: the step of the file that has the SELECT, if it is not the last one.
+    """
+    given_values, given_columns = values or {}, columns or {}
+    found = next(one for one in _parsed(name, part).selects if one.alias == column).copy()  # type: ignore[attr-defined]
+    for node in list(found.find_all(exp.Placeholder, exp.Column)):
+        if isinstance(node, exp.Placeholder):
+            number = literal(given_values[node.name])
+            sum_of_two = node.parent if isinstance(node.parent, exp.Add | exp.Sub) else None
+            node.replace(number)
+            if sum_of_two is not None and isinstance(sum_of_two.expression, exp.Literal):
+                one, other = float(number.name), float(sum_of_two.expression.name)
+                sum_of_two.replace(double(one + other if isinstance(sum_of_two, exp.Add) else one - other))
+        elif node.name in given_columns:
+            node.replace(given_columns[node.name].copy())
+    expression: exp.Expr = found.this.pop()
+    return expression
+
+
+def _step(expression: exp.Expr, name: str) -> exp.Expr:
+    return next(node for node in expression.find_all(exp.CTE, exp.Subquery) if node.alias == name)
+
+
+def _join(expression: exp.Expr, name: str) -> exp.Join:
+    return next(node for node in expression.find_all(exp.Join) if node.alias_or_name == name)
+
+
+def _rename(name: exp.Identifier, names: Mapping[str, str]) -> None:
+    if name.name in names:
+        name.replace(identifier(names[name.name]))
+
+
+def _replace_table(table: exp.Table, tables: Mapping[str, exp.Table], relations: Mapping[str, exp.Expr]) -> None:
+    if (meant := tables.get(table.name)) is not None:
+        table.replace(meant.copy() if meant.name == table.alias_or_name else aliased(meant, table.alias_or_name))
+    elif (relation := relations.get(table.name)) is not None:
+        table.replace(relation.copy())
+
+
+def _fill(placeholder: exp.Placeholder, given: Given) -> None:
+    """Put a value in the place of a placeholder, or several in the list that it is in."""
+    if not isinstance(given, list):
+        placeholder.replace(literal(given))
+        return
+    ordered = placeholder.parent if isinstance(placeholder.parent, exp.Ordered) else None
+    node = ordered if ordered is not None and not ordered.args.get("nulls_first") else placeholder
+    holder, key = node.parent, node.arg_key
+    if holder is None or key is None:
+        raise TypeError("A list of expressions is no statement")
+    if not isinstance(holder.args[key], list):  # a condition
+        if given:
+            node.replace(literal(given[0]))
+        else:
+            holder.pop()
+        return
+    # Of ``expression AS name`` the name is for where it is selected.
+    several = [literal(one) if isinstance(holder, exp.Select) else one.unalias().copy() for one in given]
+    filled = [one for item in holder.args[key] for one in (several if item is node else [item])]
+    holder.set(key, filled)
+    if not filled and isinstance(holder, exp.Group | exp.Order):
+        holder.pop()
+
+
+def _repeat(join: exp.Join, joined: Sequence[tuple[exp.Expr, exp.Expr]]) -> None:
+    """Put joins of relations in the place of the one that a file has."""
+    if (holder := join.parent) is None:
+        raise TypeError("A join is no statement")
+    made = [
+        exp.Join(this=relation.copy(), on=on.copy(), side=join.args.get("side"), kind=join.args.get("kind"))
+        for relation, on in joined
+    ]
+    holder.set("joins", [one for own in holder.args["joins"] for one in (made if own is join else [own])])
+
+
+def _put(step: exp.Expr, queries: Steps) -> None:
+    """Put queries in the place of a step."""
+    *before, (name, last) = queries
+    step.set("this", last)
+    if step.alias != name:
+        step.set("alias", exp.TableAlias(this=identifier(name)))
+    if before and (steps := step.parent) is not None:
+        made = [exp.CTE(this=one, alias=exp.TableAlias(this=identifier(own))) for own, one in before]
+        steps.set("expressions", [one for own in steps.expressions for one in ([*made, own] if own is step else [own])])
 
 
 def identifier(name: str) -> exp.Identifier:
@@ -115,7 +264,7 @@ def cast(expression: exp.Expr, data_type: str) -> exp.Cast:
     return exp.Cast(this=expression, to=exp.DataType.build(data_type, dialect="duckdb"))
 
 
-SAME_TYPE = "twins"
+SAME_TYPE = "same type"
 """In the place of a family: both sides have the same type, whatever it is."""
 
 
@@ -153,6 +302,12 @@ def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     return exp.and_(*listed, copy=False) if listed else exp.true()
 
 
+def double(value: float) -> exp.Expr:
+    """Return a number as a DOUBLE: with an exponent, since one without is a decimal, which rounds."""
+    text = repr(float(value))
+    return exp.Literal.number(text if "e" in text else f"{text}e0")
+
+
 def negated(condition: exp.Expr) -> exp.Expr:
     """Return the opposite of a condition that is never NULL; ``a >= b`` becomes ``a < b``."""
     if isinstance(condition, exp.GTE):
@@ -160,6 +315,16 @@ def negated(condition: exp.Expr) -> exp.Expr:
     if isinstance(condition, exp.LTE):
         return exp.GT(this=condition.this, expression=condition.expression)
     return exp.Not(this=exp.Paren(this=condition))
+
+
+def affirmed(condition: exp.Expr) -> exp.Expr:
+    """Return the condition of which ``negated`` made this one."""
+    if isinstance(condition, exp.LT):
+        return exp.GTE(this=condition.this, expression=condition.expression)
+    if isinstance(condition, exp.GT):
+        return exp.LTE(this=condition.this, expression=condition.expression)
+    inner: exp.Expr = condition.this.unnest()
+    return inner
 
 
 def bound(expression: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:

@@ -141,7 +141,7 @@ def test_a_new_algorithm_and_a_new_model_are_one_file_and_one_line_each(tmp_path
 
     assert holds[0] == 0, holds[2]
     assert others(json.loads(holds[1])) == {"required": 3, "measured": 4, "holds": True}
-    assert fails[0] == 1
+    assert fails[0] == 1, fails[2]
     assert others(json.loads(fails[1])) == {"required": 9, "measured": 4, "holds": False}
     assert refused[0] == 2
     assert "--others is written M or COLUMN=M, not 'none'." in refused[2]

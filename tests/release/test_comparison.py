@@ -10,7 +10,7 @@ from conftest import ADULT_QI
 from effort import is_thorough
 
 import kanon_sql
-from kanon_sql.classes.cutting import MONDRIAN
+from kanon_sql.classes.recoding import MONDRIAN
 from kanon_sql.evidence.report import comparison_plot
 from kanon_sql.policy.algorithms import ALGORITHMS as NAMES
 from kanon_sql.policy.algorithms import algorithms_of

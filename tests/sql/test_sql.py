@@ -77,10 +77,20 @@ CREATE TABLE kanon.dp_budgets (place TEXT, source_schema TEXT, source_name TEXT,
     epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), questions BIGINT);
 CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_schema TEXT, source_name TEXT,
     question TEXT, epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), group_column TEXT, group_value TEXT);
-CREATE TABLE source AS FROM (VALUES (1), (2), (2)) source(n);
+CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu'), (2, 30, 'f', NULL), (2, 40, 'm', 'flu'))
+    source(n, age, sex, disease);
+CREATE TABLE whole_table AS FROM source;
+CREATE TABLE everybody AS FROM source UNION ALL FROM source;
+CREATE TABLE hierarchy AS FROM (VALUES ('30', '<40', 4), ('40', '>=40', 8)) hierarchy(value, level_1, code);
+CREATE TABLE kanon_frequency AS FROM (VALUES (4, 2, 1, NULL), (8, 1, 0, 1)) f(key_0, n, persons, entity);
+CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, sensitive_0, n);
+CREATE TABLE shares AS FROM (VALUES ('flu', 1), (NULL, 2)) shares(original, value);
+CREATE TABLE measured AS FROM (VALUES (30, 2, 1), (40, 1, 3)) measured(age, n, measure_0);
+CREATE TABLE known AS FROM (VALUES ('f'), ('*')) known(label);
 -- What the people of classes are counted by: two classes, the second with rows to choose from.
 CREATE TABLE original AS FROM (VALUES ('ann'), ('ann'), ('bob'), (NULL)) original(column_1);
-CREATE TABLE release AS FROM (VALUES ('x'), ('y')) release(a);
+CREATE TABLE release AS FROM (VALUES ('x', 30, 'f', 'flu'), ('y', 30, 'f', 'cold'), ('y', 40, 'm', 'flu'))
+    release(a, age, sex, disease);
 CREATE TABLE people AS FROM (VALUES (0, 1), (1, 1), (2, 2), (3, 2)) people(position, tuple);
 CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1)) persons(tuple, person, n);
 CREATE TABLE tuples AS FROM (VALUES (1, 2), (2, 2)) tuples(tuple, n);
@@ -111,6 +121,86 @@ CREATE TABLE different AS FROM (VALUES (1, 1, 1), (2, 0, 1)) d(first, second, si
 CREATE TABLE bounds AS FROM (VALUES (1, 1, 2, '=a', 0, 2), (2, 0, 2, '=b', 0, 2)) b(first, second, n, value, low, high);
 CREATE TABLE kanon_sides AS SELECT *, 2 AS inside, 3 AS outside, part AS link, 3 AS rest FROM kanon_round;
 """
+
+
+LISTS = {
+    "classes/frequency": {
+        "coded": "hierarchy.code AS key_0, source.disease AS sensitive_0",
+        "is_value": "source.age IS NOT DISTINCT FROM hierarchy.value",
+        "keys": "key_0, sensitive_0",
+        "rows": "COUNT(*)",
+    },
+    "classes/frequency_of_people": {
+        "coded": "hierarchy.code AS key_0, source.n AS entity",
+        "is_value": "source.age IS NOT DISTINCT FROM hierarchy.value",
+        "keys": "key_0",
+        "rows": "COUNT(*)",
+    },
+    "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
+    "classes/codes_of_values": {"value": "sensitive_0"},
+    "classes/sensitive_coded": {
+        "others": "staged.key_0, staged.n",
+        "codes": "shares.value AS sensitive_0",
+        "is_value": "staged.sensitive_0 IS NOT DISTINCT FROM shares.original",
+    },
+    "classes/roll_up": {"masked": "key_0", "counts": "SUM(persons) AS persons, entity", "values": "entity"},
+    "classes/node_test": {
+        "fails": "measure_0 < 2",
+        "more": "MAX(n) AS largest",
+        "masked": "key_0",
+        "measures": "SUM(n) AS measure_0, COUNT(*) AS measure_1",
+        "some_classes": "key_0 > 0",
+    },
+    "release/full_domain": {
+        "generalized": "hierarchy.level_1 AS age, source.sex",
+        "is_value": "source.age IS NOT DISTINCT FROM hierarchy.value",
+        "labels": "age, sex",
+        "fails": "COUNT(*) < 2",
+        "published": "generalized.age, generalized.sex",
+        "same_class": "too_small.age = generalized.age AND too_small.sex = generalized.sex",
+        "order": "HASH(generalized.age, generalized.sex)",
+    },
+    "release/suppression": {"labels": "classes.age", "fails": "classes.measure_0 < 2"},
+    "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
+    | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},
+    "verify/people": {
+        "generalized": "source.age, source.sex, source.n AS person",
+        "labels": "age, sex",
+        "measures": "COUNT(DISTINCT person) AS measure_0",
+        "measured": "in_source.measure_0",
+        "same_class": "in_source.age = in_output.age AND in_source.sex = in_output.sex",
+        "fails": "measure_0 < 2",
+        "models": "MIN(measure_0) AS worst_0",
+    },
+    "verify/labels": {"column": "'sex'", "label": "sex", "is_known": "known.label = published.label"},
+}
+"""What stands for the placeholders of files with lists."""
+LISTS |= {
+    f"models/{path.stem}": {
+        "labels": "age, sex",
+        "class": "classes_of_rows.age, classes_of_rows.sex" if path.stem in {"k_map", "delta_presence"} else "age, sex",
+        **{f"class_{step}": f"{step}.age, {step}.sex" for step in ("counted", "weighed", "in_population")},
+        "same_class": "classes_of_rows.age = population.age AND classes_of_rows.sex = population.sex",
+        "sensitive": "disease",
+        "label": "lookup.level_1",
+        **dict.fromkeys(["level", "height", "k", "l", "c", "beta", "delta"], "1"),
+        **dict.fromkeys(["alpha", "t", "delta_min", "delta_max"], "0.5e0"),
+        "twice_height": "2",
+    }
+    for path in ALL_FILES
+    if path.parent.name == "models"
+}
+
+
+def filled(path: Path) -> str:
+    """Return the text of a file with text in the place of its lists."""
+    header, end, text = path.read_text(encoding="utf-8").partition("*/")
+    lists = LISTS.get(name_of(path), {})
+    return header + end + re.sub(r"\$(\w+)", lambda found: lists.get(found[1], found[0]), text)
+
+
+def expressions(text: str) -> list[exp.Expr]:
+    return sqlglot.parse_one(f"SELECT {text}", read="duckdb").expressions
 
 
 @pytest.fixture
@@ -175,7 +265,7 @@ def test_a_file_about_postgresql_is_one_statement_that_it_runs(path: Path, postg
 
 @pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
 def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path, values: dict[str, Any]) -> None:
-    text = path.read_text(encoding="utf-8")
+    text = filled(path)
     assert re.match(r"/\*\s*\S", text), "it begins by saying what it is for"
     with duckdb.connect() as connection:
         connection.execute(TABLES)
@@ -186,14 +276,15 @@ def test_a_file_is_one_statement_of_valid_duckdb_sql_with_a_header(path: Path, v
 @pytest.mark.parametrize("path", SQL_FILES, ids=name_of)
 def test_sqlglot_means_by_a_file_what_duckdb_does(path: Path, values: dict[str, Any]) -> None:
     """What the package runs is the file after sqlglot read and rendered it: both must give the same rows."""
-    text = path.read_text(encoding="utf-8")
+    text = filled(path)
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (c INTEGER)")
         connection.execute(TABLES)
         connection.begin()  # one transaction, whose number one of the files asks for
         (statement,) = connection.extract_statements(text)
         asked = {name: values[name] for name in statement.named_parameters}
-        bound = sql.statement(name_of(path), values=asked)
+        lists = {name: expressions(of) for name, of in LISTS.get(name_of(path), {}).items()}
+        bound = sql.statement(name_of(path), values=asked | lists)
         if isinstance(bound, exp.Create) and name_of(path) == "demo/admissions":
             connection.execute(statement, asked)
             plain = connection.table("admissions").fetchall()

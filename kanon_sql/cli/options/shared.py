@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from kanon_sql.classes.cutting import Choose, Cut, Numbers, Texts
+from kanon_sql.classes.recoding import Choose, Cut, Numbers, Texts
 from kanon_sql.cli.output.help import PRIVACY
 from kanon_sql.engine.duckdb.connection import Resources, using
 from kanon_sql.errors import KanonError, UsageError

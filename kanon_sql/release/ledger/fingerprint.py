@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.hierarchy.expressions import VALUE, level_name
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from kanon_sql.classes.cutting import OPTIONS
+from kanon_sql.classes.recoding import OPTIONS
 from kanon_sql.engine.sources.open_source import RELEASES
 from kanon_sql.errors import NoRightError, SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA

@@ -10,7 +10,7 @@ from kanon_sql.classes.recoding import FullDomain, LabelledCombinations, Local, 
 if TYPE_CHECKING:
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.release.publication import Publication
-    from kanon_sql.release.statements.base import Statements
+    from kanon_sql.release.statements.full_domain import Statements
 
 STATEMENTS: dict[type[Recoding], str] = {
     FullDomain: "full_domain:FullDomainStatements",

@@ -1,7 +1,12 @@
-"""A full-domain recoding in readable SQL: each row with the labels of its values on the level of their column."""
+"""What differs between the kinds of recoding in the SQL of a release; and full-domain recoding.
+
+There each row has the labels of its values on the level of their column.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -10,76 +15,118 @@ from kanon_sql.classes.recoding import by_name
 from kanon_sql.engine.equality import as_text, looked_up
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.base import Statements
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.release.publication import Publication
+
+
+@dataclass(frozen=True)
+class Statements(ABC):
+    """The statements of one kind of recoding. Lookups are the relations of the hierarchies, by column.
+
+    Attributes:
+        publication: what is published.
+    """
+
+    publication: Publication
+
+    def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:  # noqa: ARG002
+        """Return the statements that are run before the release is made."""
+        return ()
+
+    def working_tables(self) -> tuple[exp.Table, ...]:
+        """Return the tables that these statements make."""
+        return ()
+
+    @abstractmethod
+    def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
+        """Return the query of all rows that are recoded, with the entity where a model counts people."""
+
+    @abstractmethod
+    def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
+        """Return the query of the rows of a release of which no class is left out, in any order."""
+
+    @abstractmethod
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+        """Return what may be published in a quasi-identifier, and the condition that it is this label."""
+
+    def require_viewable(self) -> None:  # noqa: B027 - most can
+        """Raise if a view cannot recode the rows that its table will have."""
+
+    def read_only_cut(self, engine: Engine) -> Publication:  # noqa: ARG002
+        """Return what is published by a script that knows only the texts of columns that a cut is about."""
+        return self.publication
+
+    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002
+        """Return the statements of a script that make the tables of the recoding, with their rows.
+
+        Args:
+            engine: holds the rows.
+            tuples: the rows of the source: of a file's texts, those that they have are written out.
+        """
+        return ()
 
 
 class FullDomainStatements(Statements):
     """Labels are looked up on the level of their column; classes that are too small are left out."""
 
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
-        """Return the query of all rows with their labels, and the entity where a model counts people."""
         publication = self.publication
         levels = by_name(publication.hierarchies, publication.recoding.nodes[0])
         hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
-        query = exp.select().from_(sql.aliased(publication.source, "source"))
+        selected: list[exp.Expr] = []
+        joins: list[tuple[exp.Expr, exp.Expr]] = []
         for column in publication.columns:
             level = levels.get(column.name, 0)
             if level == 0:
-                query = query.select(as_published(column), copy=False)
+                selected.append(as_published(column))
             elif level == hierarchies[column.name].height:
-                query = query.select(sql.named(sql.literal(hierarchies[column.name].root), column.name), copy=False)
+                selected.append(sql.named(sql.literal(hierarchies[column.name].root), column.name))
             else:
                 lookup = lookups[column.name]
-                label = sql.column(level_name(level), lookup.name)
-                query = query.select(sql.named(label, column.name)).join(
-                    lookup.copy(),
-                    on=sql.same(
-                        looked_up(sql.column(column.name, "source"), column),
-                        sql.column(VALUE, lookup.name),
-                        column.family,
-                    ),
-                )
-        entity = publication.roles.entity
-        return (
-            query
-            if entity is None
-            else query.select(sql.named(sql.column(entity.name, "source"), publication.entity_name))
+                selected.append(sql.named(sql.column(level_name(level), lookup.name), column.name))
+                value = looked_up(sql.column(column.name, "source"), column)
+                joins.append((lookup, sql.same(value, sql.column(VALUE, lookup.name), column.family)))
+        if (entity := publication.roles.entity) is not None:
+            selected.append(sql.named(sql.column(entity.name, "source"), publication.entity_name))
+        return sql.select(
+            "release/full_domain",
+            part=GENERALIZED,
+            values={"generalized": selected},
+            relations={"source": sql.aliased(publication.source, "source")},
+            joins={"hierarchy": joins},
         )
 
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
-        """Return the query of the rows of a release of which no class is left out."""
         query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns)).from_(
             GENERALIZED
         )
         return query.with_(GENERALIZED, as_=self.generalized_query(lookups))
 
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
-        """Return the query of what may be published in a quasi-identifier, where it is this label."""
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
         return known_on_levels(self.publication, number, lookup, label)
 
 
-def known_on_levels(publication: Publication, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
-    """Return the query of what a hierarchy has under a label at one of the levels of its column."""
+def known_on_levels(
+    publication: Publication, number: int, lookup: exp.Table, label: exp.Expr
+) -> tuple[exp.Expr, exp.Expr]:
+    """Return what a hierarchy has at the levels of its column, and the condition that it is this label."""
     hierarchy, levels = publication.hierarchies[number], publication.recoding.levels_of(number)
     below = [level for level in levels if level < hierarchy.height]
     if len(below) == len(levels) == 1:
-        reading = _as_label(below[0], hierarchy, lookup.name)
-        return exp.select("1").from_(lookup.copy()).where(sql.same(reading, label, "text"))
+        return lookup, sql.same(_as_label(below[0], hierarchy, lookup.name), label, "text")
     # One column to compare with, so that the engine can look a label up instead of comparing it with every row.
     readings = [
         exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy()) for level in below
     ]
     if len(below) < len(levels):  # there is one label at the root, and no relation is needed to know it
         readings.append(exp.select(sql.named(sql.literal(hierarchy.root), "label")))
-    known = exp.select("1").from_(sql.union_all(readings).subquery("known"))
-    return known.where(sql.same(sql.column("label", "known"), label, "text"))
+    return sql.union_all(readings).subquery("known"), sql.same(sql.column("label", "known"), label, "text")
 
 
 def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.measured import measured_steps
-from kanon_sql.classes.members import Columns, Members, References, with_steps
+from kanon_sql.classes.measured import Columns, Members, References, measured_steps, with_steps
 from kanon_sql.engine.equality import as_text, comparable, looked_up, published
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.models.base import RowModel
 from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.base import Statements
-from kanon_sql.release.statements.full_domain import known_on_levels
+from kanon_sql.release.statements.full_domain import Statements, known_on_levels
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -71,7 +69,6 @@ class LocalStatements(Statements):
     """The steps are gone through before; a release has the rows of combinations with a step."""
 
     def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
-        """Return the statements that make the table of combinations and go through the steps."""
         publication = self.publication
         names = CombinationColumns(publication)
         table = sql.create_table(
@@ -84,29 +81,22 @@ class LocalStatements(Statements):
         return (table, *steps)
 
     def working_tables(self) -> tuple[exp.Table, ...]:
-        """Return the table of combinations."""
         return (self.publication.combinations,)
 
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - joined before
-        """Return the query of all published rows with their labels, and the entity where a model counts people."""
         return _published_rows(self.publication, with_entity=True)
 
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - joined before
-        """Return the query of all published rows: the classes of each step were counted when it was gone through."""
+        """Return all published rows: the classes of each step were counted when it was gone through."""
         published = [sql.column(column.name, GENERALIZED) for column in self.publication.columns]
         rows = _published_rows(self.publication, with_entity=False)
         return exp.select(*published).from_(GENERALIZED).with_(GENERALIZED, as_=rows)
 
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:
-        """Return the query of what a hierarchy has under a label at a level of some step."""
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
         return known_on_levels(self.publication, number, lookup, label)
 
     def require_viewable(self) -> None:
-        """Raise: a view is one statement.
-
-        Raises:
-            UsageError: in any case.
-        """
+        """Raise: a view is one statement."""
         raise UsageError(
             "A local recoding goes through its table step by step and cannot be a view: make a table or a file, or use "
             "--algorithm optimal."

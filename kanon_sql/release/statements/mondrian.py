@@ -22,7 +22,7 @@ from kanon_sql.engine.equality import comparable, looked_up
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.release.publication import GENERALIZED, as_published
-from kanon_sql.release.statements.base import Statements
+from kanon_sql.release.statements.full_domain import Statements
 from kanon_sql.search.mondrian.boxes import BoxColumns
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import shuffled
@@ -46,32 +46,25 @@ class MondrianStatements(Statements):
         return cast("Multidimensional", self.publication.recoding)
 
     def generalized_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - boxes have labels
-        """Return the query of all rows with the labels of their boxes, and the entity where a model counts people."""
         boxed = _boxed_query(self.publication, self._recoding, with_entity=True)
         return _with_walk(boxed, self.publication, self._recoding)
 
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:  # noqa: ARG002 - boxes have labels
-        """Return the query of all rows with the labels of their boxes: every box is published."""
+        """Return all rows with the labels of their boxes: every box is published."""
         boxed = _boxed_query(self.publication, self._recoding, with_entity=False)
         query = exp.select(*(sql.column(column.name, GENERALIZED) for column in self.publication.columns))
         query = _with_walk(query, self.publication, self._recoding).from_(GENERALIZED)
         return query.with_(GENERALIZED, as_=boxed, recursive=True)
 
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> exp.Select:  # noqa: ARG002
-        """Return the query of what boxes have in a quasi-identifier, where it is this label."""
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:  # noqa: ARG002
         labels = sql.column(BoxColumns(self.publication.hierarchies).labels[number])
         of_boxes = exp.select(sql.named(labels, "label")).from_(self._recoding.boxes_table.copy())
         column = self.publication.hierarchies[number].column
         kind = comparable(Column(column.name, self._recoding.label_type(number) or column.type))
-        known = exp.select("1").from_(of_boxes.subquery("known"))
-        return known.where(sql.same(sql.column("label", "known"), label, kind))
+        return of_boxes.subquery("known"), sql.same(sql.column("label", "known"), label, kind)
 
     def require_viewable(self) -> None:
-        """Raise if labels name the values that there are now.
-
-        Raises:
-            UsageError: they do.
-        """
+        """Raise if labels name the values that there are now."""
         cutting = self._recoding.cutting
         of_now = {"--labels set": cutting.labels == "set", "--cut relaxed": cutting.cut == "relaxed"}
         of_now[f"--numbers {cutting.numbers}"] = cutting.numbers != "range"
@@ -277,7 +270,7 @@ def labelled_combinations_query(publication: Publication, recoding: LabelledComb
     """Return the query of each combination of quasi-identifiers with the labels of its box.
 
     Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box, those
-    after them to the next. Boxes get the same numbers of them whoever counts.
+    after them to the next. Boxes get the same numbers of them at every count.
     """
     own = publication.quasi_identifiers
     only = replace(publication, columns=publication.roles.quasi_identifiers)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.measured import measured_steps
-from kanon_sql.classes.members import Columns, Members, References, with_steps
+from kanon_sql.classes.measured import Columns, Members, References, measured_steps, with_steps
 from kanon_sql.engine.equality import comparable, looked_up
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.models.base import RowModel
@@ -59,39 +58,31 @@ def release_query(
         left_out: a table of the classes that do not satisfy the models (see ``too_small_query``), where they were
             counted elsewhere; the source is then read once.
     """
-    names = [column.name for column in publication.columns]
-    published = [sql.column(name, GENERALIZED) for name in names]
+    published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
     order = _order(publication, published)
     if not (live or publication.recoding.leaves_out_classes):
         return statements_for(publication).released_query(lookups).order_by(order)
-    in_small_class = exp.Exists(
-        this=exp.select("1")
-        .from_(TOO_SMALL)
-        .where(
-            *(
-                sql.same(sql.column(column.name, TOO_SMALL), sql.column(column.name, GENERALIZED), comparable(column))
-                for column in publication.published_quasi_identifiers
-            )
-        )
-    )
     generalized = generalized_query(publication, lookups)
-    if left_out is not None:
-        released = exp.select(*published).from_(GENERALIZED).where(in_small_class.not_()).order_by(order)
-        return released.with_(GENERALIZED, as_=generalized).with_(
-            TOO_SMALL, as_=exp.select(*map(sql.column, publication.quasi_identifiers)).from_(left_out)
-        )
-    references, measured, too_small = _too_small(publication, lookups)
-    # Inlined, because the engine reads a few columns twice faster than it keeps all of them in between.
-    released = (
-        exp.select(*published)
-        .from_(GENERALIZED)
-        .where(in_small_class.not_())
-        .order_by(order)
-        .with_(
-            GENERALIZED, as_=_with_known_values(generalized, publication) if live else generalized, materialized=False
-        )
+    if left_out is None:
+        suppressed = _too_small(publication, lookups)
+    else:
+        counted = exp.select(*map(sql.column, publication.quasi_identifiers)).from_(left_out)
+        suppressed = [(TOO_SMALL, counted)]
+    same_class = sql.all_of(
+        sql.same(sql.column(column.name, TOO_SMALL), sql.column(column.name, GENERALIZED), comparable(column))
+        for column in publication.published_quasi_identifiers
     )
-    return with_steps(released, references.steps, measured, [(TOO_SMALL, too_small)])
+    released = sql.select(
+        "release/full_domain",
+        values={"published": published, "same_class": same_class, "order": [order]},
+        steps={
+            GENERALIZED: [(GENERALIZED, _with_known_values(generalized, publication) if live else generalized)],
+            TOO_SMALL: suppressed,
+        },
+    )
+    if left_out is not None:  # it is read once
+        released.ctes[0].set("materialized", None)
+    return released
 
 
 def generalized_release(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
@@ -111,10 +102,8 @@ def too_small_query(publication: Publication, lookups: Mapping[str, exp.Table]) 
     # Other columns are not read: each would be fetched from a warehouse.
     read = {*publication.quasi_identifiers, *(model.sensitive for model in publication.models)}
     publication = replace(publication, columns=tuple(column for column in publication.columns if column.name in read))
-    references, measured, too_small = _too_small(publication, lookups)
-    query = exp.select("*").from_(TOO_SMALL)
     generalized = [(GENERALIZED, generalized_query(publication, lookups))]
-    return with_steps(query, generalized, references.steps, measured, [(TOO_SMALL, too_small)])
+    return with_steps(exp.select("*").from_(TOO_SMALL), generalized, _too_small(publication, lookups))
 
 
 def _with_known_values(rows: exp.Select, publication: Publication) -> exp.Select:
@@ -192,24 +181,29 @@ def generalized_members(publication: Publication, references: References, lookup
     )
 
 
-def _too_small(
-    publication: Publication, lookups: Mapping[str, exp.Table]
-) -> tuple[References, list[tuple[str, exp.Query]], exp.Select]:
-    """Return the query of the classes that fail some model, with the steps before it."""
-    names = [sql.column(name) for name in publication.quasi_identifiers]
-    references = references_of(publication)
-    if of_rows := [model for model in publication.models if isinstance(model, RowModel)]:
+def _too_small(publication: Publication, lookups: Mapping[str, exp.Table]) -> list[tuple[str, exp.Query]]:
+    """Return the query of the classes that fail some model, after the steps that it needs."""
+    of_rows = [model for model in publication.models if isinstance(model, RowModel)]
+    if of_rows and len(of_rows) == len(publication.models):
         failed = [sql.negated(model.is_met(measure_of_rows(publication, model))) for model in of_rows]
-        if len(of_rows) == len(publication.models):
-            grouped = exp.select(*names).from_(GENERALIZED).group_by(*(name.copy() for name in names))
-            return references, [], grouped.having(exp.or_(*failed))
+        values: dict[str, sql.Given] = {
+            "labels": [*map(sql.column, publication.quasi_identifiers)],
+            "fails": exp.or_(*failed),
+        }
+        return [(TOO_SMALL, sql.select("release/full_domain", part=TOO_SMALL, values=values))]
+    references = references_of(publication)
     columns = Columns(*class_columns(publication.quasi_identifiers, publication.models))
     members = generalized_members(publication, references, lookups)
     steps, classes = measured_steps(members, publication.models, columns)
     measured = zip(publication.models, columns.measures, strict=True)
     failed = [sql.negated(model.is_met(sql.column(name, "classes"))) for model, name in measured]
-    selected = exp.select(*(sql.column(name, "classes") for name in publication.quasi_identifiers))
-    return references, steps, selected.from_(classes.subquery("classes")).where(exp.or_(*failed))
+    labels = [sql.column(name, "classes") for name in publication.quasi_identifiers]
+    too_small = sql.select(
+        "release/suppression",
+        values={"labels": labels, "fails": exp.or_(*failed)},
+        relations={"measured": classes.subquery("classes")},
+    )
+    return [*references.steps, *steps, (TOO_SMALL, too_small)]
 
 
 def class_columns(quasi_identifiers: Sequence[str], models: Sequence[PrivacyModel]) -> tuple[str, list[str]]:

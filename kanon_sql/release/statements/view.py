@@ -33,11 +33,7 @@ NO_VIEW_OF_PSEUDONYMS = (
 
 
 def require_viewable(publication: Publication) -> None:
-    """Raise if a release cannot be a view.
-
-    Raises:
-        UsageError: the recoding is a local one, its labels name the values that there are now, or it has pseudonyms.
-    """
+    """Raise if a release cannot be a view: for its pseudonyms, its population, or its recoding."""
     if publication.pseudonyms is not None:
         raise UsageError(NO_VIEW_OF_PSEUDONYMS)
     if publication.population is not None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.classes.measured import measured_steps
-from kanon_sql.classes.members import Columns, Members, References, with_steps
+from kanon_sql.classes.measured import Columns, Members, References, measured_steps, with_steps
 from kanon_sql.engine.equality import written
 from kanon_sql.models.base import RowModel
 from kanon_sql.models.population import PopulationModel
@@ -53,7 +52,7 @@ class ModelResult:
     verified: bool = True
 
     def stated(self, entity: str | None) -> dict[str, Any]:
-        """Return what is told of the model in a summary; the entity is the column that names its people."""
+        """Return what a summary says of the model; the entity is the column that names its people."""
         return {
             "model": self.model,
             "sensitive": self.sensitive,
@@ -91,7 +90,7 @@ class Tied:
     failing: int
 
     def stated(self) -> dict[str, Any]:
-        """Return what is told of it in a summary."""
+        """Return what a summary says of it."""
         return {
             "column": self.column,
             "pseudonyms": self.pseudonyms,
@@ -150,7 +149,12 @@ def class_check_query(
     absent = None
     if everybody is not None and any(isinstance(model, PopulationModel) and model.covers for model in models):
         absent = _absent_classes(output, quasi_identifiers, everybody)
-    return with_steps(class_summary_query(models, n, measured, absent).from_("classes"), steps)
+    values = summary_values(models, n, measured, absent)
+    query = sql.select("verify/classes", values=values, steps={"classes": steps}, names={"n": n})
+    if absent is not None:
+        failing = next(one for one in query.selects if one.alias == "classes_failing")
+        failing.set("this", exp.Add(this=failing.this, expression=absent.copy()))
+    return query
 
 
 def _absent_classes(output: exp.Expr, quasi_identifiers: Sequence[Column], everybody: exp.Query) -> exp.Subquery:
@@ -204,8 +208,11 @@ def classes_of_table(
     of_rows = [model for model in models if isinstance(model, RowModel)]
     if len(of_rows) == len(models):
         measures = [sql.named(measure(model), name) for name, model in zip(measured, of_rows, strict=True)]
-        rows = exp.select(sql.named(sql.count_rows(), n), *measures).from_(output.copy()).group_by(*grouping)
-        return [("classes", rows)]
+        values: dict[str, sql.Given] = {"measures": measures, "labels": grouping}
+        classes = sql.select(
+            "verify/classes", part="classes", values=values, relations={"release": output}, names={"n": n}
+        )
+        return [("classes", classes)]
     taken = ["classes", *(table.name for table in output.find_all(exp.Table)), *([whole.name] if whole else [])]
     compared = whole if whole is not None else exp.select("*").from_(output.copy()).subquery("whole_table")
     references = References(models, compared, trees=trees, taken=taken)
@@ -237,10 +244,10 @@ def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyMod
     return Verification(int(rows or 0), classes, smallest, classes_failing, int(rows_failing or 0), results)
 
 
-def class_summary_query(
-    models: tuple[PrivacyModel, ...], n: str, measured: list[str], absent: exp.Subquery | None = None
-) -> exp.Select:
-    """Return the query over ``classes`` that a check answers: how many there are, and which models fail in how many.
+def summary_values(
+    models: Sequence[PrivacyModel], n: str, measured: Sequence[str], absent: exp.Subquery | None = None
+) -> dict[str, exp.Expr | list[exp.Expr]]:
+    """Return what ``sql/verify/classes.sql`` answers about the models: whether a class fails, and the worst of each.
 
     Args:
         models: that are measured.
@@ -248,28 +255,18 @@ def class_summary_query(
         measured: the names of the measures.
         absent: the number of classes of the population without a row, where a model forbids them.
     """
-
-    def failing(count: exp.Expr) -> exp.Expr:
-        return count if absent is None else exp.Add(this=count, expression=absent.copy())
-
     fails = [sql.negated(model.is_met(sql.column(name))) for name, model in zip(measured, models, strict=True)]
-    any_fails = exp.or_(*fails) if fails else exp.false()
-    query = exp.select(
-        sql.named(sql.count_rows(), "classes"),
-        sql.named(exp.Sum(this=sql.column(n)), "rows_in_classes"),
-        sql.named(exp.Min(this=sql.column(n)), "smallest_class"),
-        sql.named(failing(sql.where(sql.count_rows(), any_fails)), "classes_failing"),
-        sql.named(sql.where(exp.Sum(this=sql.column(n)), any_fails.copy()), "rows_failing"),
-    )
+    of_each: list[exp.Expr] = []
     for number, model in enumerate(models):
         worst = model.worst(sql.column(measured[number]))
         count: exp.Expr = sql.where(sql.count_rows(), fails[number].copy())
         if absent is not None and isinstance(model, PopulationModel) and model.covers:
             some = exp.GT(this=absent.copy(), expression=sql.literal(0))
-            worst, count = exp.Case().when(some, sql.literal(0.0)).else_(worst), failing(count)
-        query = query.select(
+            worst = exp.Case().when(some, sql.literal(0.0)).else_(worst)
+            count = exp.Add(this=count, expression=absent.copy())
+        of_each += [
             sql.named(worst, f"worst_{number}"),
             sql.named(count, f"failing_{number}"),
             sql.named(sql.where(exp.Sum(this=sql.column(n)), fails[number].copy()), f"rows_failing_{number}"),
-        )
-    return query
+        ]
+    return {"fails": exp.or_(*fails) if fails else exp.false(), "models": of_each}

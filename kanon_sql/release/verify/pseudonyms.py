@@ -8,7 +8,7 @@ published of quasi-identifiers, so that who knows less than the whole signature 
 whose pseudonym is NULL is tied to nothing and needs no others of its signature.
 
 *Several pseudonymized columns.* Rows are tied by either, and ties of two columns make a net (patients and doctors) in
-which a person can be told by what her neighbours look like; signatures column by column do not see that. No net is let
+which a person can be recognized by her neighbours; signatures column by column do not see that. No net is let
 through: two columns may tie a row to the same other rows, or only one of them may tie it to any; and a pseudonym may
 not stand in two columns, where it would tie the rows of the one to those of the other. Then rows fall into groups, each
 tied by one pseudonym, in which every other column has one value, or none twice. Which of the two, and where it is NULL,
@@ -19,7 +19,7 @@ has two of them and every pseudonym is of a person. Both are counted in the sour
 no harm.
 
 *Models beyond k* are conditions on the rows of a class. Tied rows tell more of a sensitive column than each class does:
-if everybody of a signature has A in one row and B in another, who is found has both, however mixed each class is. No
+if all people of a signature has A in one row and B in another, who is found has both, however mixed each class is. No
 threshold of a model of rows bounds that. With such a model a pseudonym may therefore stand on one published row only.
 Then signatures are classes without the rows whose pseudonym is NULL, and in these the models of sensitive columns must
 hold too: a person may be known to have a name.
@@ -75,7 +75,7 @@ class TieChecks:
 
 
 def k_of_rows(models: Sequence[PrivacyModel]) -> int:
-    """Return how many pseudonyms must share a signature: the k of k-anonymity, 1 where it is not asked for."""
+    """Return how many pseudonyms must share a signature: the k of k-anonymity, 1 where it is not required."""
     return max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
 
 

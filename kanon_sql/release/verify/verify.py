@@ -27,7 +27,7 @@ from kanon_sql.release.statements.release import (
     generalized_query,
     measure_of_rows,
 )
-from kanon_sql.release.verify.classes import Verification, class_check_query, class_summary_query, read_verification
+from kanon_sql.release.verify.classes import Verification, class_check_query, read_verification, summary_values
 from kanon_sql.release.verify.pseudonyms import TieChecks, check_ties, tie_checks_of
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
@@ -69,32 +69,21 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
     measures = [
         sql.named(measure_of_rows(publication, model), name) for name, model in zip(measured, models, strict=True)
     ]
-    rows = sql.named(sql.count_rows(), n)
-    grouped = [sql.column(name) for name in names]
-    in_source = exp.select(*grouped, rows, *measures).from_(GENERALIZED).group_by(*(name.copy() for name in grouped))
-    in_output = (
-        exp.select(*(name.copy() for name in grouped), rows.copy())
-        .from_(output.copy())
-        .group_by(*(name.copy() for name in grouped))
-    )
-    found = [sql.column(name, source_classes) for name in measured]
     same_class = sql.all_of(
         sql.same(sql.column(name, source_classes), sql.column(name, output_classes), sql.SAME_TYPE) for name in names
     )
-    classes = (
-        exp.select(sql.column(n, output_classes), sql.named(sql.column(n, source_classes), n_in_source), *found)
-        .from_(output_classes)
-        .join(source_classes, on=same_class, join_type="left")
-    )
-    partial = exp.NullSafeNEQ(this=sql.column(n), expression=sql.column(n_in_source))
-    return (
-        class_summary_query(models, n, measured)
-        .select(sql.named(sql.where(sql.count_rows(), partial), "not_whole"))
-        .from_("classes")
-        .with_(GENERALIZED, as_=generalized_query(publication, lookups))
-        .with_(source_classes, as_=in_source)
-        .with_(output_classes, as_=in_output)
-        .with_("classes", as_=classes)
+    return sql.select(
+        "verify/people",
+        values={
+            "labels": [*map(sql.column, names)],
+            "measures": measures,
+            "measured": [sql.column(name, source_classes) for name in measured],
+            "same_class": same_class,
+            **summary_values(models, n, measured),
+        },
+        relations={"release": output},
+        steps={GENERALIZED: [(GENERALIZED, generalized_query(publication, lookups))]},
+        names={"n": n, "n_in_source": n_in_source, "in_source": source_classes, "in_output": output_classes},
     )
 
 
@@ -104,16 +93,10 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
     for number, hierarchy in enumerate(publication.hierarchies):
         if publication.recoding.label_type(number) is None:
             continue
-        name = hierarchy.column.name
-        label = sql.column("label", "published")
-        known = statements_for(publication).known_labels(number, lookups[name], label)
-        unknown = sql.where(sql.count_rows(), exp.Exists(this=known).not_())
-        in_output = exp.select(sql.named(sql.column(name), "label")).distinct().from_(output.copy())
-        checks.append(
-            exp.select(sql.named(sql.literal(name), "column_name"), sql.named(unknown, "foreign_labels")).from_(
-                in_output.subquery("published")
-            )
-        )
+        name, label = hierarchy.column.name, sql.column("label", "published")
+        known, is_known = statements_for(publication).known_labels(number, lookups[name], label)
+        values: dict[str, sql.Given] = {"column": name, "label": sql.column(name), "is_known": is_known}
+        checks.append(sql.query("verify/labels", values=values, relations={"release": output, "known": known}))
     return sql.union_all(checks) if checks else None
 
 
@@ -128,8 +111,8 @@ class Checks:
 
     def statements(self) -> tuple[exp.Expr, ...]:
         """Return the statements there are, in the order in which they are run."""
-        asked = (self.classes, self.labels, self.people, *self.ties.statements())
-        return tuple(query for query in asked if query is not None)
+        checks = (self.classes, self.labels, self.people, *self.ties.statements())
+        return tuple(query for query in checks if query is not None)
 
 
 def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> Checks:
@@ -165,11 +148,7 @@ def verify(
     expected: Expected,
     columns_found: list[str],
 ) -> Verification:
-    """Return what was found in a release that was made and is not yet given its name.
-
-    Raises:
-        VerificationError: it is not what it should be.
-    """
+    """Return what was found in a release that was made and is not yet given its name."""
     _require_same_files(engine)
     checks = checks_of(publication, lookups, output)
     # 1. The classes.
@@ -201,21 +180,13 @@ def verify(
 
 
 def _require_same_files(engine: Engine) -> None:
-    """Raise if a file that is read where it lies is not what it was.
-
-    Raises:
-        VerificationError: the release is not that of the file that was searched.
-    """
+    """Raise if a file that is read where it lies is not what it was."""
     if changed := engine.changed_files():
         raise VerificationError(f"{changed[0]} was changed while it was anonymized; nothing was kept. Run it again.")
 
 
 def _require_unchanged(engine: Engine, publication: Publication, output: exp.Expr, expected: Expected) -> None:
-    """Raise if a table is seen not to be the one that was searched: the figures of the release would not be its own.
-
-    Raises:
-        VerificationError: it has other rows; what was left out is not in the release. Or rows went to another class.
-    """
+    """Raise if a table is seen not to be the one that was searched: the figures of the release would not be its own."""
     if expected.rows_in is not None:
         query = exp.select(sql.count_rows()).from_(publication.source.copy())
         (rows_in,) = engine.row(query, "does the table have as many rows as it had?")
@@ -232,11 +203,7 @@ def _require_unchanged(engine: Engine, publication: Publication, output: exp.Exp
 
 
 def _require_counts(verification: Verification, expected: Expected) -> None:
-    """Raise unless a release has the rows and classes that the search counted, and every class satisfies the models.
-
-    Raises:
-        VerificationError: it has not.
-    """
+    """Raise unless a release has the rows and classes that the search counted, and every class satisfies the models."""
     if verification.rows != expected.rows:
         raise _failed(
             f"it has {verification.rows:,} rows where {expected.rows:,} were expected; did the table change meanwhile?"

@@ -33,7 +33,7 @@ from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers
 from kanon_sql.risks.attacks.settled import Settled, settle

@@ -23,7 +23,7 @@ from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import released_query, spellings_query
 from kanon_sql.measures.published_labels import RELEASED, readings_of
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
 from kanon_sql.sql import build as sql
 

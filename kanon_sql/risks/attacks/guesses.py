@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import CLASS, FOUND, POSITION, SIZE, TUPLE, position
 from kanon_sql.risks.attacks.released import shared_name, truth

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.risks.attacks.candidates import CLASSES, FEWEST, SIZE
 from kanon_sql.sql import build as sql
 

@@ -27,7 +27,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.measures.labels import LABEL
 from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.published import read_as
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
 from kanon_sql.risks.attacks.candidates import (
     CLASS,

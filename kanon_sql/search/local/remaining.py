@@ -20,7 +20,7 @@ from kanon_sql.classes.packing import pack, pays
 from kanon_sql.classes.recoding import Local
 from kanon_sql.errors import NoSolutionError
 from kanon_sql.measures.recoding import STEP, local_cost, rows_by_step
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 _LATE = 30  # steps from the end among which one may be left out

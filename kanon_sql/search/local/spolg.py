@@ -18,7 +18,7 @@ from kanon_sql.classes.lattice import with_level
 from kanon_sql.engine.base import make_table
 from kanon_sql.engine.progress import timed
 from kanon_sql.measures.costs import costs_in
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:

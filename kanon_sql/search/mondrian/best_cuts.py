@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.measures.places import PART, Places, node_name
-from kanon_sql.models.counted import N
+from kanon_sql.models.base import N
 from kanon_sql.search.mondrian.cuts import forbid
 from kanon_sql.search.mondrian.parts import ALL, tried_name
 from kanon_sql.sql import build as sql

@@ -31,7 +31,7 @@ from kanon_sql.sql.names import unused_names
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.classes.cutting import Cutting
+    from kanon_sql.classes.recoding import Cutting
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.measures.places import Places
     from kanon_sql.search.mondrian.parts import Parts

@@ -24,7 +24,7 @@ from kanon_sql.search.mondrian.parts import Parts
 from kanon_sql.search.mondrian.side_costs import SideCosts
 
 if TYPE_CHECKING:
-    from kanon_sql.classes.cutting import Cutting
+    from kanon_sql.classes.recoding import Cutting
     from kanon_sql.search.problem import Problem, SearchProgress
 
 

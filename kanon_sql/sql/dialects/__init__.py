@@ -6,7 +6,6 @@ sqlglot writes it as text, and one statement may become several.
 
 from __future__ import annotations
 
-from kanon_sql.sql.dialects.aggregates import is_aggregate, sum_of_largest
 from kanon_sql.sql.dialects.capabilities import (
     CAPABILITIES,
     Capabilities,
@@ -14,7 +13,7 @@ from kanon_sql.sql.dialects.capabilities import (
     require_materialized_views,
     require_views,
 )
-from kanon_sql.sql.dialects.order import shuffled
+from kanon_sql.sql.dialects.expressions import is_aggregate, shuffled, sum_of_largest
 from kanon_sql.sql.dialects.rendering import NATIVE, begin_script, clean_up, render, rendered, script
 
 __all__ = [

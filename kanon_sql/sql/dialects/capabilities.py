@@ -180,11 +180,7 @@ CAPABILITIES = {capabilities.name: capabilities for capabilities in _ALL}
 
 
 def require_views(dialect: str) -> None:
-    """Raise unless a release can be a view in a dialect.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """Raise unless a release can be a view in a dialect."""
     capabilities = capabilities_of(dialect)
     if not capabilities.views:
         raise UsageError(
@@ -194,11 +190,7 @@ def require_views(dialect: str) -> None:
 
 
 def require_materialized_views(dialect: str) -> None:
-    """Raise unless a dialect has materialized views: a plain view in their place would read rows that it leaves out.
-
-    Raises:
-        UsageError: it has none, or none that a release can be.
-    """
+    """Raise unless a dialect has materialized views: a plain view in their place would read rows that it leaves out."""
     capabilities = capabilities_of(dialect)
     if capabilities.name != "postgres":
         raise UsageError(
@@ -208,11 +200,7 @@ def require_materialized_views(dialect: str) -> None:
 
 
 def capabilities_of(dialect: str) -> Capabilities:
-    """Return what a dialect can say.
-
-    Raises:
-        UsageError: there is no such dialect.
-    """
+    """Return what a dialect can say."""
     if dialect not in CAPABILITIES:
         raise UsageError(f"There is no dialect {dialect!r}. There are: {', '.join(CAPABILITIES)}.")
     return CAPABILITIES[dialect]

@@ -8,19 +8,30 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from kanon_sql.errors import UsageError
-from kanon_sql.sql.dialects.aggregates import summed
 from kanon_sql.sql.dialects.capabilities import capabilities_of
-from kanon_sql.sql.dialects.conditions import (
+from kanon_sql.sql.dialects.expressions import (
     conditions_moved,
     null_safe,
+    ordered,
+    summed,
     without_boolean_case,
     without_exists,
     without_filter,
 )
-from kanon_sql.sql.dialects.labels import exact, number_as_text, part_of_date, part_of_text, value_as_text
-from kanon_sql.sql.dialects.order import ordered
 from kanon_sql.sql.dialects.statements import is_secure, left_behind, preamble, rows_written, secured, statements_of
-from kanon_sql.sql.dialects.values import float_text, has_a_place, national, quoted_name, typed, without_infinity
+from kanon_sql.sql.dialects.values import (
+    exact,
+    float_text,
+    has_a_place,
+    national,
+    number_as_text,
+    part_of_date,
+    part_of_text,
+    quoted_name,
+    typed,
+    value_as_text,
+    without_infinity,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,9 +50,6 @@ def rendered(statement: exp.Expr, dialect: str, *, pretty: bool = False) -> list
         statement: as DuckDB means it.
         dialect: one of ``DIALECTS``.
         pretty: whether people are to read it.
-
-    Raises:
-        UsageError: there is no such dialect, or it cannot say this.
     """
     capabilities = capabilities_of(dialect)
     return [
@@ -70,11 +78,7 @@ def clean_up(statements: Iterable[exp.Expr], dialect: str) -> list[str]:
 
 
 def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
-    """Return the text of an expression in a dialect; of a statement, ``rendered`` knows whether it is one there.
-
-    Raises:
-        UsageError: the dialect is not one of ``DIALECTS``, or cannot say this.
-    """
+    """Return the text of an expression in a dialect; of a statement, ``rendered`` knows whether it is one there."""
     capabilities = capabilities_of(dialect)
     if dialect == "duckdb":
         special = expression.find(exp.Anonymous) is not None
@@ -93,11 +97,7 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
 
 
 def _require_portable(expression: exp.Expr, capabilities: Capabilities) -> None:
-    """Raise if an expression has what only DuckDB has: sqlglot would pass it on as it is, or as something else.
-
-    Raises:
-        UsageError: it has.
-    """
+    """Raise if an expression has what only DuckDB has: sqlglot would pass it on as it is, or as something else."""
     if expression.meta.get(NATIVE) == capabilities.name:
         return
     for node in expression.find_all(exp.Anonymous, *_ONLY_DUCKDB):

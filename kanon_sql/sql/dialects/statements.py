@@ -22,11 +22,7 @@ def preamble(capabilities: Capabilities) -> list[str]:
 
 
 def statements_of(statement: exp.Expr, capabilities: Capabilities) -> list[Made]:
-    """Return the statements of a dialect that do what a statement of DuckDB does.
-
-    Raises:
-        UsageError: the dialect cannot say it.
-    """
+    """Return the statements of a dialect that do what a statement of DuckDB does."""
     if capabilities.name == "duckdb":
         return [statement]
     if isinstance(statement, exp.Update) and capabilities.changes != "update" and "columns" in statement.meta:
@@ -114,11 +110,7 @@ def _is_temporary(statement: exp.Create) -> bool:
 
 
 def _settings(statement: exp.Expr, capabilities: Capabilities) -> list[Made]:
-    """Return the settings that a statement needs.
-
-    Raises:
-        UsageError: it is recursive, and the dialect has no recursion, or not as deep as is needed.
-    """
+    """Return the settings that a statement needs."""
     if not any(clause.args.get("recursive") for clause in statement.find_all(exp.With)):
         return []
     if capabilities.recursion == "none":

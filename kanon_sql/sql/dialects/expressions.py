@@ -1,0 +1,318 @@
+"""Conditions, aggregates and orders, as each dialect has them.
+
+Equality for which NULL is a value, where engines can use it, and EXISTS where it may stand; sums of the largest values,
+and queries that name each aggregate once; and the order of a release's rows: a hash, which each engine calls otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from kanon_sql.errors import UsageError
+from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import unused_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kanon_sql.sql.dialects.capabilities import Capabilities
+
+
+# A value of each family of types, as a text or number that every type of the family takes.
+_SOME: dict[str, exp.Expr] = {
+    "integer": exp.Literal.number(0),
+    "decimal": exp.Literal.number(0),
+    "float": exp.Literal.number(0),
+    "boolean": exp.false(),
+    "text": exp.Literal.string(""),
+    "date": exp.Literal.string("1970-01-01"),
+    "timestamp": exp.Literal.string("1970-01-01"),
+}
+
+
+def null_safe(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a null-safe equality in a form that the engine can hash, where it cannot hash the plain one.
+
+    PostgreSQL compares every row with every other on IS NOT DISTINCT FROM alone. A condition that follows from it and
+    can be hashed goes before it: both sides equal with something in the place of NULL. It also takes what it says for
+    so rare that it expects no rows where several columns are joined, and then compares all of them with all others;
+    that both sides are NULL or none is, it takes for an even chance.
+    """
+    if capabilities.equality == "as it is" or not isinstance(node, exp.NullSafeEQ):
+        return node
+    left, right, family = node.this, node.expression, node.meta.get("family")
+    if family not in _SOME and capabilities.equality == "by text":
+        texts = [exp.Anonymous(this="TO_JSON_STRING", expressions=[side]) for side in (left, right)]
+        return exp.EQ(this=texts[0], expression=texts[1])
+    if family == sql.SAME_TYPE and capabilities.name == "postgres":  # whose arrays are equal where NULLs are
+        return exp.EQ(this=exp.Array(expressions=[left]), expression=exp.Array(expressions=[right]))
+    if family not in _SOME:
+        return node
+    some = _SOME[family]
+    if family in {"date", "timestamp"} and capabilities.name == "trino":  # which reads no text as a date unasked
+        some = sql.cast(some.copy(), family.upper())
+    sides = [exp.Coalesce(this=side.copy(), expressions=[some.copy()]) for side in (left, right)]
+    if capabilities.name == "postgres":
+        nulls = [exp.paren(side.is_(exp.null())) for side in (left, right)]
+        alike: exp.Expr = exp.EQ(this=nulls[0], expression=nulls[1])
+    else:
+        alike = exp.NullSafeEQ(this=left, expression=right)  # without its family, or it would be rewritten again
+    return exp.and_(exp.EQ(this=sides[0], expression=sides[1]), alike, copy=False)
+
+
+def without_filter(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return an aggregate over what a CASE lets through, where aggregates have no FILTER."""
+    if capabilities.filters or not isinstance(node, exp.Filter):
+        return node
+    aggregate: exp.Expr = node.this.copy()
+    condition = node.expression.this
+    counted = aggregate.this
+    if isinstance(counted, exp.Star):
+        aggregate.set("this", exp.Case().when(condition, sql.literal(1)))
+    elif isinstance(counted, exp.Distinct):
+        (distinct,) = counted.expressions
+        aggregate.set("this", exp.Distinct(expressions=[exp.Case().when(condition, distinct)]))
+    else:
+        aggregate.set("this", exp.Case().when(condition, counted))
+    return aggregate
+
+
+def without_boolean_case(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a CASE of conditions as a condition, where a condition is no value.
+
+    ``CASE a WHEN b THEN c ELSE d END`` is true where ``(a = b AND c) OR (NOT a = b AND d)`` is.
+    """
+    if capabilities.sqlglot != "tsql" or not isinstance(node, exp.Case) or not _is_condition(node):
+        return node
+    cases: list[exp.Expr] = []
+    before: list[exp.Expr] = []
+    for branch in node.args["ifs"]:
+        when = branch.this if node.this is None else exp.EQ(this=node.this.copy(), expression=branch.this)
+        then = without_boolean_case(branch.args["true"], capabilities)
+        cases.append(exp.and_(*(exp.not_(one) for one in before), when, then))
+        before = [*before, when] if node.this is None else before  # texts exclude one another
+    if (default := node.args.get("default")) is not None:
+        cases.append(exp.and_(*(exp.not_(one) for one in before), without_boolean_case(default, capabilities)))
+    return exp.paren(exp.or_(*cases))
+
+
+def _is_condition(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Case):
+        return any(_is_condition(branch.args["true"]) for branch in node.args["ifs"])
+    return isinstance(node.unnest(), exp.Predicate | exp.Connector | exp.Not)
+
+
+def without_exists(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return a query that joins what must not be there, where a subquery cannot read columns from around it."""
+    if capabilities.exists or not isinstance(node, exp.Select) or node.args.get("where") is None:
+        return node
+    condition = node.args["where"].this
+    if not isinstance(condition, exp.Not) or not isinstance(condition.this, exp.Exists):
+        return node
+    inner = condition.this.this
+    absent: exp.Expr = inner.args["from_"].this
+    same: exp.Expr = inner.args["where"].this
+    node.set("where", None)
+    return node.join(absent, on=same, join_type="left anti", copy=False)
+
+
+def conditions_moved(expression: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return an expression in which what is counted FILTER (WHERE NOT EXISTS ...) is counted WHERE NOT EXISTS ...
+
+    Args:
+        expression: which may have queries of a single aggregate with such a filter.
+        capabilities: of the dialect.
+    """
+    if capabilities.exists_in_select or expression.find(exp.Exists) is None:
+        return expression
+    return expression.transform(_moved)
+
+
+def _moved(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.Select):
+        return node
+    aggregates = [item for item in node.selects if item.find(exp.AggFunc)]
+    if len(aggregates) != 1 or not isinstance(found := aggregates[0].unalias(), exp.Filter):
+        return node
+    condition = found.expression.this
+    if condition.find(exp.Exists) is None:
+        return node
+    found.replace(found.this)
+    return node.where(condition, copy=False)
+
+
+_LARGEST = "kanon_largest"
+
+
+def sum_of_largest(number: exp.Expr, how_many: int) -> exp.Expr:
+    """Return the sum of the largest so many numbers of a group, as an aggregate; of all where there are fewer.
+
+    Without it they would have to be ranked in a step before, which sorts every group.
+
+    Args:
+        number: never NULL.
+        how_many: at least 1.
+    """
+    return exp.Anonymous(this=_LARGEST, expressions=[number, sql.literal(how_many)])
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Tell whether a node is an aggregate as a whole, with its filter."""
+    return isinstance(node, exp.AggFunc | exp.Filter) or (isinstance(node, exp.Anonymous) and node.name == _LARGEST)
+
+
+def summed(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return what sums the largest numbers in a dialect where a node stands for that."""
+    if not isinstance(node, exp.Anonymous) or node.name != _LARGEST:
+        return node
+    number, how_many = node.expressions
+    if capabilities.name == "duckdb":
+        largest = exp.Anonymous(this="MAX", expressions=[number, how_many])
+        return exp.Anonymous(this="LIST_SUM", expressions=[largest])
+    falling = [exp.Ordered(this=number, desc=True)]
+    if capabilities.name == "postgres":
+        ranked = exp.Paren(this=exp.ArrayAgg(this=exp.Order(this=number, expressions=falling)))
+        first = exp.Bracket(this=ranked, expressions=[exp.Slice(this=sql.literal(1), expression=how_many)])
+        rows = exp.Table(this=exp.Anonymous(this="UNNEST", expressions=[first]), alias=_alias("largest", "n"))
+        return exp.Subquery(this=exp.select(exp.Sum(this=sql.column("n", "largest"))).from_(rows))
+    if capabilities.name == "spark":
+        listed = exp.Anonymous(this="COLLECT_LIST", expressions=[number])
+        ranking = exp.Anonymous(this="SORT_ARRAY", expressions=[listed, exp.false()])
+        most = exp.Anonymous(this="SLICE", expressions=[ranking, sql.literal(1), how_many])
+        added = exp.Lambda(this=exp.Add(this=exp.column("a"), expression=exp.column("b")), expressions=_names("a", "b"))
+        zero = sql.cast(sql.literal(0), "BIGINT")
+        return exp.Anonymous(this="AGGREGATE", expressions=[most, zero, added])
+    raise UsageError(f"{capabilities.title} cannot sum the largest numbers of a group.")
+
+
+def _alias(table: str, column: str) -> exp.TableAlias:
+    return exp.TableAlias(this=sql.identifier(table), columns=[sql.identifier(column)])
+
+
+def _names(*names: str) -> list[exp.Identifier]:
+    return [exp.to_identifier(name) for name in names]
+
+
+def each_once(query: exp.Select, groups: Sequence[str]) -> exp.Select:
+    """Return a query of groups that names each of its aggregates once, under those that are made from them.
+
+    Bounds repeat them many times, and to read a statement takes as long as to count a small table.
+
+    Args:
+        query: selects columns that it is grouped by, and what is made from aggregates; it becomes part of the answer.
+        groups: the names of these columns.
+    """
+    found: dict[str, exp.Alias] = {}
+
+    def named(node: exp.Expr) -> exp.Expr:
+        if not is_aggregate(node):
+            return node
+        if isinstance(node, exp.Max | exp.Min) and _is_same(node.this, groups):
+            value: exp.Expr = node.this.copy()
+            return value
+        total = found.setdefault(node.sql(), sql.named(node.copy(), unused_name(f"total_{len(found)}", groups)))
+        return sql.column(total.alias, "totals")
+
+    made = [
+        sql.named(value.unalias().transform(named), value.alias)
+        for value in query.selects
+        if value.alias_or_name not in groups
+    ]
+    query.set("expressions", [*(sql.column(name) for name in groups), *found.values()])
+    outer = exp.select(*(sql.column(name, "totals") for name in groups), *made, copy=False)
+    return outer.from_(query.subquery("totals", copy=False), copy=False)
+
+
+def _is_same(value: exp.Expr, groups: Sequence[str]) -> bool:
+    """Tell whether a value is the same in all rows of a group."""
+    return isinstance(value, exp.Literal) or (isinstance(value, exp.Column) and value.name in groups)
+
+
+_SHUFFLE = "kanon_shuffle"
+
+
+def shuffled(columns: Sequence[exp.Expr], seed: int, *, plain: bool = False) -> exp.Expr:
+    """Return what to order a release by, so that its rows stand in an order that says nothing.
+
+    The order is a hash of what is published and of the seed, and of nothing else: neither the order of the source nor
+    any value that is not in the release can be learned from it, and the same release comes in the same order however
+    many threads made it. Rows that are equal in all columns stand side by side.
+
+    Args:
+        columns: what is published.
+        seed: of the order.
+        plain: whether all of them are numbers, texts, dates or truth values, which every engine can hash as they are.
+    """
+    hashed = exp.Anonymous(this=_SHUFFLE, expressions=[*columns, sql.literal(seed)])
+    hashed.meta["plain"] = plain
+    return hashed
+
+
+def ordered(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
+    """Return the hash of a dialect where a node stands for one."""
+    if isinstance(node, exp.Anonymous) and node.name == _SHUFFLE:
+        *columns, seed = node.expressions
+        if capabilities.name == "postgres" and node.meta.get("plain"):
+            return exp.Anonymous(this="HASH_RECORD_EXTENDED", expressions=[_row(columns), seed])
+        return _HASHES[capabilities.name](columns, seed)
+    return node
+
+
+def _duckdb(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this="HASH", expressions=[*columns, seed])
+
+
+def _postgres(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
+    """Of the row as text: what hashes a row itself refuses columns of types without a hash, such as json."""
+    return exp.Anonymous(this="HASHTEXTEXTENDED", expressions=[sql.cast(_row(columns), "VARCHAR"), seed])
+
+
+def _row(columns: list[exp.Expr]) -> exp.Expr:
+    return exp.Anonymous(this="ROW", expressions=columns)
+
+
+def _spark(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this="XXHASH64", expressions=[*columns, seed])
+
+
+def _snowflake(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this="HASH", expressions=[*columns, seed])
+
+
+def _bigquery(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
+    row = exp.Struct(expressions=[*columns, seed])
+    return exp.Anonymous(this="FARM_FINGERPRINT", expressions=[exp.Anonymous(this="TO_JSON_STRING", expressions=[row])])
+
+
+def _trino(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
+    row = exp.Anonymous(this="ROW", expressions=[*columns, seed])
+    text = exp.Anonymous(this="JSON_FORMAT", expressions=[exp.Cast(this=row, to=exp.DataType.build("JSON"))])
+    return exp.Anonymous(this="XXHASH64", expressions=[exp.Anonymous(this="TO_UTF8", expressions=[text])])
+
+
+def _clickhouse(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
+    """Of a text, in which NULL is a word: a hash of a NULL is NULL."""
+    row = exp.Anonymous(this="tuple", expressions=[*columns, seed])
+    return exp.Anonymous(this="cityHash64", expressions=[exp.Anonymous(this="toJSONString", expressions=[row])])
+
+
+def _tsql(columns: list[exp.Expr], seed: exp.Expr) -> exp.Expr:
+    """Of a text without the NULLs; rows that differ in them alone stand in no order, which says nothing either."""
+    text = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("|"), *columns, seed])
+    return exp.Anonymous(this="HASHBYTES", expressions=[exp.Literal.string("SHA2_256"), text])
+
+
+_HASHES: dict[str, Callable[[list[exp.Expr], exp.Expr], exp.Expr]] = {
+    "duckdb": _duckdb,
+    "postgres": _postgres,
+    "spark": _spark,
+    "databricks": _spark,
+    "snowflake": _snowflake,
+    "bigquery": _bigquery,
+    "trino": _trino,
+    "clickhouse": _clickhouse,
+    "tsql": _tsql,
+    "sqlserver": _tsql,
+}

@@ -1,0 +1,19 @@
+/* The test of a node: how many classes it has, and how many rows are in classes that fail a model. $masked are the
+   keys, masked to the levels of the node: rows with the same masked keys are one class. A probe looks at
+   $some_classes only. Where a model is about sensitive values, its steps take the place of this GROUP BY. $more are
+   the rows that no node below publishes, and sums of sizes, where the search needs them. */
+SELECT
+  COUNT(*) AS classes,
+  COALESCE(SUM(n) FILTER (WHERE $fails), 0) AS suppressed,
+  $more
+FROM (
+  SELECT
+    $masked,
+    SUM(n) AS n,
+    $measures
+  FROM kanon_frequency
+  WHERE
+    $some_classes
+  GROUP BY
+    $masked
+) AS classes

@@ -1,0 +1,7 @@
+/* The frequency set with codes in the place of sensitive values: one join for each sensitive column. */
+SELECT
+  $others,
+  $codes
+FROM staged
+JOIN shares
+  ON $is_value

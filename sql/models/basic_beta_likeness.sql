@@ -1,0 +1,46 @@
+/* Basic beta-likeness: no sensitive value gains more than $beta times its share of the table in a class (Cao & Karras
+   2012). measure is the largest (p - q) / q, for the shares p of the class and q of the table. $labels are the quasi-
+   identifiers of the release, $class their names in the steps. */
+WITH shares AS (
+  SELECT
+    $sensitive AS value,
+    CAST(COUNT(*) AS DOUBLE) / SUM(COUNT(*)) OVER () AS share,
+    COUNT(*) OVER () AS "values"
+  FROM whole_table
+  GROUP BY
+    $sensitive
+), counted AS (
+  SELECT
+    $labels,
+    $sensitive AS value,
+    COUNT(*) AS n
+  FROM release
+  GROUP BY
+    $labels,
+    $sensitive
+), weighed AS (
+  SELECT
+    $class_counted,
+    counted.value,
+    counted.n,
+    shares.share AS share
+  FROM counted
+  JOIN shares
+    ON counted.value IS NOT DISTINCT FROM shares.value
+), classes AS (
+  SELECT
+    $class,
+    CAST(SUM(n) AS BIGINT) AS n,
+    MAX(CAST(n AS DOUBLE) / share) / SUM(n) - 1 AS measure
+  FROM weighed
+  GROUP BY
+    $class
+)
+SELECT
+  COUNT(*) AS classes,
+  SUM(n) AS rows_in_classes,
+  MIN(n) AS smallest_class,
+  COUNT(*) FILTER (WHERE measure > $beta + 1e-9) AS classes_failing,
+  SUM(n) FILTER (WHERE measure > $beta + 1e-9) AS rows_failing,
+  MAX(measure) AS worst
+FROM classes
