@@ -46,6 +46,7 @@ def rolled_up(release: kanon.Release, below: Node, node: Node) -> tuple[int, int
     return frequency.engine.row(node_query(relation, frequency.masks(node), release.policy.models))
 
 
+@pytest.mark.thorough
 def test_same_counts_on_random_nodes_of_adult(adult: Path) -> None:
     chosen = random.Random(7)  # noqa: S311 - picks nodes, not secrets
     with kanon.anonymize(

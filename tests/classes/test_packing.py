@@ -66,6 +66,7 @@ def _close(left: float, right: float) -> bool:
     return left == right or math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-9)
 
 
+@pytest.mark.thorough
 @given(one=sick(people=False), data=st.data())
 @examples(60)
 def test_the_same_classes_measures_and_bounds(one: Sick, data: st.DataObject) -> None:

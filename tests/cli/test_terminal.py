@@ -69,6 +69,7 @@ def demo(kanon: Callable[..., Ended], in_tmp: Path) -> Path:
     return in_tmp
 
 
+@pytest.mark.thorough
 def test_verdicts_have_colours_in_a_terminal_and_nowhere_else(demo: Path, kanon: Callable[..., Ended]) -> None:
     assert f"{ESCAPE}32mholds" in in_terminal("demo --rows 500 --out other.duckdb", demo)
     assert f"{ESCAPE}1;31mDOES NOT SATISFY" in in_terminal(CHECK.replace("-k 5", "-k 9999"), demo)

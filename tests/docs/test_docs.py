@@ -22,6 +22,24 @@ DOCUMENTS = [
     REPOSITORY / "benchmarks/README.md",
     REPOSITORY / "CONTRIBUTING.md",
 ]
+# Pages whose commands take more than two seconds, with commands that other pages and tests have too.
+LONG = {
+    "algorithms",
+    "attacks",
+    "census",
+    "choose-k",
+    "choose-quasi-identifiers",
+    "dp-answers",
+    "every-month",
+    "in-place",
+    "ledger",
+    "library",
+    "measures",
+    "policy",
+    "profile",
+    "report",
+    "risk",
+}
 BLOCK = re.compile(r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXIT_CODE = "; echo $?"
 
@@ -113,7 +131,11 @@ def run_block(path: Path, kind: str, block: str, names: dict[str, object]) -> No
 
 
 @pytest.mark.xdist_group("docs")  # they share what kanon demo makes
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.thorough if path.stem in LONG else ()) for path in DOCUMENTS],
+    ids=lambda path: str(path.relative_to(REPOSITORY)),
+)
 @pytest.mark.usefixtures("in_tmp")
 def test_what_a_document_shows_is_what_happens(path: Path, in_tmp: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -84,6 +84,7 @@ def build(directory: Path) -> None:
     assert "WARNING" not in ended.stderr
 
 
+@pytest.mark.thorough
 def test_the_site_is_whole(tmp_path: Path) -> None:
     """One test, so that workers of pytest-xdist do not each build a site."""
     site = tmp_path.resolve() / "site"

@@ -24,6 +24,7 @@ def shown(notebook: Any) -> list[list[str]]:
     return [[output.get("text") or output["data"]["text/plain"] for output in cell.outputs] for cell in cells]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_it_does(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))  # the kernel is another process, with a directory of its own

@@ -319,7 +319,7 @@ while True:
 """
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("after", [0.05, 0.2, 0.35, 0.5, 0.8])
 def test_a_kill_gives_nothing_back(clinic: Path, after: float) -> None:
     """Killed at some moment: at least as much is spent as there were answers."""

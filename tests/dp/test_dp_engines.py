@@ -95,7 +95,7 @@ def exact(place: Place, question: dp.Question) -> list[tuple[Any, ...]]:
     return sorted((tuple(value if value is None else str(value) for value in row) for row in found), key=repr)
 
 
-@pytest.mark.on_spark("sum of people", "frequent keys")
+@pytest.mark.on_spark
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_exact_numbers_are_the_same_everywhere(places: tuple[Place, Place], name: str) -> None:
     one, other = places
@@ -104,6 +104,7 @@ def test_exact_numbers_are_the_same_everywhere(places: tuple[Place, Place], name
     assert found not in ([], [("0",)])
 
 
+@pytest.mark.on_spark
 def test_an_answer_is_asked_and_paid_for(places: tuple[Place, Place], tmp_path: Path) -> None:
     place, _ = places
     where: dict[str, Any] = {"budget": tmp_path / "budgets.duckdb"} if place.name == "spark" else {}

@@ -162,7 +162,7 @@ def permute_and_flip(scores: list[int], scale: float) -> list[float]:
     return chances
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("monotone", [False, True])
 def test_the_exponential_mechanism_is_drawn_from_its_law(monotone: bool) -> None:
     scores, epsilon = [7, 5, 4, 1, 7], Decimal("0.8")
@@ -213,6 +213,7 @@ def test_gaussian_noise_keeps_epsilon_and_delta(epsilon: str, delta: str) -> Non
     assert likelier(law, 1, float(epsilon)) <= float(delta)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("question", "one", "other", "event"),
     [

@@ -47,6 +47,7 @@ def people(postgres: str) -> Iterator[str]:
         connection.execute("DROP DATABASE dp_budgets WITH (FORCE)")
 
 
+@pytest.mark.thorough
 def test_processes_at_once_spend_the_budget_of_postgresql_once(people: str) -> None:
     dp.set_budget(people, "people", epsilon=1)
     command = [sys.executable, "-c", ASKING, people]

@@ -114,6 +114,7 @@ def test_a_row_is_sampled_if_its_hash_is_below_the_threshold() -> None:
     assert len(sample_of(100, 2**64 - 1)) == 100
 
 
+@pytest.mark.thorough
 def test_rows_are_sampled_with_the_rate_and_independently() -> None:
     """Over 50 keys, with a probability below 1e-9 that true coins would fail here.
 

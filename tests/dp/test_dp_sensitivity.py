@@ -71,6 +71,7 @@ def apart(one: list[int], other: list[int]) -> int:
     return sum(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.thorough
 @examples(60)
 @given(names=NAMES, rows=TABLES, most=st.integers(1, 3), by_person=st.booleans(), data=st.data())
 def test_one_person_changes_no_more_than_the_noise_is_made_for(

@@ -180,6 +180,7 @@ def rows_alike(engine: Pair, name: str) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
 @pytest.mark.on_spark("local")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., Any], algorithm: str) -> None:
@@ -191,7 +192,7 @@ def test_each_algorithm_makes_the_same_table(engine: Pair, both: Callable[..., A
 
 
 @pytest.mark.quick(2)
-@pytest.mark.on_spark("relaxed")
+@pytest.mark.on_spark
 @pytest.mark.parametrize("how", CUTTINGS)
 def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Callable[..., Any], how: str) -> None:
     name = f"cut_{how.replace(' ', '_')}"
@@ -201,7 +202,7 @@ def test_each_way_to_cut_and_label_makes_the_same_table(engine: Pair, both: Call
 
 
 @pytest.mark.quick(2)
-@pytest.mark.on_spark("people-optimal")
+@pytest.mark.on_spark
 @pytest.mark.parametrize(
     ("model", "algorithm"),
     [
@@ -267,8 +268,9 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
 """By what is done, how it ends and what is said after the verb."""
 
 
+@pytest.mark.quick("postgres-check", "postgres-measure", "postgres-report", "postgres-attack")
 @pytest.mark.usefixtures("released")
-@pytest.mark.on_spark("profile", "attack")
+@pytest.mark.on_spark("attack")
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_says_the_same(both: Callable[..., Any], verb: str) -> None:
     code, arguments = VERBS[verb]
@@ -282,7 +284,8 @@ _NAMES = {
 }
 
 
-@pytest.mark.on_spark("parquet")
+@pytest.mark.quick("postgres-parquet")
+@pytest.mark.on_spark
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json", "duckdb"])
 def test_files_have_the_same_rows(both: Callable[..., Any], tmp_path: Path, suffix: str) -> None:
     asked = (*ROLES, *TREES, "--algorithm", "datafly", "--ignore-ledger", "--format", "json")
@@ -299,6 +302,7 @@ def test_files_have_the_same_rows(both: Callable[..., Any], tmp_path: Path, suff
     assert found[0] == found[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 def test_views_have_the_same_rows(engine: Pair, both: Callable[..., Any]) -> None:
     asked = (*ROLES, *TREES, "--ignore-ledger", "--format", "json", "--into")
@@ -344,6 +348,7 @@ def test_hierarchies_stand_in_the_database(engine: Pair, both: Callable[..., Any
     rows_alike(engine, "by_stored")
 
 
+@pytest.mark.thorough
 @pytest.mark.on_spark
 @pytest.mark.parametrize("k", [5, 10])
 def test_adult_is_the_same_everywhere(engine: Pair, adult: Path, k: int) -> None:

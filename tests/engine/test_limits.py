@@ -242,6 +242,7 @@ def small_disk(path: Path, size: str) -> Iterator[Path]:
         subprocess.run([umount, str(path)], check=True)  # noqa: S603 - as found above
 
 
+@pytest.mark.thorough
 def test_a_full_disk_in_place(ward: Path) -> None:
     content, size = ward.read_bytes(), ward.stat().st_size
     for room in (100_000, size // 2):
@@ -441,6 +442,7 @@ def began(step: str, *arguments: str) -> subprocess.Popen[str]:
     pytest.fail(f"{step} was never begun")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 @pytest.mark.parametrize(
     ("number", "step", "times", "place"),
@@ -476,6 +478,7 @@ def test_a_search_that_is_asked_to_end_publishes_nothing(ward: Path) -> None:
     assert files_in(ward.parent) == {"ward.duckdb"}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 @pytest.mark.parametrize("target", ["out.csv", "table"])
 def test_after_a_kill_the_source_is_whole_and_the_next_run_cleans_up(ward: Path, target: str) -> None:

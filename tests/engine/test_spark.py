@@ -75,7 +75,7 @@ def left_in(spark: Any) -> set[str]:
     return {table.name for name in databases for table in spark.catalog.listTables(name)}
 
 
-@pytest.mark.on_spark("optimal", "local", "mondrian-plus")
+@pytest.mark.on_spark("local")
 @pytest.mark.parametrize("algorithm", ["optimal", "datafly", "local", "mondrian", "mondrian-plus"])
 def test_a_release_is_that_of_duckdb(
     spark: Any, patients: str, in_duckdb: duckdb.DuckDBPyConnection, algorithm: str
@@ -89,6 +89,7 @@ def test_a_release_is_that_of_duckdb(
     assert published.verification.rows == len(expected)
 
 
+@pytest.mark.on_spark
 def test_relaxed_cuts_part_rows_that_are_alike(spark: Any, patients: str, in_duckdb: duckdb.DuckDBPyConnection) -> None:
     ask = {**ASK, "sensitive": [], "rest": "drop", "algorithm": "mondrian", "cut": "relaxed"}
     with kanon.anonymize(in_duckdb, "patients", **ask) as theirs:
@@ -97,6 +98,7 @@ def test_relaxed_cuts_part_rows_that_are_alike(spark: Any, patients: str, in_duc
         assert rows_of(release.to_pandas()) == expected
 
 
+@pytest.mark.on_spark
 def test_files_and_frames_have_the_rows_of_the_table(spark: Any, patients: str, tmp_path: Path) -> None:
     with kanon.anonymize(spark, patients, **ASK) as release:
         frame = release.to_pandas()
@@ -106,6 +108,7 @@ def test_files_and_frames_have_the_rows_of_the_table(spark: Any, patients: str, 
     assert rows_of(read) == rows_of(frame)
 
 
+@pytest.mark.on_spark
 def test_a_data_frame_of_spark_comes_back_as_one(spark: Any, patients: str) -> None:
     before = left_in(spark)
     with kanon.anonymize(spark.table(patients).where("age < 40"), **ASK) as release:
@@ -119,6 +122,7 @@ def test_a_data_frame_of_spark_comes_back_as_one(spark: Any, patients: str) -> N
     assert left_in(spark) == before
 
 
+@pytest.mark.on_spark
 def test_a_view_is_replaced_with_the_tables_that_it_reads(spark: Any, patients: str) -> None:
     def own() -> set[str]:
         return {name for name in left_in(spark) if name.startswith("of_seen")}
@@ -169,6 +173,7 @@ def test_a_release_that_fails_leaves_nothing(
         spark.sql("DROP VIEW before")
 
 
+@pytest.mark.on_spark
 def test_the_ledger_refuses_what_says_too_much_together(spark: Any) -> None:
     spark.sql(
         "CREATE TABLE joint AS SELECT CASE WHEN i < 6 THEN 'a' ELSE 'b' END AS one, "
@@ -192,6 +197,7 @@ def test_the_ledger_refuses_what_says_too_much_together(spark: Any) -> None:
         assert "joint_two" in left_in(spark)
 
 
+@pytest.mark.on_spark
 def test_a_release_that_was_made_meanwhile_stays_remembered(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark has no locks: the second run sees the first when it remembers, under the same number, and gives way."""
     from dataclasses import replace
@@ -216,6 +222,7 @@ def test_a_release_that_was_made_meanwhile_stays_remembered(spark: Any, monkeypa
         kanon.forget(spark, remembered[0].number)
 
 
+@pytest.mark.on_spark
 def test_names_and_values_are_what_they_are(spark: Any) -> None:
     from pyspark.sql import types
 
@@ -252,6 +259,7 @@ def test_names_and_values_are_what_they_are(spark: Any) -> None:
         spark.conf.set("spark.sql.session.timeZone", zone_before)
 
 
+@pytest.mark.on_spark("3-5")
 @pytest.mark.parametrize(("rows", "k"), [(0, 2), (1, 1), (3, 5)])
 def test_few_rows(spark: Any, rows: int, k: int) -> None:
     frame = spark.range(rows).selectExpr("id AS age", "'x' AS kept")
@@ -265,6 +273,7 @@ def test_few_rows(spark: Any, rows: int, k: int) -> None:
         assert len(release.to_pandas()) == rows
 
 
+@pytest.mark.on_spark
 def test_columns_whose_equal_values_are_written_differently_are_refused(spark: Any) -> None:
     frame = spark.range(6).selectExpr(
         "id AS age", "CAST(id % 2 AS STRING) COLLATE UTF8_LCASE AS name", "array(id) AS many"
@@ -274,6 +283,7 @@ def test_columns_whose_equal_values_are_written_differently_are_refused(spark: A
             kanon.anonymize(frame, quasi_identifiers=[column], rest="drop")
 
 
+@pytest.mark.on_spark
 def test_what_is_asked_of_any_table(spark: Any, patients: str) -> None:
     asked = ["age", "sex", "zip"]
     with kanon.anonymize(spark, patients, **ASK) as release:
@@ -320,6 +330,7 @@ def test_errors_quote_no_cell_and_no_java(spark: Any, capfd: pytest.CaptureFixtu
     spark.sql("DROP VIEW broken")
 
 
+@pytest.mark.on_spark
 def test_ctrl_c_ends_the_job(spark: Any) -> None:
     spark.sql(
         "CREATE OR REPLACE VIEW slow AS SELECT id AS age FROM range(1, 9, 1, 1) "
@@ -351,6 +362,7 @@ def test_no_server_is_told_in_one_line() -> None:
     assert "hidden" not in str(told.value)
 
 
+@pytest.mark.on_spark("optimal")
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_a_run_scans_the_source_twice(spark: Any, patients: str, algorithm: str) -> None:
     """Once for the tuples, once for the release: by the plans of Spark, in which a scan is of a relation of files."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 OF_CLASSES = {"discernibility", "average_class_size", "average_rows_per_class"}
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=20), st.sampled_from(["optimal", "datafly", "spolg", "local"]))
 @examples(80)
 def test_before_publishing_and_after_the_measures_agree(case: Case, algorithm: str) -> None:
@@ -124,6 +125,7 @@ def test_a_label_on_several_levels_is_taken_for_what_all_labels_of_the_column_ha
     assert apart.measures["distortion"] is None
 
 
+@pytest.mark.thorough
 def test_adult_optimal_and_local_after_publishing(adult: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """A text file of labels says the same as the search did; DuckDB's own count of classes agrees."""
     columns = ",".join(ADULT_QI)

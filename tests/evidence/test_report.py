@@ -323,6 +323,7 @@ def test_a_view_is_reported_on_and_is_no_release(town: Path, kanon: Kanon) -> No
     assert "A view is no release" in (town.parent / "report.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_pseudonyms_by_a_key_that_was_drawn_are_not_compared(town: Path, kanon: Kanon) -> None:
     options = [*("--pseudonymize", "kept"), *DROPPED]
     assert kanon("anonymize", town, "people", *options, "--into", "released", "-q").code == 0

@@ -48,6 +48,7 @@ def test_every_measure_of_a_release_is_what_its_definition_says(case: Case) -> N
             assert release.measures[name] == pytest.approx(value, abs=1e-8), name
 
 
+@pytest.mark.thorough
 @given(cases(max_rows=15), st.sampled_from([*CELL_MEASURES, *CLASS_MEASURES]))
 @examples(100)
 def test_optimal_and_incognito_minimize_any_measure(case: Case, measure: str) -> None:

@@ -178,7 +178,7 @@ def test_check_measures_every_model_by_its_definition(one: Sick) -> None:
         ), model
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("number", range(14))
 @given(one=sick(people=False))
 @examples(6)

@@ -223,6 +223,7 @@ def test_pycanon_agrees_on_random_tables(pycanon: ModuleType) -> None:
             compare_with_pycanon(pycanon, frame, ["sex", "age"], sensitive)
 
 
+@pytest.mark.thorough
 def test_pycanon_agrees_on_adult(pycanon: ModuleType, adult: Path) -> None:
     frame = pd.read_csv(adult / "adult.csv", sep=";")
     compare_with_pycanon(pycanon, frame, ["sex", "race"], "occupation")
@@ -366,6 +367,7 @@ def test_adult(adult: Path, algorithm: str, model: Any) -> None:
         assert distances.max() <= 0.2 + 1e-9
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
 def test_an_attack_finds_victims_of_k_alone_and_none_of_l(adult: Path, algorithm: str) -> None:
     asked: dict[str, Any] = {

@@ -44,6 +44,7 @@ def test_the_wheel_has_sql_hierarchies_licence_and_types_inside(wheel: Path) -> 
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
 
 
+@pytest.mark.thorough
 def test_the_wheel_works_without_the_repository(wheel: Path, tmp_path: Path) -> None:
     """Unpacked elsewhere, with nothing of the repository on the path: SQL and hierarchies come out of the wheel."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")

@@ -31,7 +31,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("table", TEN, ids=lambda table: table.name)
 def test_the_policy_of_kanon_init_works_at_once(table: Table, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     table.write(in_tmp / "t.csv")
@@ -172,6 +172,7 @@ def test_a_hierarchy_that_lacks_a_value_is_told(in_tmp: Path, kanon: Callable[..
     assert "kanon hierarchy check" in ended.out
 
 
+@pytest.mark.thorough
 def test_the_file_names_no_document_that_is_elsewhere(in_tmp: Path) -> None:
     for table in TEN:
         kanon.init_policy(table.write(in_tmp / "t.csv"), out=in_tmp / "kanon.toml", replace=True)

@@ -89,7 +89,7 @@ def test_all_algorithms_on_adult_agree_where_they_must(adult: Path, in_tmp: Path
     ).replace("https://matplotlib.org", "")
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("suffix", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("html", b"<!doctype html>")])
 def test_a_picture_of_each_kind(frame: pd.DataFrame, tmp_path: Path, suffix: str, begins: bytes) -> None:
     path = tmp_path / f"compared.{suffix}"

@@ -95,6 +95,7 @@ def test_a_dry_run_is_held_against_earlier_releases(clinic: Path, kanon: Callabl
     assert len(json.loads(kanon("ledger", clinic, "--format", "json").out)["releases"]) == 1
 
 
+@pytest.mark.thorough
 def test_a_dry_run_beside_a_table_of_postgresql(postgres: str, kanon: Callable[..., Ended], tmp_path: Path) -> None:
     """Fails on 0.1.0: --dry-run was for --in-place only."""
     psycopg = pytest.importorskip("psycopg")

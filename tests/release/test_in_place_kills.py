@@ -89,6 +89,7 @@ def forked(path: Path) -> int:
     return process
 
 
+@pytest.mark.thorough
 @pytest.mark.deeper
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
 def test_killed_at_random_moments(original: Path, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def remembered(path: Path) -> list[tuple[str, str]]:
     return [(each.entry.kind, Path(each.entry.name).name) for each in kanon.ledger(path)]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("second", ["table", "view", "file"])
 @pytest.mark.parametrize("first", ["table", "view", "file"])
 def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: str, second: str) -> None:
@@ -88,7 +88,7 @@ def test_two_releases_that_leave_single_rows_are_refused(square: Path, first: st
         publish(square, "three", **BY_A)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", ["table", "view", "file"])
 def test_the_same_release_again_is_no_trouble(square: Path, kind: str) -> None:
     for _ in range(3):
@@ -177,6 +177,7 @@ def test_the_ledger_and_the_attack_have_the_same_figures(square: Path) -> None:
     assert {**figures, "other": "kept", "number": 0} == {**found.attacks[-1].figures(), "number": 0}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "way",
     [{"algorithm": "mondrian", "labels": "set"}, {"algorithm": "local"}],
@@ -276,6 +277,7 @@ def test_a_database_that_cannot_be_written(square: Path, monkeypatch: pytest.Mon
     assert tables_of(square) == before
 
 
+@pytest.mark.thorough
 def test_nothing_in_the_ledger_is_a_value(tmp_path: Path) -> None:
     path = tmp_path / "marked.duckdb"
     with duckdb.connect(str(path)) as connection:
@@ -365,7 +367,7 @@ def why_refused(path: Path, kind: str, **asked: Any) -> str | None:
     return None
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("first", "second"),
     [(0, 0), (0, 1), (1, 0), (2, 0), (3, 2), (5, 3)],

@@ -180,7 +180,7 @@ def rows_of(connection: duckdb.DuckDBPyConnection) -> Counter[Row]:
     return Counter(connection.execute("SELECT city, CAST(age AS VARCHAR), disease FROM shown").fetchall())
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("people", [False, True])
 def test_a_view_holds_at_every_later_state(name: str, people: bool) -> None:

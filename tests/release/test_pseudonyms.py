@@ -240,6 +240,7 @@ def everything_of(key: bytes) -> list[bytes]:
     return [form for secret in (key, *padded) for form in forms_of(secret)]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("key", [KEY, b"\x00\xff\x81 not text" * 9], ids=["short", "longer than a block"])
 def test_neither_the_key_nor_a_name_is_anywhere(tmp_path: Path, kanon: Callable[..., Ended], key: bytes) -> None:
     names = [f"Person of secrecy {number}" for number in range(40)]
@@ -328,6 +329,7 @@ def test_hostile_names(name: str, algorithm: str) -> None:
     assert found[name].nunique() == len(found)
 
 
+@pytest.mark.thorough
 def test_statements_find_a_table_that_is_called_like_one_of_their_steps(
     tmp_path: Path, kanon: Callable[..., Ended]
 ) -> None:
@@ -371,6 +373,7 @@ def _fewest_alike(out: list[tuple[str, str, str]]) -> tuple[int, int]:
     return min(signatures.values()), min(len(people) for people in in_classes.values())
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("algorithm", "entity"), [("optimal", "name"), ("local", "name"), ("datafly", None)])
 def test_people_whose_combination_of_classes_too_few_have_are_left_out(
     tmp_path: Path, algorithm: str, entity: str | None

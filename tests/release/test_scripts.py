@@ -41,6 +41,7 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "destination", [("--into", "pasted"), ("--into", "pasted", "--as", "view"), ("--out", "pasted.csv")]
 )
@@ -68,6 +69,7 @@ def test_the_pasted_script_gives_the_same_release(
         assert (len(classes), min(classes.values())) == (made["classes"], made["k"])
 
 
+@pytest.mark.thorough
 def test_the_pasted_script_on_adult_from_a_file(adult: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     asked = (adult / "adult.csv", "--qi", ",".join(ADULT_QI), "--rest", "keep", "--hierarchies", adult, "--seed", 1)
     script = kanon("anonymize", *asked, "--out", in_tmp / "pasted.parquet", "--sql")

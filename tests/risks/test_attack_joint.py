@@ -64,7 +64,7 @@ def test_a_release_without_a_column_is_joined_by_the_others() -> None:
         kanon.attack(BY_A, original=CORNERS, others=[BY_B[["s"]]], **ASKED)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("first", "second"),
     [(0, 0), (0, 1), (1, 1), (0, 2), (2, 3), (1, 4)],

@@ -100,7 +100,7 @@ def certainty_penalty_and_loss(rows: list[tuple[str, ...]], adult: Path) -> tupl
     return penalty / cells, loss / cells
 
 
-@pytest.mark.quick("asked0-5-0.039-1", "asked5-5-0.035-0.027")
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("asked", "k", "penalty", "loss"),
     [

@@ -247,7 +247,7 @@ def test_spolg_on_adult_as_its_first_version(adult: Path, k: int, loss: float, s
         assert release.to_pandas().value_counts(dropna=False).min() >= k
 
 
-@pytest.mark.quick("5-0.0512")
+@pytest.mark.thorough
 @pytest.mark.parametrize(("k", "at_most"), [(5, 0.0512), (10, 0.0745)])
 @pytest.mark.usefixtures("in_tmp")
 def test_local_loses_less_than_spolg_on_adult(adult: Path, kanon: Callable[..., Ended], k: int, at_most: float) -> None:
@@ -262,7 +262,7 @@ def test_local_loses_less_than_spolg_on_adult(adult: Path, kanon: Callable[..., 
     assert found["k"] >= k
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("entity", [False, True])
 @pytest.mark.parametrize("algorithm", ["spolg", "local"])
@@ -322,6 +322,7 @@ def test_what_a_local_recoding_cannot_be(kanon: Callable[..., Ended]) -> None:
         assert connection.sql("SELECT count(*) FROM duckdb_tables()").fetchall() == [(1,)]
 
 
+@pytest.mark.thorough
 def test_many_columns_start_at_once_and_probes_change_the_way_only() -> None:
     generator = random.Random(3)  # noqa: S311 - values for a test
     frame = pd.DataFrame({f"c{n}": [generator.randrange(9) for _ in range(400)] for n in range(20)})

@@ -226,7 +226,7 @@ def test_no_rows_one_row_one_value_and_nothing_but_nulls(cut: str, labels: str) 
     assert publish(nulls, "x,y", models=[kanon.KAnonymity(2)], **asked) == [(None, None)] * 4
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("cut", ["strict", "relaxed"])
 def test_thirty_columns_are_parted_as_the_plain_version_parts_them(cut: str) -> None:
     generator = random.Random(5)  # noqa: S311 - values for a test
@@ -245,7 +245,7 @@ OUR_NAMES = [
 """Names that statements of Mondrian use."""
 
 
-@pytest.mark.quick("strict-walk", "relaxed-source", "strict-rows")
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["walk", "boxes", "arrived", "cut", "source", "order_1", "generalized", "rows", "x"])
 @pytest.mark.parametrize("cut", ["strict", "relaxed"])
 def test_tables_and_columns_may_be_called_like_those_of_ours(name: str, cut: str) -> None:

@@ -94,6 +94,7 @@ def test_the_cut_is_the_best_of_all_that_there_are(table: Table, asked: dict[str
         assert sum(lost(columns, part, asked["labels"]) for part in ours) == pytest.approx(min(found), abs=1e-6)
 
 
+@pytest.mark.thorough
 @given(tables(), _ASKED, st.integers(1, 3))
 @examples(20)
 def test_pairs_that_are_cut_anew_lose_no_more_and_stay_large(table: Table, asked: dict[str, str], passes: int) -> None:
@@ -136,6 +137,7 @@ def test_passes_over_pairs_on_adult(
     assert min(counts.values()) >= 10
 
 
+@pytest.mark.thorough
 def test_blocks_give_away_little(monkeypatch: pytest.MonkeyPatch, adult: Path) -> None:
     """With neighbours in blocks of 512, a pass saves at least two thirds of what it saves with all pairs."""
     asked: dict[str, Any] = {

@@ -76,6 +76,7 @@ def test_twenty_columns_start_at_once_and_end_in_time(
     assert bounds == sorted(bounds)
 
 
+@pytest.mark.thorough
 def test_thirty_columns() -> None:
     """Interrupted after a second of search: the release is the best so far."""
     frame = wide_table(30, 500)

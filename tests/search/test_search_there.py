@@ -137,6 +137,7 @@ def test_a_table_of_duckdb_is_searched_where_it_is(clinic: Path, kanon: Callable
     assert "is in no warehouse" in ended.err
 
 
+@pytest.mark.thorough
 def test_adult_in_a_warehouse_is_searched_there(
     adult: Path, postgres: str, kanon: Callable[..., Ended], tmp_path: Path
 ) -> None:

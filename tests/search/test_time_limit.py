@@ -90,6 +90,7 @@ def test_a_long_table_ends_in_time(long: kanon.PreparedTable, algorithm: str) ->
     assert took < 1 + BEYOND + SLOW
 
 
+@pytest.mark.thorough
 def test_a_release_that_was_found_is_published_in_time(wide: kanon.PreparedTable) -> None:
     """The search leaves time for what comes after it: with some seconds there is a release, not the best one."""
     took, published = seconds_of(wide, "optimal", 20)
@@ -118,6 +119,7 @@ def test_what_is_not_done_in_time_leaves_nothing(tmp_path: Path, capsys: pytest.
         assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (1,)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("step", ["make the release", "write the release", "verify the classes of the release"])
 def test_a_release_that_is_stopped_while_it_is_published_leaves_nothing(
     tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -104,6 +104,7 @@ ASKED: dict[str, Any] = {
 }
 
 
+@pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
 @pytest.mark.on_spark("local")
 @pytest.mark.parametrize(
     "algorithm", ["optimal", "samarati", "incognito", "datafly", "local", "spolg", "mondrian", "mondrian-plus"]
@@ -132,7 +133,7 @@ FEW = {("hierarchical", "local"), ("ordered", "optimal"), ("recursive", "optimal
 FEW |= {("entropy", "optimal"), ("alpha", "optimal"), ("enhanced", "optimal")}
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 @pytest.mark.parametrize("models", MODELS)
 def test_every_model_in_postgresql(
@@ -141,7 +142,7 @@ def test_every_model_in_postgresql(
     require_models(postgres_session, people, tmp_path, models, algorithm)
 
 
-@pytest.mark.on_spark("alpha-optimal")
+@pytest.mark.on_spark
 @pytest.mark.parametrize(("models", "algorithm"), sorted(FEW))
 def test_every_model_in_spark(
     spark_session_of_module: Spark, people: duckdb.DuckDBPyConnection, tmp_path: Path, models: str, algorithm: str
@@ -160,7 +161,7 @@ def require_models(
     require_same(foreign, people, "people", **asked, algorithm=algorithm)
 
 
-@pytest.mark.on_spark("{'cut': 'node'}")
+@pytest.mark.on_spark
 @pytest.mark.parametrize(
     "cutting",
     [
@@ -178,7 +179,7 @@ HOSTILE = ['a"b`c', "select", "日本 語", "it's \\ x", "source", "generalized"
 HOSTILE_TABLE = "the \"table` \\ of 'all"
 
 
-@pytest.mark.on_spark("local")
+@pytest.mark.on_spark
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])
 def test_hostile_names_and_values(foreign: Any, algorithm: str) -> None:
     connection = duckdb.connect()
@@ -223,7 +224,8 @@ RULES: dict[str, str] = {
 }
 
 
-@pytest.mark.on_spark("price seen flag-mondrian")
+@pytest.mark.quick(2)
+@pytest.mark.on_spark
 @pytest.mark.parametrize("algorithm", ["local", "mondrian"])
 @pytest.mark.parametrize(
     "columns", [("tiny", "weight", "born"), ("price", "seen", "flag"), ("far", "large", "code")], ids=" ".join
