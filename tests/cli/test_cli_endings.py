@@ -63,6 +63,7 @@ def test_the_exit_code_is_that_of_the_work_whoever_reads_it(clinic: Path, line: 
     assert ("--into" in line) == ("main.released" in tables_of(clinic))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("stdout", ["> /dev/full", ">&-"])
 def test_results_that_cannot_be_printed_are_an_error_and_the_release_is_there(clinic: Path, stdout: str) -> None:
     if "full" in stdout and not Path("/dev/full").exists():

@@ -75,6 +75,7 @@ def test_a_file_of_its_own_is_lost_only_to_a_new_one(kanon: Callable[..., Ended]
     assert tables_of(Path("kanon_demo.duckdb")) == made
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mine", ["CREATE TABLE mine AS SELECT 1 AS a", "CREATE VIEW mine AS FROM admissions"])
 def test_tables_of_the_person_are_not_lost_unless_she_says_so(kanon: Callable[..., Ended], mine: str) -> None:
     assert kanon("demo", "--rows", 300, "-q").code == 0

@@ -66,6 +66,7 @@ def test_what_cannot_be_listed(
     assert ended.out == ""
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("algorithm", ["optimal", "incognito", "samarati", "samarati-first", "datafly"])
 def test_every_algorithm_from_the_command_line(five: Path, kanon: Callable[..., Ended], algorithm: str) -> None:
     found = kanon(

@@ -39,7 +39,7 @@ def make_people(path: Path, table: str) -> None:
         connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows)  # noqa: S608
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "table"), [("people.duckdb", "people"), ("人 and 'others'.duckdb", 'the "people\'s" $HOME; 表')]
 )
@@ -213,7 +213,7 @@ def test_what_the_refusal_of_repeated_people_says_works(kanon: Callable[..., End
         assert ended.code == 0, ended.err
 
 
-@pytest.mark.quick(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["early", "an 'early' one; or $two", "-früh", "(x); --replace"])
 def test_what_the_ledger_says_to_forget_is_forgotten(in_tmp: Path, kanon: Callable[..., Ended], name: str) -> None:
     """Both ways out of a refusal run: --ignore-ledger, and the command that forgets; so does that of a warning.

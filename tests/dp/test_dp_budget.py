@@ -280,6 +280,7 @@ print(answered)
 """
 
 
+@pytest.mark.thorough
 def test_two_processes_at_once_spend_the_budget_once(clinic: Path) -> None:
     dp.set_budget(clinic, "patients", epsilon=1)
     command = [sys.executable, "-c", ASKING, str(clinic)]

@@ -95,6 +95,7 @@ def exact(place: Place, question: dp.Question) -> list[tuple[Any, ...]]:
     return sorted((tuple(value if value is None else str(value) for value in row) for row in found), key=repr)
 
 
+@pytest.mark.quick(8)
 @pytest.mark.on_spark
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_exact_numbers_are_the_same_everywhere(places: tuple[Place, Place], name: str) -> None:
@@ -125,6 +126,7 @@ def test_an_answer_is_asked_and_paid_for(places: tuple[Place, Place], tmp_path: 
     assert place.rows("patients"), "the table is as it was"
 
 
+@pytest.mark.on_spark
 def test_the_command_asks_there(places: tuple[Place, Place], kanon: Callable[..., Ended], tmp_path: Path) -> None:
     place, _ = places
     where = ["--budget", tmp_path / "b.duckdb"] if place.name == "spark" else []

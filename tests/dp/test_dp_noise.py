@@ -133,6 +133,7 @@ def test_gaussian_noise_is_drawn_from_its_law() -> None:
     require_law(drawn, {value: weight / sum(weights.values()) for value, weight in weights.items()})
 
 
+@pytest.mark.thorough
 def test_answers_are_drawn_from_the_law_that_they_tell() -> None:
     """The whole way from exact numbers to an answer: nothing is rounded, cut or drawn twice on it."""
     drawn: Counter[Any] = Counter()

@@ -463,7 +463,7 @@ RULES: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("kind", "values", "rule"), RULES, ids=[f"{kind}-{rule}" for kind, _, rule in RULES])
 @given(data=st.data())
 @examples(8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

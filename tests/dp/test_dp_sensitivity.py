@@ -120,6 +120,7 @@ def test_one_person_changes_no_more_than_the_noise_is_made_for(
         assert sum(n > 0 for n in changed.values()) <= most
 
 
+@pytest.mark.thorough
 @examples(60)
 @given(rows=TABLES, most=st.integers(1, 3))
 def test_exact_numbers_are_those_of_plain_python(rows: list[tuple[Any, ...]], most: int) -> None:

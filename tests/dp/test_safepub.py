@@ -214,7 +214,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
     return use
 
 
-@pytest.mark.quick("ages2-3-0.9-levels2")
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("ages", "k", "epsilon", "levels"),
     [

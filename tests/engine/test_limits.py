@@ -202,6 +202,7 @@ def assert_no_room(ended: subprocess.CompletedProcess[str], *says: str) -> None:
         assert text in ended.stderr
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("target", ["out.parquet", "table"])
 def test_a_disk_that_fills_up_under_the_release(ward: Path, target: str) -> None:
     pytest.importorskip("resource")
@@ -257,6 +258,7 @@ def test_a_full_disk_in_place(ward: Path) -> None:
     assert files_in(ward.parent) == {ward.name}
 
 
+@pytest.mark.thorough
 def test_a_real_disk_that_is_full(ward: Path, in_tmp: Path) -> None:
     before = tables_of(ward)
     with small_disk(in_tmp / "disk", "1600k") as disk:
@@ -320,6 +322,7 @@ def as_plain_user(directory: Path, *arguments: str) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the permissions of Linux")
 def test_files_and_directories_that_may_only_be_read(clinic: Path) -> None:
     place = clinic.parent
@@ -512,6 +515,7 @@ def test_nohup_is_respected(ward: Path) -> None:
     assert "out.csv" in files_in(ward.parent)
 
 
+@pytest.mark.thorough
 def test_a_directory_of_files_that_are_larger_than_the_memory(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     (in_tmp / "parts").mkdir()
     with duckdb.connect() as connection:

@@ -57,6 +57,7 @@ def release(source: Any, table: str, **asked: Any) -> list[tuple[Any, ...]]:
         return [(each.title, each.statement.sql("postgres")) for each in logged if each.dialect == "postgres"]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_any_name_is_a_name(database: str, algorithm: str) -> None:
     run(
@@ -127,6 +128,7 @@ SCANNED_ONCE: dict[str, Callable[[str], object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("verb", SCANNED_ONCE)
 def test_a_table_is_scanned_once(database: str, verb: str) -> None:
     before = scans(database)

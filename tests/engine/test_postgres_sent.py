@@ -60,6 +60,7 @@ def test_tables_with_our_names_are_not_read(database: str, algorithm: str) -> No
         assert run(database, f'TABLE "{name}"') == [(1,)]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["kanon_left_out", "kanon_hierarchy_age", "kanon_combinations", "kanon_labels"])
 def test_a_table_with_our_name_is_read(database: str, name: str) -> None:
     run(database, f"ALTER TABLE people RENAME TO {name}")

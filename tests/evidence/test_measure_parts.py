@@ -85,7 +85,7 @@ def loaded(
     return database_with(columns), {"quasi_identifiers": [*case.columns, *numbers], "hierarchies": hierarchies}
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("labels", ["tree", "set", "range"])
 @pytest.mark.parametrize("cut", ["strict", "relaxed", "node"])
 @given(mixed=mixed_cases(), choose=st.sampled_from(["range", "distinct", "random"]), by_file=st.integers(0, 9))
@@ -278,6 +278,7 @@ def test_no_message_has_a_value() -> None:
     assert "hidden" not in str(said.value)
 
 
+@pytest.mark.thorough
 def test_adult_after_publishing(adult: Path, in_tmp: Path, kanon: Callable[..., Ended]) -> None:
     """A text file of sets and ranges says the same as the parts did."""
     columns = ",".join(ADULT_QI)

@@ -362,6 +362,7 @@ def test_people_are_counted_where_the_release_counts_them() -> None:
     assert "of people, named by" in report.to_html()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_people_of_several_rows_are_counted_once(algorithm: str) -> None:

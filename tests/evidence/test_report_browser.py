@@ -114,6 +114,7 @@ def test_nothing_on_the_page_runs(browser: Browser, pages: dict[str, Path]) -> N
     page.context.close()
 
 
+@pytest.mark.thorough
 def test_charts_are_described_and_have_their_figures_in_a_table(browser: Browser, pages: dict[str, Path]) -> None:
     page, *_ = opened(browser, pages["plain"], 1280)
     assert page.get_by_role("img", name="Loss over k").count() == 1

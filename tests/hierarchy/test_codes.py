@@ -91,6 +91,7 @@ def deep_tree(height: int, children: int) -> dict[str, list[str]]:
     return tree
 
 
+@pytest.mark.thorough
 def test_a_hierarchy_of_30_levels_and_more_than_62_bits(tmp_path: Path) -> None:
     hierarchy, rows = loaded(tmp_path / "deep.csv", deep_tree(30, 6))
     assert hierarchy.height == 30

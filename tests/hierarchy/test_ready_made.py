@@ -218,6 +218,7 @@ def test_adult_trees_cover_the_table(kanon: Callable[..., Ended]) -> None:
     assert all(found["values_missing"] == 0 for found in ended.json)
 
 
+@pytest.mark.thorough
 def test_adult_trees_lose_less_than_those_of_the_data() -> None:
     if not ADULT.exists():
         pytest.skip("shared/data/adult is absent")

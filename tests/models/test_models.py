@@ -256,7 +256,7 @@ def test_no_node_below_publishes_more_than_a_node_says(one: Sick, data: st.DataO
         assert least <= test(below)[1]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("algorithm", "settings_of"),
     [

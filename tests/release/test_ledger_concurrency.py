@@ -90,6 +90,7 @@ def test_of_two_that_start_together_one_is_published_and_remembered(tmp_path: Pa
         assert there == [number == 0, number == 1]
 
 
+@pytest.mark.thorough
 def test_in_postgresql_one_waits_for_the_other(postgres: str, tmp_path: Path) -> None:
     """Two connections, each with a snapshot from before the other one published.
 

@@ -143,6 +143,7 @@ def test_rows_that_were_asked_for_are_called_rows(ward: Path, kanon: Callable[..
     assert '"smallest_class_people": null' in report
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("suffix", ["html", "md"])
 def test_the_report_says_both(ward: Path, kanon: Callable[..., Ended], suffix: str) -> None:
     """Fails on 0.1.0: the first page has people or rows."""
@@ -158,7 +159,7 @@ def test_the_report_says_both(ward: Path, kanon: Callable[..., Ended], suffix: s
     assert "k counts rows" not in text
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "command",
     [

@@ -159,7 +159,7 @@ def test_one_release_has_one_key(clinic: Path) -> None:
     assert not one & first
 
 
-@pytest.mark.quick(7)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "algorithm",
     [

@@ -61,7 +61,7 @@ def of(path: Path, algorithm: str = "optimal", **more: Any) -> kanon.Release:
     return kanon.anonymize(path, "people", seed=1, algorithm=algorithm, **(asked | more))
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("algorithm", ["optimal", "local"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_value_that_only_suppressed_rows_have(tmp_path: Path, dialect: str, algorithm: str) -> None:
@@ -168,6 +168,7 @@ def test_values_of_people_whom_pseudonyms_tie_are_not_written_out(
         assert "zedtown" not in release.sql("duckdb", INTO)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_materialized_view_is_no_plain_view_in_a_script(tmp_path: Path, dialect: str) -> None:
     """Fails on 0.1.0: DuckDB got a plain view, whose reader can find out values of rows that it leaves out."""
@@ -258,6 +259,7 @@ def test_lookups_are_files_that_the_script_loads(tmp_path: Path) -> None:
     assert rows_of(script.text, path) == expected
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_script_loads_its_lookups_or_says_how(tmp_path: Path, dialect: str) -> None:
     """Fails on 0.1.0: there were no lookups."""

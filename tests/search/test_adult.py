@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from conftest import Ended
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("max_suppressed", "levels", "suppressed", "loss"),
     [

@@ -277,7 +277,7 @@ def test_one_frequency_set_serves_many_releases(adult: Path) -> None:
         assert release.to_pandas().groupby(ADULT_QI).size().min() >= 5
 
 
-@pytest.mark.quick("0-gcp", "0.05-precision")
+@pytest.mark.thorough
 @pytest.mark.parametrize("measure", ["gcp", "precision"])
 @pytest.mark.parametrize("limit", [0, 0.05, 1])
 def test_another_measure_is_minimized_as_incognito_finds_it(adult: Path, measure: str, limit: float) -> None:

@@ -105,6 +105,7 @@ def _same_texts(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[brute_forc
     return rows, trees, draw(st.integers(2, 3))
 
 
+@pytest.mark.thorough
 @given(_same_texts())
 @examples(15)
 def test_classes_are_those_of_the_published_text(

@@ -95,6 +95,7 @@ _TRIED = Table(
 )
 
 
+@pytest.mark.thorough
 @given(tables(), _ASKED)
 @examples(30)
 @example(_TRIED, {"choose": "range", "cut": "node", "labels": "tree"})

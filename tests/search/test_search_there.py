@@ -78,6 +78,7 @@ CASES = [
 ]
 
 
+@pytest.mark.on_spark
 @pytest.mark.quick(2)
 @pytest.mark.parametrize(("algorithm", "models"), CASES, ids=[f"{name}-{models[-1].letter}" for name, models in CASES])
 def test_it_is_the_same_release(table: Table, algorithm: str, models: list[Any]) -> None:
@@ -99,6 +100,7 @@ def test_it_is_the_same_release(table: Table, algorithm: str, models: list[Any])
     assert rows is None or rows == sorted(map(repr, expected.to_pylist()))
 
 
+@pytest.mark.on_spark
 def test_no_tuple_leaves_the_warehouse(table: Table) -> None:
     with release_of(table.there, algorithm="datafly", models=[kanon.KAnonymity(5)], search_on="warehouse") as release:
         release.to_table("kanons_release", replace=True, ignore_ledger=True)
@@ -123,6 +125,7 @@ def test_nothing_temporary_stays_behind(table: Table) -> None:
     assert [name for name in names if name.startswith("kanon_")] == []
 
 
+@pytest.mark.on_spark
 @pytest.mark.parametrize("algorithm", ["local", "spolg", "mondrian"])
 def test_what_changes_tables_step_by_step_stays_on_the_workbench(table: Table, algorithm: str) -> None:
     with pytest.raises(kanon.UsageError, match=f"{algorithm} works on tables that it changes"):

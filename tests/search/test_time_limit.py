@@ -74,7 +74,7 @@ def seconds_of(prepared: kanon.PreparedTable, algorithm: str, limit: float) -> t
     return took(), True
 
 
-@pytest.mark.quick(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["optimal", "datafly", "spolg", "local", "mondrian", "mondrian-plus"])
 def test_a_wide_table_ends_in_time(wide: kanon.PreparedTable, algorithm: str) -> None:
     """Fails on 0.1.0 for mondrian and mondrian-plus (6 s of 1): statements between two looks at the clock went on."""

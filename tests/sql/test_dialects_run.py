@@ -104,8 +104,8 @@ ASKED: dict[str, Any] = {
 }
 
 
+@pytest.mark.on_spark
 @pytest.mark.quick("postgres-optimal", "postgres-local", "postgres-mondrian")
-@pytest.mark.on_spark("local")
 @pytest.mark.parametrize(
     "algorithm", ["optimal", "samarati", "incognito", "datafly", "local", "spolg", "mondrian", "mondrian-plus"]
 )
@@ -238,6 +238,7 @@ def test_every_type(foreign: Any, columns: tuple[str, ...], algorithm: str) -> N
     require_same(foreign, connection, "typed", **asked, hierarchies=hierarchies, algorithm=algorithm)
 
 
+@pytest.mark.on_spark
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "mondrian"])
 def test_the_approved_scripts_run(foreign: Any, clinic: Path, algorithm: str) -> None:
     """Those of test_dialects.py, as they stand in the file; their verification finds no label that is not known."""
@@ -284,7 +285,7 @@ EACH_RULE = [
 ]
 
 
-@pytest.mark.on_spark(1)
+@pytest.mark.on_spark
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("rules", EACH_RULE, ids=lambda rules: " ".join(rules.values()))
 def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
@@ -304,6 +305,7 @@ def test_rules_are_computed_alike(foreign: Any, rules: dict[str, str]) -> None:
         require_same(foreign, connection, "ruled", **asked)
 
 
+@pytest.mark.on_spark
 def test_lookups_are_loaded(foreign: Any, people: duckdb.DuckDBPyConnection) -> None:
     """PostgreSQL reads the files itself, and so must be able to."""
     with tempfile.TemporaryDirectory() as directory:
