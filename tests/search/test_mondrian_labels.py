@@ -87,7 +87,7 @@ def label(values: list[Any], column: Column, asked: dict[str, str]) -> Any:
         return column.above[low][column.level(set(values))]
     between = "-" if isinstance(high, int | float) else " to "
     low_end, high_end = (special[end].replace(" to ", " \\to ") for end in (low, high))
-    text = f"[{low_end}{between}{high_end}]" if low != high else texts[low]
+    text = f"[{low_end}{between}{high_end}]" if low is not high and low != high else texts[low]  # NaN != NaN
     return f"{{\\N, {text}}}" if column.tree is None and None in values else text
 
 
