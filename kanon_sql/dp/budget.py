@@ -54,7 +54,7 @@ def require_table(source: Source) -> None:
         _require_lasting(source)
     if source.engine.kind_of(source.relation) != "TABLE":
         raise UsageError(
-            f"{source.name} is no table: what is told of a view, or of files read in a query, would be paid for apart "
+            f"{source.name} is no table: answers about a view, or about files read in a query, would be paid for apart "
             "from its table. Name the table, and say with --where which of its rows are meant."
         )
 

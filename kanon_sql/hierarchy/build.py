@@ -99,7 +99,7 @@ def bind_rule(
         case QuantileRule():
             note = (
                 "its bounds were chosen by the data. They are rounded as far as the gaps between values allow, but one "
-                "may still be a value of somebody, and other data give other bounds"
+                "may still be the value of a person, and other data give other bounds"
             )
             return rule.settled(engine, source, column), f"{rule} (bounds chosen by the data)", (note,)
         case PrefixesRule() if not rule.lengths:

@@ -302,7 +302,7 @@ _RESOURCES = {
         typer.Option(
             "--memory-limit",
             metavar="SIZE",
-            help="Memory of the database, such as 300MB or 2GiB (default: 80 % of what there is).",
+            help="Memory of the database, such as 300MB or 2GiB (default: 80 % of the machine's).",
         ),
     ],
     "threads": Annotated[
@@ -345,7 +345,7 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
         for one in (declared, declared.variant):
             if one is not None:
                 options[one.name] = _model_option(one.name, one.metavar, one.text, of_columns=declared.names_column)
-    text = "Everybody of whom the table has a part, with the same columns."
+    text = "The population of which the table is a part, with the same columns."
     options["population"] = _model_option("population", "TABLE|FILE", text, of_columns=False)
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:

@@ -254,7 +254,7 @@ class Histogram(KeyedQuestion):
                 "or --hierarchy FILE --level 1), or a delta (--delta 1e-6), for those that many people have."
             )
         if not self.has_keys and self.noise == "gaussian":
-            raise UsageError("Keys that nobody gave are found with Laplace noise: leave --noise gaussian out.")
+            raise UsageError("Keys that are not given are found with Laplace noise: leave --noise gaussian out.")
 
     @property
     def words(self) -> str:

@@ -68,7 +68,7 @@ def _error_of(error: psycopg.Error, title: str) -> SourceError:
     if state[:2] in _WITHOUT_CELLS and said:
         return SourceError(f"PostgreSQL stopped{doing}. It says: {said}.")
     if not state:
-        return SourceError(f"The connection to PostgreSQL was lost{doing}. Connect again, and begin anew.")
+        return SourceError(f"The connection to PostgreSQL was lost{doing}. Connect again, and run this once more.")
     return (ComputationError if state[:2] == _OF_VALUES else SourceError)(
         f"PostgreSQL stopped with an error of class {state}{doing}. Its text may quote data and is not shown; "
         "--sql prints the statements, to be run by hand."

@@ -105,7 +105,7 @@ def _error_of(error: Exception, title: str) -> BaseException:
 
 def _lost(title: str) -> SourceError:
     return SourceError(
-        f"The connection to Spark was lost while it ran this step: {title}. Connect again, and begin anew."
+        f"The connection to Spark was lost while it ran this step: {title}. Connect again, and run this once more."
     )
 
 

@@ -81,7 +81,7 @@ _QUASI = {
     "department": "a department or class",
     "admission_date": "a date of admission or discharge",
     "event_date": "the date of an event",
-    "hire_date": "the date when somebody began or left",
+    "hire_date": "the date when a person began or left",
     "household_size": "the size or kind of a household",
     "language": "a language",
     "height": "body height",
@@ -97,7 +97,7 @@ _SENSITIVE = {
     "health": "health or habits",
     "income": "income",
     "salary": "pay",
-    "balance": "money that somebody has or owes",
+    "balance": "money that a person has or owes",
     "credit_score": "a credit rating",
     "grade": "a grade",
     "religion": "religion",
@@ -106,7 +106,7 @@ _SENSITIVE = {
     "criminal": "crime or discipline",
     "disability": "a disability",
     "pregnancy": "pregnancy",
-    "performance": "how well somebody works",
+    "performance": "how well a person works",
 }
 _INSENSITIVE = {
     "count": "a count",
