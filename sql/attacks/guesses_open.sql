@@ -3,7 +3,7 @@
 WITH counted AS (
   SELECT
     class,
-    $told AS value,
+    $shared AS value,
     COUNT(*) AS n
   FROM released
   GROUP BY

@@ -2,12 +2,12 @@
 WITH members AS (
   SELECT
     class,
-    NULLIF(told_1, '') AS person,
+    NULLIF(published_1, '') AS person,
     COUNT(*) AS n
   FROM released
   GROUP BY
     class,
-    NULLIF(told_1, '')
+    NULLIF(published_1, '')
 )
 SELECT
   class,

@@ -493,7 +493,7 @@ def test_the_original_by_label_is_told_where_enough_rows_were_left_out() -> None
     ]
 
 
-# Numbers that are not told
+# Numbers that are not shown
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
 CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
 CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
-CREATE TABLE released AS FROM (VALUES (0, '=ann'), (0, ''), (1, '=bob')) released(class, told_1);
+CREATE TABLE released AS FROM (VALUES (0, '=ann'), (0, ''), (1, '=bob')) released(class, published_1);
 -- What two releases have in common: two groups, one of rows that the second release left out.
 CREATE TABLE first_found AS FROM (VALUES (1, 2, 1), (2, 2, 2)) f(tuple, n, found);
 CREATE TABLE second_found AS FROM (VALUES (1, 2, 1), (2, 2, 0)) f(tuple, n, found);
@@ -223,7 +223,7 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         "trait": 1,
         **dict.fromkeys(["settled", "one_row_each", "apart", "exact"], True),
         **dict.fromkeys(["spare", "least", "numerator", "denominator"], 1),
-        **dict.fromkeys(["person", "published", "told", "value"], "x"),
+        **dict.fromkeys(["person", "published", "shared", "value"], "x"),
         "next": 4,
         "id": 1,
         "made_at": "2026-11-21 10:00:00",

@@ -148,7 +148,7 @@ def _open(candidates: Candidates, released: Released, number: int, confidence: F
     if candidates.exact:
         return None
     values: dict[str, Any] = {
-        "told": sql.column(shared_name(number)),
+        "shared": sql.column(shared_name(number)),
         "numerator": confidence.numerator,
         "denominator": confidence.denominator,
     }

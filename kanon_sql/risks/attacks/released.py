@@ -1,6 +1,6 @@
 """The rows of a release beside its original: the class of each row, columns that both have, the people of each class.
 
-    kanon_released(position, class, told_1, ...)  rows in their order; told_i is never NULL, and equal where values are
+    kanon_released(position, class, published_1, ...)  rows in their order; published_i is never NULL, and equal where values are
     kanon_persons(tuple, person, n)               rows of the original by tuple and person
     kanon_members(class, person, n, up_to)        people who can have rows in a class (``attacks/people_members.sql``)
     kanon_in_classes(class, n, possible, at_least, at_most)    people of each class
@@ -66,7 +66,7 @@ class Released:
     Attributes:
         relation: the temporary table above.
         copy: labels as they are written, then the shared columns as text; in the order of the release.
-        shared: its columns ``told_1`` and so on.
+        shared: its columns ``published_1`` and so on.
     """
 
     relation: exp.Table
@@ -75,7 +75,7 @@ class Released:
 
 
 def shared_name(number: int) -> str:
-    return f"told_{number + 1}"
+    return f"published_{number + 1}"
 
 
 def never_null(text: exp.Expr) -> exp.Expr:
