@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +108,14 @@ def clinic(tmp_path: Path) -> Path:
             """
         )
     return path
+
+
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """Python's own answer to Ctrl-C: a run in the background ignores it, and a session of Spark has another."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def tables_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import stat
 import tempfile
 import threading
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from kanon_sql.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 try:
     import fcntl
@@ -40,22 +41,14 @@ class PrivateDirectory:
 
     def __init__(self, parent: Path) -> None:
         """Make one in a directory, after removing what dead processes have left there."""
-        self._failure: OSError | None = None
-        _uninterrupted(self._make, parent)
-        if self._failure is not None:
-            raise self._failure
-
-    def _make(self, parent: Path) -> None:
-        try:
+        with uninterrupted():
             _remove_abandoned(parent)
             self.path, lock = _made(parent)
             # At the latest when there is no reference to it, or Python ends.
             self._end = weakref.finalize(self, _remove, self.path, lock, os.getpid())
-        except OSError as error:
-            self._failure = error
 
     def remove(self) -> None:
-        _uninterrupted(self._end)
+        self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -64,11 +57,27 @@ class PrivateDirectory:
         self.remove()
 
 
-def _uninterrupted(work: Callable[..., object], *arguments: object) -> None:
-    """Do work to its end: signals reach the first thread alone, and it waits for another one meanwhile."""
-    thread = threading.Thread(target=work, args=arguments, name="kanon-private")
-    thread.start()
-    thread.join()
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Answer Ctrl-C and other signals after the block: Python answers them in the first thread, between any two steps.
+
+    DuckDB would make an error of its own of one that comes while it works in that thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before: dict[int, Any] = {}
+    try:
+        for number in filter(None, (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))):
+            if callable(signal.getsignal(number)):
+                before[number] = signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number in reversed(before):
+            signal.signal(number, before[number])
+        for number in came:
+            signal.raise_signal(number)
 
 
 def private_directory(parent: Path) -> PrivateDirectory:
@@ -109,10 +118,11 @@ def _made(parent: Path) -> tuple[Path, int | None]:
 def _remove(path: Path, lock: int | None, owner: int) -> None:
     if os.getpid() != owner:  # a fork of the process that works in it
         return
-    shutil.rmtree(path, ignore_errors=True)
-    if lock is not None:
-        with suppress(OSError):
-            os.close(lock)
+    with uninterrupted():
+        shutil.rmtree(path, ignore_errors=True)
+        if lock is not None:
+            with suppress(OSError):
+                os.close(lock)
 
 
 def _remove_abandoned(parent: Path) -> None:

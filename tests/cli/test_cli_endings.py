@@ -110,6 +110,7 @@ main()
 
 
 @pytest.mark.parametrize("module", ["typer", "duckdb", "kanon_sql.cli.commands.demo"])
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_while_libraries_are_imported(in_tmp: Path, module: str) -> None:
     ended = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module)], capture_output=True, text=True, check=False
@@ -121,6 +122,7 @@ def test_ctrl_c_while_libraries_are_imported(in_tmp: Path, module: str) -> None:
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("after", [0, 0.3, 1])
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_at_any_time_of_the_work_is_one_line_at_most(in_tmp: Path, after: float, times: int) -> None:
     process = subprocess.Popen(  # noqa: S603 - our own program
         [*KANON, "demo", "--rows", "3000000", "-v"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from conftest import files_in, tables_of
 
 import kanon_sql as kanon
 from kanon_sql.cli.commands.demo import make_demo_file
+from kanon_sql.engine.duckdb.connection import Resources, connect
 from kanon_sql.engine.files import PrivateDirectory, is_private
 from kanon_sql.engine.sources.open_source import open_beside, open_source
 
@@ -132,6 +135,7 @@ def test_the_library_takes_them_and_a_connection_has_its_own(clinic: Path) -> No
 MAKES_ONE = """
 import os, sys
 from pathlib import Path
+from kanon_sql.engine.duckdb.connection import Resources, connect
 from kanon_sql.engine.files import PrivateDirectory
 made = PrivateDirectory(Path(sys.argv[1]))
 (made.path / "values").write_text("raw")
@@ -156,6 +160,30 @@ def test_what_the_dead_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     assert (alive.path / "values").read_text() == "mine"
     alive.remove()
     assert files_in(tmp_path) == others | {".kanon-filefile.tmp"}
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
+@pytest.mark.parametrize("step", [(tempfile, "mkdtemp"), (os, "open"), (shutil, "rmtree"), (duckdb, "connect")])
+def test_ctrl_c_while_a_private_directory_is_made_or_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str]
+) -> None:
+    module, name = step
+    plain = getattr(module, name)
+
+    def pressed(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.undo()  # once
+        done = plain(*arguments, **named)
+        signal.raise_signal(signal.SIGINT)
+        return done
+
+    monkeypatch.setattr(module, name, pressed)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        connect(Resources(temp_dir=tmp_path), None)[1].remove()
+    monkeypatch.undo()
+    gc.collect()
+    assert files_in(tmp_path) == set()
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_release_that_nobody_closes_leaves_nothing(clinic: Path) -> None:

@@ -331,21 +331,17 @@ def test_errors_quote_no_cell_and_no_java(spark: Any, capfd: pytest.CaptureFixtu
 
 
 @pytest.mark.on_spark
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_the_job(spark: Any) -> None:
     spark.sql(
         "CREATE OR REPLACE VIEW slow AS SELECT id AS age FROM range(1, 9, 1, 1) "
         "WHERE java_method('java.lang.Thread', 'sleep', id * 10000L) IS NULL"
     )
-    # What Python itself does on Ctrl-C: pyspark set an answer of its own when the session was started.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     began = time.monotonic()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            kanon.anonymize(spark, "slow", quasi_identifiers=["age"])
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        kanon.anonymize(spark, "slow", quasi_identifiers=["age"])
     assert time.monotonic() - began < 20  # the job itself would take minutes
     for _ in range(50):
         if not spark.sparkContext.statusTracker().getActiveJobsIds():

@@ -300,6 +300,7 @@ def frame(tmp_path: Path) -> dict[str, Any]:
 @pytest.mark.quick(4)
 @pytest.mark.parametrize("step", ["_split", "lower_for_free", "_tighten"])
 @pytest.mark.parametrize("visit", [1, 2, 4])
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_at_any_moment_proves_nothing_that_is_not_so(
     frame: dict[str, Any], monkeypatch: pytest.MonkeyPatch, step: str, visit: int
 ) -> None:
@@ -316,13 +317,9 @@ def test_ctrl_c_at_any_moment_proves_nothing_that_is_not_so(
         return plain(*arguments)
 
     monkeypatch.setattr(optimal, step, pressed)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with release_of(**frame) as release:
-            assert release.bound <= best + 1e-12 <= release.loss + 2e-12
-            assert release.optimal == (release.loss == pytest.approx(best))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with release_of(**frame) as release:
+        assert release.bound <= best + 1e-12 <= release.loss + 2e-12
+        assert release.optimal == (release.loss == pytest.approx(best))
 
 
 @pytest.mark.parametrize("limit", [1e-9, 0.002, 0.01, 0.02, 0.03])

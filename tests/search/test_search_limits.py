@@ -77,6 +77,7 @@ def test_twenty_columns_start_at_once_and_end_in_time(
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_thirty_columns() -> None:
     """Interrupted after a second of search: the release is the best so far."""
     frame = wide_table(30, 500)
@@ -86,7 +87,11 @@ def test_thirty_columns() -> None:
             threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT]).start()
 
     with kanon.anonymize(
-        frame, quasi_identifiers=list(frame.columns), max_suppressed=0.5, progress=interrupt_search
+        frame,
+        quasi_identifiers=list(frame.columns),
+        max_suppressed=0.5,
+        time_limit=60,
+        progress=interrupt_search,
     ) as release:
         assert release.result.stopped == "interrupt"
         assert release.prepared.frequency.keys > 1

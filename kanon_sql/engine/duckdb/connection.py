@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 from sqlglot import exp
 
-from kanon_sql.engine.files import PrivateDirectory, is_private
+from kanon_sql.engine.files import PrivateDirectory, is_private, uninterrupted
 from kanon_sql.engine.keys import without_passwords
 from kanon_sql.engine.progress import check_deadline, next_deadline, stopped
 from kanon_sql.errors import ComputationError, InUseError, NoRoomError, SearchInterruptedError, SourceError, UsageError
@@ -351,21 +351,22 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
 
     Without a directory of its own it spills beside a file, where it can.
     """
-    spill = spill_directory(resources.directory, beside)
-    try:
-        connection = duckdb.connect(config={**_SETTINGS, "temp_directory": str(spill.path), **resources.settings})
-    except duckdb.Error as error:
-        spill.remove()
-        if isinstance(error, duckdb.OutOfMemoryException):
-            raise NoRoomError(
-                f"DuckDB cannot start with {resources.memory_limit} of memory: give more (--memory-limit)."
-            ) from None
-        raise SourceError(f"DuckDB cannot start. {first_line(error)}") from None
-    # Its progress is read, but it must not draw a bar of its own on stdout, which is for data. In Jupyter without
-    # ipywidgets it can draw none, and refuses the setting itself (duckdb issue 7590).
-    with suppress(duckdb.InvalidInputException):
-        connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
-    return connection, spill
+    with uninterrupted():
+        spill = spill_directory(resources.directory, beside)
+        try:
+            connection = duckdb.connect(config={**_SETTINGS, "temp_directory": str(spill.path), **resources.settings})
+        except duckdb.Error as error:
+            spill.remove()
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise NoRoomError(
+                    f"DuckDB cannot start with {resources.memory_limit} of memory: give more (--memory-limit)."
+                ) from None
+            raise SourceError(f"DuckDB cannot start. {first_line(error)}") from None
+        # Its progress is read, but it must not draw a bar of its own on stdout, which is for data. In Jupyter without
+        # ipywidgets it can draw none, and refuses the setting itself (duckdb issue 7590).
+        with suppress(duckdb.InvalidInputException):
+            connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
+        return connection, spill
 
 
 def waited(opened: Callable[[], Result]) -> Result:

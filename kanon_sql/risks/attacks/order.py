@@ -14,7 +14,7 @@ approximation where there are many items.
 A release that is sorted by columns that it shows is tested among rows that are alike in these: to be sorted by what
 everyone sees gives nothing away. The test raises a false alarm with a probability of 1 in a million.
 
-    kanon_items(item, class, published_1, ..., size, place)             rows of the release that are alike in every column
+    kanon_items(item, class, published_1, ..., size, place)  rows of the release that are alike in every column
     kanon_scores(item, class, published_1, ..., size, place, label_1, ..., score)
 """
 

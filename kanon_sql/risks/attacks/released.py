@@ -1,6 +1,6 @@
 """The rows of a release beside its original: the class of each row, columns that both have, the people of each class.
 
-    kanon_released(position, class, published_1, ...)  rows in their order; published_i is never NULL, and equal where values are
+    kanon_released(position, class, published_1, ...)  rows in order; published_i is never NULL, equal where values are
     kanon_persons(tuple, person, n)               rows of the original by tuple and person
     kanon_members(class, person, n, up_to)        people who can have rows in a class (``attacks/people_members.sql``)
     kanon_in_classes(class, n, possible, at_least, at_most)    people of each class
