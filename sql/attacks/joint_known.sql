@@ -26,7 +26,7 @@ WITH possible AS (
   FROM second_possible
   GROUP BY
     found
-), groups AS (
+), found_together AS (
   SELECT
     different.size AS different,
     COALESCE(sizes.size, $k) >= $k AS is_large,
@@ -65,4 +65,4 @@ SELECT
   CAST(COALESCE(SUM(right_rows) FILTER (WHERE is_certain), 0) AS BIGINT),
   CAST(COALESCE(SUM(n) FILTER (WHERE is_certain AND in_first > 1 AND in_second > 1), 0) AS BIGINT),
   CAST(COALESCE(SUM(n) FILTER (WHERE is_large AND different < $least AND in_first >= $least AND in_second >= $least), 0) AS BIGINT)
-FROM groups
+FROM found_together
