@@ -243,10 +243,13 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: From
         if beyond:
             left_out = "1 value is" if beyond == 1 else f"{beyond:,} values are"
             notes = (*notes, f"{left_out} beyond what {column.type} can hold, and left out")
-    values = [(rows.values[row], rows.paths[rows.path_of[row]]) for row in order]
-    if not values or values[0][0] is not None:
-        values.insert(0, (None, (rows.root,) * rows.height))
-    coded = coded_paths(values)
+    values, path_of = [rows.values[row] for row in order], [rows.path_of[row] for row in order]
+    paths = rows.paths
+    if None not in values[:1]:  # NULL goes to the root, unless the file says otherwise
+        at_root = (rows.root,) * rows.height
+        paths = paths if at_root in paths else [*paths, at_root]
+        values, path_of = [None, *values], [paths.index(at_root), *path_of]
+    coded = coded_paths(values, paths, path_of)
     relation = engine.temporary_name(f"kanon_hierarchy_{column.name}")
     load_paths(engine, relation, coded, column.lookup_type, f"load the hierarchy of {column.name}")
     return Hierarchy(column, rows.height, relation, coded.words, rows.root, str(rule), format=rows.format, notes=notes)

@@ -213,18 +213,23 @@ class CodedPaths:
     words: tuple[CodeWord, ...]
 
 
-def coded_paths(values: Sequence[tuple[str | None, tuple[str, ...]]]) -> CodedPaths:
+def coded_paths(values: Sequence[str | None], paths: Sequence[tuple[str, ...]], path_of: Sequence[int]) -> CodedPaths:
     """Return the codes of a tree, as ``coded_query`` makes them.
 
-    ``values`` are all values, in their order, each with its path; one of them is NULL, the first.
+    Args:
+        values: all values, in their order; one of them is NULL, the first.
+        paths: the different paths of the tree; one may have no value.
+        path_of: for each value, the number of its path.
     """
-    members: dict[tuple[str, ...], list[str | None]] = {}
-    for value, path in values:
-        members.setdefault(path, []).append(value)
+    members: dict[int, list[str | None]] = {}
+    for value, number in zip(values, path_of, strict=True):
+        if (own := members.get(number)) is None:
+            own = members[number] = []
+        own.append(value)
     # 1. The ordinal of each label among its siblings, in the order of the smallest value under each. NULL is under a
     # label that has other values by these, and before all of them under one that has none.
-    (_, of_null), *others = values
-    with_values = list(dict.fromkeys(path for _, path in others))
+    of_null = paths[path_of[0]]
+    with_values = [paths[number] for number in dict.fromkeys(path_of[1:])]
     ordinals: list[dict[str, int]] = []
     children = [max(map(len, members.values()))]
     for level in range(1, len(of_null)):
@@ -240,14 +245,15 @@ def coded_paths(values: Sequence[tuple[str | None, tuple[str, ...]]]) -> CodedPa
         children.append(max(siblings.values()))
     # 2. The ordinals side by side.
     words = code_words(tuple(children))
+    kept = [paths[number] for number in members]
     codes = [
         [
             sum(ordinals[part.level - 1][path[part.level - 1]] << part.shift for part in word.fields if part.level)
-            for path in members
+            for path in kept
         ]
         for word in words
     ]
-    return CodedPaths(list(members), list(members.values()), codes, words)
+    return CodedPaths(kept, list(members.values()), codes, words)
 
 
 def load_paths(engine: Engine, relation: exp.Table, coded: CodedPaths, value_type: str, title: str) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import FrequencySet, Placement, key_name
+from kanon_sql.classes.frequency import FrequencySet, Placement, key_name, mask_name
 from kanon_sql.engine.base import make_table
 from kanon_sql.engine.equality import as_text
 from kanon_sql.hierarchy.expressions import VALUE, level_name
@@ -108,7 +108,7 @@ def _labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) ->
     leaves = (
         exp.select(
             *(sql.column(name, "lookup") for name in codes),
-            *(sql.column(level_name(level), "lookup") for level in range(1, hierarchy.height + 1)),
+            sql.named(_root_level(hierarchy), "root_level"),
             sql.named(_as_number(hierarchy.column), "number"),
             sql.named(present, N),
         )
@@ -120,9 +120,40 @@ def _labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) ->
         )
         .where(is_leaf)
     )
-    # 3. The labels of each level: leaves that share a prefix.
-    levels = [_level(placements, hierarchy, level) for level in range(hierarchy.height + 1)]
-    return sql.union_all(levels).with_("marginal", as_=marginal).with_("leaves", as_=leaves)
+    # 3. The labels of each level: leaves that share a prefix. The range of the root is that of the values in the table.
+    masks = [mask_name(placement.number) for placement in placements]
+    levels = [
+        (level, *(placement.word.mask(level) for placement in placements)) for level in range(hierarchy.height + 1)
+    ]
+    prefixes = [
+        sql.named(exp.BitwiseAnd(this=sql.column(name), expression=sql.column(mask)), name)
+        for name, mask in zip(codes, masks, strict=True)
+    ]
+    level = sql.column("level")
+    in_range = exp.or_(exp.LT(this=level, expression=sql.literal(hierarchy.height)), sql.column(N) > 0)
+    labels = exp.select(
+        level,
+        *prefixes,
+        sql.named(sql.sum_of(sql.column(N)), N),
+        sql.named(sql.count_rows(), "leaves"),
+        # An original value is what it is, however the root is called.
+        sql.named(exp.LTE(this=exp.Min(this=sql.column("root_level")), expression=level.copy()), "at_root"),
+        sql.named(sql.where(exp.Min(this=sql.column("number")), in_range), "lower"),
+        sql.named(sql.where(exp.Max(this=sql.column("number")), in_range.copy()), "upper"),
+    )
+    labels = labels.from_("leaves").join(sql.values("levels", ["level", *masks], levels), join_type="cross")
+    labels = labels.group_by(level.copy(), *(prefix.this.copy() for prefix in prefixes))
+    return labels.with_("marginal", as_=marginal).with_("leaves", as_=leaves)
+
+
+def _root_level(hierarchy: Hierarchy) -> exp.Expr:
+    """Return the level from which on a label reads like the root; nothing else stands above that."""
+    below = range(1, hierarchy.height)
+    case = exp.Case()
+    for level in below:
+        case = case.when(sql.column(level_name(level), "lookup").eq(hierarchy.root), sql.literal(level))
+    top = sql.literal(hierarchy.height)
+    return case.else_(top) if below else top
 
 
 def code_in_key(placement: Placement, mask: int) -> exp.Expr:
@@ -172,37 +203,6 @@ def _prefixes(column: Labels, level: int, alias: str | None = None) -> list[exp.
         for placement in column.placements
         if placement.word.mask(level)
     ]
-
-
-def _level(placements: Sequence[Placement], hierarchy: Hierarchy, level: int) -> exp.Select:
-    prefixes = [
-        (
-            code_name(placement.number),
-            sql.bits(sql.column(code_name(placement.number)), placement.word.mask(level)),
-        )
-        for placement in placements
-    ]
-    lower: exp.Expr = exp.Min(this=sql.column("number"))
-    upper: exp.Expr = exp.Max(this=sql.column("number"))
-    if level == hierarchy.height:  # the range of the column is that of its values in the table
-        in_table = sql.column(N) > 0
-        lower, upper = sql.where(lower, in_table), sql.where(upper, in_table.copy())
-    at_root: exp.Expr = exp.false()  # an original value is what it is, however the root is called
-    if level:
-        at_root = exp.Max(this=sql.column(level_name(level))).eq(hierarchy.root)
-    return (
-        exp.select(
-            sql.named(sql.literal(level), "level"),
-            *(sql.named(prefix, name) for name, prefix in prefixes),
-            sql.named(sql.sum_of(sql.column(N)), N),
-            sql.named(sql.count_rows(), "leaves"),
-            sql.named(at_root, "at_root"),
-            sql.named(lower, "lower"),
-            sql.named(upper, "upper"),
-        )
-        .from_("leaves")
-        .group_by(*(prefix.copy() for _, prefix in prefixes))
-    )
 
 
 def _as_number(column: Column) -> exp.Expr:

@@ -432,9 +432,7 @@ WITH marginal AS (
 ), leaves AS (
   SELECT
     lookup.code,
-    lookup.level_1,
-    lookup.level_2,
-    lookup.level_3,
+    CASE WHEN lookup.level_1 = '*' THEN 1 WHEN lookup.level_2 = '*' THEN 2 ELSE 3 END AS root_level,
     CAST(lookup.value AS DOUBLE) AS number,
     COALESCE(marginal.n, 0) AS n
   FROM kanon_hierarchy_age AS lookup
@@ -444,70 +442,24 @@ WITH marginal AS (
     NOT lookup.value IS NULL OR marginal.n > 0
 )
 SELECT
-  0 AS level,
-  (
-    code & 255
-  ) AS code,
+  level,
+  code & mask_0 AS code,
   CAST(SUM(n) AS BIGINT) AS n,
   COUNT(*) AS leaves,
-  FALSE AS at_root,
-  MIN(number) AS lower,
-  MAX(number) AS upper
-FROM leaves
-GROUP BY
-  (
-    code & 255
-  )
-UNION ALL
-SELECT
-  1 AS level,
-  (
-    code & 240
-  ) AS code,
-  CAST(SUM(n) AS BIGINT) AS n,
-  COUNT(*) AS leaves,
-  MAX(level_1) = '*' AS at_root,
-  MIN(number) AS lower,
-  MAX(number) AS upper
-FROM leaves
-GROUP BY
-  (
-    code & 240
-  )
-UNION ALL
-SELECT
-  2 AS level,
-  (
-    code & 224
-  ) AS code,
-  CAST(SUM(n) AS BIGINT) AS n,
-  COUNT(*) AS leaves,
-  MAX(level_2) = '*' AS at_root,
-  MIN(number) AS lower,
-  MAX(number) AS upper
-FROM leaves
-GROUP BY
-  (
-    code & 224
-  )
-UNION ALL
-SELECT
-  3 AS level,
-  (
-    code & 0
-  ) AS code,
-  CAST(SUM(n) AS BIGINT) AS n,
-  COUNT(*) AS leaves,
-  MAX(level_3) = '*' AS at_root,
+  MIN(root_level) <= level AS at_root,
   MIN(number) FILTER(WHERE
-    n > 0) AS lower,
+    level < 3 OR n > 0) AS lower,
   MAX(number) FILTER(WHERE
-    n > 0) AS upper
+    level < 3 OR n > 0) AS upper
 FROM leaves
+CROSS JOIN (VALUES
+  (0, 255),
+  (1, 240),
+  (2, 224),
+  (3, 0)) AS levels(level, mask_0)
 GROUP BY
-  (
-    code & 0
-  );
+  level,
+  code & mask_0;
 
 -- leaves of the hierarchies
 SELECT
@@ -537,47 +489,117 @@ FROM kanon_labels_zip
 WHERE
   level = 3;
 
--- loss of every level
+-- costs of every level
 SELECT
-  0 AS number,
+  number,
   level,
-  SUM(n * (
-    CASE WHEN at_root THEN 52 ELSE leaves - 1 END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 52 ELSE leaves - 1 END) FILTER(WHERE
-    n > 0) AS largest,
   COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
+    n > 0),
   SUM(n * (
-    CASE WHEN at_root THEN 1 ELSE leaves - 1 END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 1 ELSE leaves - 1 END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
+    loss
+  )),
+  MAX(loss) FILTER(WHERE
+    n > 0),
   SUM(n * (
-    CASE WHEN at_root THEN 6 ELSE leaves - 1 END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 6 ELSE leaves - 1 END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
+    gcp
+  )),
+  MAX(gcp) FILTER(WHERE
+    n > 0),
+  SUM(n * (
+    "precision"
+  )),
+  MAX("precision") FILTER(WHERE
+    n > 0),
+  SUM(n * (
+    nonuniform_entropy
+  )),
+  MAX(nonuniform_entropy) FILTER(WHERE
+    n > 0)
+FROM (
+  SELECT
+    0 AS number,
+    level,
+    n,
+    CASE WHEN at_root THEN 52 ELSE leaves - 1 END AS loss,
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN lower IS NULL
+        THEN 0
+        ELSE CAST(ROUND(
+          GREATEST((
+            LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
+          ) / 38.5, 0) * 1000000000
+        ) AS BIGINT)
+      END
+    END AS gcp,
+    CASE WHEN at_root THEN 3 ELSE level END AS "precision",
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END AS nonuniform_entropy
+  FROM kanon_labels_age
+  UNION ALL
+  SELECT
+    1 AS number,
+    level,
+    n,
+    CASE WHEN at_root THEN 1 ELSE leaves - 1 END AS loss,
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN leaves = 1
+        THEN 0
+        ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
+      END
+    END AS gcp,
+    CASE WHEN at_root THEN 1 ELSE level END AS "precision",
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END AS nonuniform_entropy
+  FROM kanon_labels_sex
+  UNION ALL
+  SELECT
+    2 AS number,
+    level,
+    n,
+    CASE WHEN at_root THEN 6 ELSE leaves - 1 END AS loss,
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN leaves = 1
+        THEN 0
+        ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
+      END
+    END AS gcp,
+    CASE WHEN at_root THEN 3 ELSE level END AS "precision",
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END AS nonuniform_entropy
+  FROM kanon_labels_zip
+) AS cells
 GROUP BY
+  number,
   level;
 
 -- test node ...
@@ -627,263 +649,6 @@ JOIN kanon_labels_age AS labels_1
 WHERE
   measure_0 < 4;
 
--- gcp of every level
-SELECT
-  0 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 1000000000
-        ELSE CASE
-          WHEN lower IS NULL
-          THEN 0
-          ELSE CAST(ROUND(
-            GREATEST((
-              LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
-            ) / 38.5, 0) * 1000000000
-          ) AS BIGINT)
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 1000000000
-      ELSE CASE
-        WHEN lower IS NULL
-        THEN 0
-        ELSE CAST(ROUND(
-          GREATEST((
-            LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
-          ) / 38.5, 0) * 1000000000
-        ) AS BIGINT)
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 1000000000
-        ELSE CASE
-          WHEN leaves = 1
-          THEN 0
-          ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 1000000000
-      ELSE CASE
-        WHEN leaves = 1
-        THEN 0
-        ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 1000000000
-        ELSE CASE
-          WHEN leaves = 1
-          THEN 0
-          ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 1000000000
-      ELSE CASE
-        WHEN leaves = 1
-        THEN 0
-        ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
-GROUP BY
-  level;
-
--- precision of every level
-SELECT
-  0 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 3 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 1 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 1 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 3 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
-GROUP BY
-  level;
-
--- nonuniform_entropy of every level
-SELECT
-  0 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 590689060
-        ELSE CASE
-          WHEN n > 0
-          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-          ELSE 0
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 590689060
-      ELSE CASE
-        WHEN n > 0
-        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-        ELSE 0
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 590689060
-        ELSE CASE
-          WHEN n > 0
-          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-          ELSE 0
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 590689060
-      ELSE CASE
-        WHEN n > 0
-        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-        ELSE 0
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 590689060
-        ELSE CASE
-          WHEN n > 0
-          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-          ELSE 0
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 590689060
-      ELSE CASE
-        WHEN n > 0
-        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-        ELSE 0
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
-GROUP BY
-  level;
-
 -- classes of the release, ...
 CREATE TEMPORARY TABLE kanon_classes AS
 SELECT
@@ -923,25 +688,13 @@ FROM (
 -- what each class covers
 CREATE TEMPORARY TABLE kanon_boxes AS
 SELECT
-  CASE
-    WHEN labels_1.at_root
-    THEN 0
-    ELSE CASE labels_1.level WHEN 0 THEN 255 WHEN 1 THEN 240 WHEN 2 THEN 224 ELSE 0 END
-  END | CASE
-    WHEN labels_2.at_root
-    THEN 0
-    ELSE CASE labels_2.level WHEN 0 THEN 768 ELSE 0 END
-  END | CASE
-    WHEN labels_3.at_root
-    THEN 0
-    ELSE CASE labels_3.level WHEN 0 THEN 31744 WHEN 1 THEN 31744 WHEN 2 THEN 24576 ELSE 0 END
-  END AS mask_0,
-  CASE WHEN labels_1.at_root THEN 0 ELSE labels_1.code END | CASE WHEN labels_2.at_root THEN 0 ELSE (
-    labels_2.code << 8
-  ) END | CASE WHEN labels_3.at_root THEN 0 ELSE (
-    labels_3.code << 10
-  ) END AS key_0,
-  CAST(CASE WHEN labels_1.at_root THEN 53 ELSE labels_1.leaves END AS DOUBLE) * CAST(CASE WHEN labels_2.at_root THEN 2 ELSE labels_2.leaves END AS DOUBLE) * CAST(CASE WHEN labels_3.at_root THEN 7 ELSE labels_3.leaves END AS DOUBLE) AS volume,
+  768 | 31744 AS mask_0,
+  (
+    classes.key_0 & 768
+  ) | (
+    classes.key_0 & 31744
+  ) AS key_0,
+  CAST(1 AS DOUBLE) * CAST(53 AS DOUBLE) AS volume,
   classes.n
 FROM (
   SELECT
@@ -952,20 +705,6 @@ FROM (
   GROUP BY
     key_0 & 32512
 ) AS classes
-JOIN kanon_labels_age AS labels_1
-  ON labels_1.level = 3
-JOIN kanon_labels_sex AS labels_2
-  ON labels_2.level = 0 AND labels_2.code = (
-    (
-      key_0 >> 8
-    ) & 3
-  )
-JOIN kanon_labels_zip AS labels_3
-  ON labels_3.level = 0 AND labels_3.code = (
-    (
-      key_0 >> 10
-    ) & 31
-  )
 WHERE
   measure_0 >= 4
 UNION ALL

@@ -93,27 +93,27 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
     """
     # 1. Rows of equal length; equal rows say the same: the first of them counts.
     height = max(len(line.labels) for line in lines)
-    padded: dict[tuple[str, ...] | tuple[str | None, tuple[str, ...]], Path] = {}
-    different: dict[tuple[str | None, Path], Line] = {}
+    numbers: dict[Path, int] = {}
+    known: dict[tuple[str, ...] | tuple[str | None, tuple[str, ...]], int] = {}
+    different: dict[tuple[str | None, int], Line] = {}
+    first: list[Line] = []  # for each path, the line that has it first
     for line in lines:
         _, value, labels = line
         own = labels if labels and labels[0] else (value, labels)  # the value stands for labels that are missing
-        if (path := padded.get(own)) is None:
-            path = padded[own] = _padded(line, height)
-        different.setdefault((value, path), line)
-    # 2. Their paths, each with the line that has it first.
-    first: dict[Path, Line] = {}
-    for (_, path), line in different.items():
-        first.setdefault(path, line)
-    paths = list(first)
+        if (number := known.get(own)) is None:
+            number = known[own] = numbers.setdefault(_padded(line, height), len(numbers))
+            first += [line] * (number == len(first))
+        different.setdefault((value, number), line)
+    # 2. A root above them all.
+    paths = list(numbers)
     notes: tuple[str, ...] = ()
     roots = {path[-1] for path in paths}
     if not add_root and len(roots) > 1:
         if ROOT in roots:
-            row = next(path for path in paths if path[-1] != ROOT)
-            others = sum(path[-1] != ROOT for _, path in different)
+            row = next(line for line, path in zip(first, paths, strict=True) if path[-1] != ROOT)
+            others = sum(paths[number][-1] != ROOT for _, number in different)
             raise BrokenError(
-                first[row].place,
+                row.place,
                 f"this row does not end in the root * as others do ({_rows(others)} in all). "
                 "Add the labels that are missing",
             )
@@ -123,9 +123,8 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
     # 3. They must form a tree.
     values = [value for value, _ in different]
     _require_one_row_each(values, list(different.values()))
-    _require_tree(paths, list(first.values()))
-    numbers = {path: number for number, path in enumerate(first)}
-    path_of = [numbers[path] for _, path in different]
+    _require_tree(paths, first)
+    path_of = [number for _, number in different]
     return HierarchyRows(values, paths, path_of, header=header, format=name, notes=notes)
 
 
