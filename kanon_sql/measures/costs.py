@@ -276,13 +276,14 @@ def _levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
 
 def _level_costs_query(labels: Sequence[Labels], measures: Sequence[CellMeasure]) -> exp.Select:
     """Return the query of the labels of every level, and what they cost by each measure: in all, and at most."""
+    number, level = sql.column("number"), sql.column("level")
     cells = [
         exp.select(
             sql.named(sql.literal(column.number), "number"),
-            "level",
-            N,
+            level.copy(),
+            sql.column(N),
             *(sql.named(_cell_cost(column, measure, qualified=False), measure.name) for measure in measures),
-        ).from_(column.relation.copy())
+        ).from_(column.relation.copy(), copy=False)
         for column in labels
     ]
     has_rows = sql.column(N) > 0
@@ -296,9 +297,9 @@ def _level_costs_query(labels: Sequence[Labels], measures: Sequence[CellMeasure]
     ]
     labelled = sql.where(sql.count_rows(), has_rows)
     return (
-        exp.select("number", "level", labelled, *charged)
-        .from_(sql.union_all(cells).subquery("cells"))
-        .group_by("number", "level")
+        exp.select(number, level.copy(), labelled, *charged)
+        .from_(sql.union_all(cells).subquery("cells", copy=False), copy=False)
+        .group_by(number.copy(), level.copy(), copy=False)
     )
 
 

@@ -98,7 +98,8 @@ def _labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) ->
     own = [code_in_key(placement, placement.word.mask(0)) for placement in placements]
     named = [sql.named(code, name) for code, name in zip(own, codes, strict=True)]
     rows = sql.named(exp.Sum(this=sql.column(N)), N)
-    marginal = exp.select(*named, rows).from_(frequency.relation.copy()).group_by(*(code.copy() for code in own))
+    marginal = exp.select(*named, rows).from_(frequency.relation.copy(), copy=False)
+    marginal = marginal.group_by(*(code.copy() for code in own), copy=False)
     # 2. The leaves: every value of the hierarchy, and NULL where the table has it.
     present = exp.Coalesce(this=sql.column(N, "marginal"), expressions=[sql.literal(0)])
     is_leaf = exp.or_(
@@ -112,13 +113,14 @@ def _labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) ->
             sql.named(_as_number(hierarchy.column), "number"),
             sql.named(present, N),
         )
-        .from_(sql.aliased(hierarchy.relation, "lookup"))
+        .from_(sql.aliased(hierarchy.relation, "lookup"), copy=False)
         .join(
-            "marginal",
+            sql.relation("marginal"),
             on=sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "marginal")) for name in codes),
             join_type="left",
+            copy=False,
         )
-        .where(is_leaf)
+        .where(is_leaf, copy=False)
     )
     # 3. The labels of each level: leaves that share a prefix. The range of the root is that of the values in the table.
     masks = [mask_name(placement.number) for placement in placements]
@@ -141,9 +143,10 @@ def _labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) ->
         sql.named(sql.where(exp.Min(this=sql.column("number")), in_range), "lower"),
         sql.named(sql.where(exp.Max(this=sql.column("number")), in_range.copy()), "upper"),
     )
-    labels = labels.from_("leaves").join(sql.values("levels", ["level", *masks], levels), join_type="cross")
-    labels = labels.group_by(level.copy(), *(prefix.this.copy() for prefix in prefixes))
-    return labels.with_("marginal", as_=marginal).with_("leaves", as_=leaves)
+    labels = labels.from_(sql.relation("leaves"), copy=False)
+    labels = labels.join(sql.values("levels", ["level", *masks], levels), join_type="cross", copy=False)
+    labels = labels.group_by(level.copy(), *(prefix.this.copy() for prefix in prefixes), copy=False)
+    return labels.with_("marginal", as_=marginal, copy=False).with_("leaves", as_=leaves, copy=False)
 
 
 def _root_level(hierarchy: Hierarchy) -> exp.Expr:

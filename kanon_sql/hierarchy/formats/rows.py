@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from kanon_sql.hierarchy.expressions import ROOT
@@ -81,6 +82,9 @@ class Line(NamedTuple):
         return line_place(self.at) if isinstance(self.at, int) else self.at
 
 
+_LABELS = attrgetter("labels")
+
+
 def line_place(number: int) -> str:
     return f"line {number:,}"
 
@@ -91,29 +95,36 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
     ``add_root`` puts ``*`` on top of them all, for formats that leave the root out; ``name`` is what the format is
     called.
     """
-    # 1. Rows of equal length; equal rows say the same: the first of them counts.
-    height = max(len(line.labels) for line in lines)
+    # 1. Rows of equal length. Many lines have the same labels: a path is made once.
+    height = max(map(len, map(_LABELS, lines)))
     numbers: dict[Path, int] = {}
     known: dict[tuple[str, ...] | tuple[str | None, tuple[str, ...]], int] = {}
-    different: dict[tuple[str | None, int], Line] = {}
+    path_of: list[int] = []
     first: list[Line] = []  # for each path, the line that has it first
     for line in lines:
-        _, value, labels = line
-        own = labels if labels and labels[0] else (value, labels)  # the value stands for labels that are missing
+        labels = line.labels
+        own = labels if labels and labels[0] else (line.value, labels)  # the value stands for labels that are missing
         if (number := known.get(own)) is None:
             number = known[own] = numbers.setdefault(_padded(line, height), len(numbers))
             first += [line] * (number == len(first))
-        different.setdefault((value, number), line)
+        path_of.append(number)
+    values = [line.value for line in lines]
+    if len(set(values)) < len(values):  # equal rows say the same: the first of them counts
+        different: dict[tuple[str | None, int], Line] = {}
+        for row, line in zip(zip(values, path_of, strict=True), lines, strict=True):
+            different.setdefault(row, line)
+        lines = list(different.values())
+        values, path_of = [value for value, _ in different], [number for _, number in different]
     # 2. A root above them all.
     paths = list(numbers)
     notes: tuple[str, ...] = ()
     roots = {path[-1] for path in paths}
     if not add_root and len(roots) > 1:
         if ROOT in roots:
-            row = next(line for line, path in zip(first, paths, strict=True) if path[-1] != ROOT)
-            others = sum(paths[number][-1] != ROOT for _, number in different)
+            without = next(line for line, path in zip(first, paths, strict=True) if path[-1] != ROOT)
+            others = sum(paths[number][-1] != ROOT for number in path_of)
             raise BrokenError(
-                row.place,
+                without.place,
                 f"this row does not end in the root * as others do ({_rows(others)} in all). "
                 "Add the labels that are missing",
             )
@@ -121,10 +132,8 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
     if add_root or notes:
         paths = [(*path, ROOT) for path in paths]
     # 3. They must form a tree.
-    values = [value for value, _ in different]
-    _require_one_row_each(values, list(different.values()))
+    _require_one_row_each(values, lines)
     _require_tree(paths, first)
-    path_of = [number for _, number in different]
     return HierarchyRows(values, paths, path_of, header=header, format=name, notes=notes)
 
 

@@ -82,13 +82,13 @@ def _is_plain(text: str, raw: list[str]) -> bool:
 def _split_plain(raw: list[str], separator: str) -> list[Line]:
     """Return what ``csv`` makes of lines without quotes: what follows a value is split once, however many have it."""
     lines: list[Line] = []
-    known: dict[str, tuple[str, ...]] = {"": ()}
+    known: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(raw, start=1):
         value, found, rest = line.rstrip("\r\n").partition(separator)
-        if (labels := known.get(found + rest)) is None:
-            labels = known[found + rest] = tuple(label.strip() for label in rest.split(separator))
+        if (labels := known.get(rest)) is None:
+            labels = known[rest] = tuple(label.strip() for label in rest.split(separator))
         if value or rest.strip(separator):
-            lines.append(Line(number, value or None, labels))
+            lines.append(Line(number, value or None, labels if found else ()))
     return lines
 
 
