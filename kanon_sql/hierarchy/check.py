@@ -132,11 +132,12 @@ def typed_query(column: Column) -> exp.Query:
     Of each its place among them, from 1; its rank in the order of the typed values, the same for equal ones, NULL for
     what cannot be read as the type; and whether it is a number or a date, maybe beyond what the type can hold.
     """
-    texts = exp.Placeholder(this="texts")
+    whole = exp.select(sql.named(sql.cast(exp.Placeholder(this="texts"), "VARCHAR[]"), "texts")).subquery("whole")
+    texts = sql.column("texts")
     given = exp.select(
-        sql.named(exp.Explode(this=sql.cast(texts, "VARCHAR[]")), "text"),
+        sql.named(exp.Explode(this=texts), "text"),
         sql.named(exp.Anonymous(this="generate_subscripts", expressions=[texts.copy(), sql.literal(1)]), "place"),
-    )
+    ).from_(whole)
     text = sql.column("text")
     readable, wider = (
         exp.TryCast(this=text.copy(), to=exp.DataType.build(kind, dialect="duckdb"))

@@ -126,7 +126,8 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         column = find_column(name, source.columns)
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
-    require_identity(source.engine, source.relation, roles.quasi_identifiers)
+    may_be_collated = source.file is None or source.engine.is_shared
+    require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
     seconds: dict[str, float] = {}
     repeated: tuple[RepeatedColumn, ...] = ()
     if policy.count == "people":

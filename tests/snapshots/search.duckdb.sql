@@ -416,10 +416,35 @@ SELECT
     key_0 IS NULL) AS tuples_without_code
 FROM kanon_frequency;
 
--- labels of ...
-CREATE TEMPORARY TABLE kanon_labels_age AS
-WITH marginal AS (
+-- labels of the hierarchies
+CREATE TEMPORARY TABLE kanon_label_facts AS
+WITH lookups AS (
   SELECT
+    0 AS number,
+    code AS code,
+    value IS NULL AS of_null,
+    CASE WHEN level_1 = '*' THEN 1 WHEN level_2 = '*' THEN 2 ELSE 3 END AS root_level,
+    CAST(value AS DOUBLE) AS as_number
+  FROM kanon_hierarchy_age AS lookup
+  UNION ALL
+  SELECT
+    1 AS number,
+    code AS code,
+    value IS NULL AS of_null,
+    1 AS root_level,
+    CAST(NULL AS DOUBLE) AS as_number
+  FROM kanon_hierarchy_sex AS lookup
+  UNION ALL
+  SELECT
+    2 AS number,
+    code AS code,
+    value IS NULL AS of_null,
+    CASE WHEN level_1 = '*' THEN 1 WHEN level_2 = '*' THEN 2 ELSE 3 END AS root_level,
+    CAST(NULL AS DOUBLE) AS as_number
+  FROM kanon_hierarchy_zip AS lookup
+), marginals AS (
+  SELECT
+    0 AS number,
     (
       key_0 & 255
     ) AS code,
@@ -429,65 +454,97 @@ WITH marginal AS (
     (
       key_0 & 255
     )
+  UNION ALL
+  SELECT
+    1 AS number,
+    (
+      (
+        key_0 >> 8
+      ) & 3
+    ) AS code,
+    SUM(n) AS n
+  FROM kanon_frequency
+  GROUP BY
+    (
+      (
+        key_0 >> 8
+      ) & 3
+    )
+  UNION ALL
+  SELECT
+    2 AS number,
+    (
+      (
+        key_0 >> 10
+      ) & 31
+    ) AS code,
+    SUM(n) AS n
+  FROM kanon_frequency
+  GROUP BY
+    (
+      (
+        key_0 >> 10
+      ) & 31
+    )
 ), leaves AS (
   SELECT
-    lookup.code,
-    CASE WHEN lookup.level_1 = '*' THEN 1 WHEN lookup.level_2 = '*' THEN 2 ELSE 3 END AS root_level,
-    CAST(lookup.value AS DOUBLE) AS number,
-    COALESCE(marginal.n, 0) AS n
-  FROM kanon_hierarchy_age AS lookup
-  LEFT JOIN marginal
-    ON lookup.code = marginal.code
+    lookups.number,
+    lookups.code,
+    lookups.root_level,
+    lookups.as_number,
+    COALESCE(marginals.n, 0) AS n
+  FROM lookups
+  LEFT JOIN marginals
+    ON lookups.number = marginals.number AND lookups.code = marginals.code
   WHERE
-    NOT lookup.value IS NULL OR marginal.n > 0
+    NOT lookups.of_null OR marginals.n > 0
 )
 SELECT
-  level,
-  code & mask_0 AS code,
-  CAST(SUM(n) AS BIGINT) AS n,
+  leaves.number,
+  levels.level,
+  leaves.code & levels.mask_0 AS code,
+  CAST(SUM(leaves.n) AS BIGINT) AS n,
   COUNT(*) AS leaves,
-  MIN(root_level) <= level AS at_root,
-  MIN(number) FILTER(WHERE
-    level < 3 OR n > 0) AS lower,
-  MAX(number) FILTER(WHERE
-    level < 3 OR n > 0) AS upper
+  MIN(leaves.root_level) <= levels.level AS at_root,
+  MIN(leaves.as_number) FILTER(WHERE
+    levels.below_root OR leaves.n > 0) AS lower,
+  MAX(leaves.as_number) FILTER(WHERE
+    levels.below_root OR leaves.n > 0) AS upper
 FROM leaves
-CROSS JOIN (VALUES
-  (0, 255),
-  (1, 240),
-  (2, 224),
-  (3, 0)) AS levels(level, mask_0)
+JOIN (VALUES
+  (0, 0, TRUE, 255),
+  (0, 1, TRUE, 240),
+  (0, 2, TRUE, 224),
+  (0, 3, FALSE, 0),
+  (1, 0, TRUE, 3),
+  (1, 1, FALSE, 0),
+  (2, 0, TRUE, 31),
+  (2, 1, TRUE, 31),
+  (2, 2, TRUE, 24),
+  (2, 3, FALSE, 0)) AS levels(number, level, below_root, mask_0)
+  ON levels.number = leaves.number
 GROUP BY
-  level,
-  code & mask_0;
+  leaves.number,
+  levels.level,
+  leaves.code & levels.mask_0;
 
 -- leaves of the hierarchies
 SELECT
-  0 AS number,
+  number,
   leaves,
   lower,
   upper
-FROM kanon_labels_age
+FROM kanon_label_facts
 WHERE
-  level = 3
-UNION ALL
-SELECT
-  1 AS number,
-  leaves,
-  lower,
-  upper
-FROM kanon_labels_sex
-WHERE
-  level = 1
-UNION ALL
-SELECT
-  2 AS number,
-  leaves,
-  lower,
-  upper
-FROM kanon_labels_zip
-WHERE
-  level = 3;
+  (
+    number = 0 AND level = 3
+  )
+  OR (
+    number = 1 AND level = 1
+  )
+  OR (
+    number = 2 AND level = 3
+  );
 
 -- costs of every level
 SELECT
@@ -544,7 +601,13 @@ FROM (
         ELSE 0
       END
     END AS nonuniform_entropy
-  FROM kanon_labels_age
+  FROM (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 0
+  ) AS labels
   UNION ALL
   SELECT
     1 AS number,
@@ -570,7 +633,13 @@ FROM (
         ELSE 0
       END
     END AS nonuniform_entropy
-  FROM kanon_labels_sex
+  FROM (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 1
+  ) AS labels
   UNION ALL
   SELECT
     2 AS number,
@@ -596,7 +665,13 @@ FROM (
         ELSE 0
       END
     END AS nonuniform_entropy
-  FROM kanon_labels_zip
+  FROM (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 2
+  ) AS labels
 ) AS cells
 GROUP BY
   number,
@@ -642,7 +717,13 @@ FROM (
   GROUP BY
     key_0 & 224
 ) AS classes
-JOIN kanon_labels_age AS labels_1
+JOIN (
+  SELECT
+    *
+  FROM kanon_label_facts
+  WHERE
+    number = 0
+) AS labels_1
   ON labels_1.level = 2 AND labels_1.code = (
     key_0 & 224
   )

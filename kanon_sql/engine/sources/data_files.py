@@ -72,8 +72,10 @@ def reader_of(path: PurePath) -> str:
     return reader
 
 
-def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool = False) -> exp.Create:
-    """Make a data file a relation, and return the statement that did.
+def read_file(
+    engine: Engine, path: Path, relation: exp.Table, *, as_text: bool = False
+) -> tuple[exp.Create, tuple[Column, ...]]:
+    """Make a data file a relation, and return the statement that did, and its columns.
 
     Text is parsed once, into a table; Parquet is read where it lies, column by column. The path may be a directory of
     files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and ``[...]`` in it stand for several.
@@ -97,10 +99,11 @@ def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool 
         except SourceError:
             raise unreadable(path) from None
     first = glob.escape(str(files[0]))
-    named_once(raw_names(engine, reader, sql.literal(first), engine.columns(relation)), path.name)
+    columns = engine.columns(relation)
+    named_once(raw_names(engine, reader, sql.literal(first), columns), path.name)
     if reader == "read_parquet":
         engine.watch(lambda: matching(pattern))
-    return create
+    return create, columns
 
 
 def is_among(path: Path, file: Path) -> bool:
