@@ -87,8 +87,13 @@ def written(value: exp.Expr, column: Column) -> exp.Expr:
     return value if alike else sql.cast(value, "VARCHAR")
 
 
-def require_identity(engine: Engine, source: exp.Table, columns: Iterable[Column]) -> None:
-    """Raise unless equal values of these columns are written alike, or can be made so."""
+def require_identity(
+    engine: Engine, source: exp.Table, columns: Iterable[Column], *, may_be_collated: bool = True
+) -> None:
+    """Raise unless equal values of these columns are written alike, or can be made so.
+
+    A data file that was read into a database of our own has no collations: they need not be looked for.
+    """
     columns = list(columns)
     for column in columns:
         if column.family == "other" and column.type not in _WRITTEN_ONE_WAY:
@@ -97,7 +102,8 @@ def require_identity(engine: Engine, source: exp.Table, columns: Iterable[Column
                 f"Column {column.name!r} is of type {kind}, whose equal values can be written in several ways. "
                 "Cast it to VARCHAR, or take it apart, in a view, and anonymize the view."
             )
-    if found := collated(engine, source, [column for column in columns if column.family == "text"]):
+    texts = [column for column in columns if may_be_collated and column.family == "text"]
+    if found := collated(engine, source, texts):
         raise UsageError(
             f"Column {found[0]!r} has a collation: texts that are written differently count as equal, and would be "
             "published as one class. Remove it (ALTER TABLE ... ALTER ... TYPE VARCHAR), or use a view with "

@@ -115,26 +115,40 @@ def _tree_problems(counts: TreeCounts, height: int) -> list[str]:
     return problems
 
 
+def require_once(repeated: int, column: str, origin: str) -> None:
+    """Raise if some values, read as the type of their column, are the same."""
+    counts = TreeCounts(rows=0, repeated=repeated, several_parents=(), early_roots=(), roots=1, children=())
+    require_tree(counts, 1, column, origin)
+
+
 def require_tree(counts: TreeCounts, height: int, column: str, origin: str) -> None:
     if problems := _tree_problems(counts, height):
         raise HierarchyError(f"The hierarchy of column {column!r} ({origin}) is not a tree: {'; '.join(problems)}.")
 
 
-def untyped_query(rows: exp.Table, column: Column) -> exp.Query:
-    """Return the query that counts values of a file which cannot be read as the type of the column.
+def typed_query(column: Column) -> exp.Query:
+    """Return the query of the values of a file, ``$texts``, as values of the type of the column.
 
-    Those that are no numbers or dates at all; and those that are, beyond what the type can hold.
+    Of each its place among them, from 1; its rank in the order of the typed values, the same for equal ones, NULL for
+    what cannot be read as the type; and whether it is a number or a date, maybe beyond what the type can hold.
     """
-    value = sql.column(VALUE)
+    whole = exp.select(sql.named(sql.cast(exp.Placeholder(this="texts"), "VARCHAR[]"), "texts")).subquery("whole")
+    texts = sql.column("texts")
+    given = exp.select(
+        sql.named(exp.Explode(this=texts), "text"),
+        sql.named(exp.Anonymous(this="generate_subscripts", expressions=[texts.copy(), sql.literal(1)]), "place"),
+    ).from_(whole)
+    text = sql.column("text")
     readable, wider = (
-        exp.TryCast(this=value.copy(), to=exp.DataType.build(kind, dialect="duckdb"))
+        exp.TryCast(this=text.copy(), to=exp.DataType.build(kind, dialect="duckdb"))
         for kind in (column.lookup_type, _WIDER.get(column.family, column.lookup_type))
     )
-    unreadable = exp.and_(value.is_(exp.null()).not_(), readable.is_(exp.null()))
-    beyond = exp.and_(unreadable.copy(), wider.is_(exp.null()).not_())
-    unreadable = exp.and_(unreadable, wider.copy().is_(exp.null()))
-    counted = [("unreadable", unreadable), ("beyond", beyond)]
-    return exp.select(*(sql.named(sql.where(sql.count_rows(), one), name) for name, one in counted)).from_(rows)
+    typed = exp.select("place", sql.named(readable, "typed"), sql.named(wider, "wider")).from_(given.subquery("given"))
+    has_type = sql.column("typed").is_(exp.null()).not_()
+    rank = exp.Case().when(has_type, sql.over(exp.DenseRank(), order=["typed"]))
+    return exp.select(
+        "place", sql.named(rank, "rank"), sql.named(sql.column("wider").is_(exp.null()).not_(), "is_of_kind")
+    ).from_(typed.subquery("values_of_file"))
 
 
 def _missing_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:

@@ -2,7 +2,8 @@
 
 1. ``make_hierarchies`` finds the rule of each column: given, else stored in schema ``kanon``, else chosen.
 2. ``build_hierarchy``, ``load_hierarchy`` and ``_use_stored`` make values and levels.
-3. ``_coded`` checks that it is a tree, and adds the prefix codes.
+3. ``_coded`` checks that it is a tree, and adds the prefix codes. Of a file, both are done as it is read: a tree has
+   few different paths.
 
 The lookup relation ``(value, level_1, ..., level_h, code)`` has one row for every value and for NULL, which is a value
 like any other. Where a file gives it no row, it gets one that goes to the root at level 1.
@@ -10,6 +11,7 @@ like any other. Where a file gives it no row, it gets one that goes to the root 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -20,11 +22,18 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
 from kanon_sql.hierarchy.build import bind_rule, built_query, column_facts, interval_query, require_fit
-from kanon_sql.hierarchy.check import count_tree, require_tree, untyped_query
-from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name, levels_columns
+from kanon_sql.hierarchy.check import count_tree, require_once, require_tree, typed_query
+from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
 from kanon_sql.hierarchy.formats.rows import IntervalTree
-from kanon_sql.hierarchy.lookup_relation import Hierarchy, StoredHierarchy, code_words, coded_query
+from kanon_sql.hierarchy.lookup_relation import (
+    Hierarchy,
+    StoredHierarchy,
+    code_words,
+    coded_paths,
+    coded_query,
+    load_paths,
+)
 from kanon_sql.hierarchy.rules.texts import PrefixRule, prefix_columns, prefix_values, prefixed_query, require_prefixes
 from kanon_sql.hierarchy.spec import BuiltRule, FileRule, FlatRule, parse_rule
 from kanon_sql.sql import build as sql
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows
     from kanon_sql.hierarchy.rules import ColumnExtremes
     from kanon_sql.hierarchy.spec import FromFile, Rule
 
@@ -227,27 +237,57 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: From
         query = interval_query(rows, column, source, str(rule))
         made = _coded(engine, column, query, rows.height, ROOT, str(rule), definition=query)
         return replace(made, format=rows.format, notes=rows.notes)
-    file = engine.temporary_name(f"kanon_file_{column.name}")
-    height = len(rows.levels)
-    columns = {VALUE: rows.values} | {level_name(n): labels for n, labels in enumerate(rows.levels, 1)}
-    engine.load(file, columns, "load a hierarchy")
-    notes = rows.notes
+    order, notes = (_in_order(rows.values), rows.notes)
     if column.lookup_type != "VARCHAR":
-        title = f"type of the values in the hierarchy of {column.name}"
-        untyped, beyond = engine.row(untyped_query(file, column), title)
-        if untyped:
-            raise HierarchyError(
-                f"The hierarchy of column {column.name!r} ({rule}): {untyped:,} of its {len(rows.values):,} "
-                f"values cannot be read as {column.type}, the type of the column. Write them as the column has them"
-                f"{', or remove the header line' if untyped == 1 and not rows.header else ''}."
-            )
+        order, beyond = _in_typed_order(engine, column, rows, rule)
         if beyond:
             left_out = "1 value is" if beyond == 1 else f"{beyond:,} values are"
             notes = (*notes, f"{left_out} beyond what {column.type} can hold, and left out")
-    definition = _with_row_for_null(file, height, column)
-    hierarchy = _coded(engine, column, definition, height, rows.levels[-1][0], str(rule))
-    engine.run(sql.drop(file), "drop the rows of the file")
-    return replace(hierarchy, format=rows.format, notes=notes)
+    values, path_of = [rows.values[row] for row in order], [rows.path_of[row] for row in order]
+    paths = rows.paths
+    if None not in values[:1]:  # NULL goes to the root, unless the file says otherwise
+        at_root = (rows.root,) * rows.height
+        paths = paths if at_root in paths else [*paths, at_root]
+        values, path_of = [None, *values], [paths.index(at_root), *path_of]
+    coded = coded_paths(values, paths, path_of)
+    relation = engine.temporary_name(f"kanon_hierarchy_{column.name}")
+    load_paths(engine, relation, coded, column.lookup_type, f"load the hierarchy of {column.name}")
+    return Hierarchy(column, rows.height, relation, coded.words, rows.root, str(rule), format=rows.format, notes=notes)
+
+
+def _in_order(values: Sequence[str | None]) -> list[int]:
+    """Return the places of texts in their order, NULL before all others: by code points, as DuckDB orders them."""
+    order = [row for row, value in enumerate(values) if value is not None]
+    order.sort(key=values.__getitem__)  # type: ignore[arg-type]  # none of them is None
+    return order if len(order) == len(values) else [values.index(None), *order]
+
+
+def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, rule: FileRule) -> tuple[list[int], int]:
+    """Return the places of values that the type of a column can hold, in their order; and how many are beyond it.
+
+    Values that the type cannot hold have no row: no row of the table can have them.
+    """
+    title = f"type of the values in the hierarchy of {column.name}"
+    ranks: dict[int, int] = {}
+    unreadable, beyond = 0, 0
+    for place, rank, is_of_kind in engine.rows(typed_query(column), title, {"texts": rows.values}):
+        if rank is not None:
+            ranks[place - 1] = rank
+        elif rows.values[place - 1] is None:
+            ranks[place - 1] = 0
+        elif is_of_kind:
+            beyond += 1
+        else:
+            unreadable += 1
+    if unreadable:
+        raise HierarchyError(
+            f"The hierarchy of column {column.name!r} ({rule}): {unreadable:,} of its {len(rows.values):,} "
+            f"values cannot be read as {column.type}, the type of the column. Write them as the column has them"
+            f"{', or remove the header line' if unreadable == 1 and not rows.header else ''}."
+        )
+    repeated = sum(times > 1 for times in Counter(ranks.values()).values())
+    require_once(repeated, column.name, str(rule))
+    return sorted(ranks, key=ranks.__getitem__), beyond
 
 
 def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
@@ -262,7 +302,7 @@ def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Pref
     query = prefixed_query(rule, rows, column, source, sql.aliased(prefixes, "prefixes"))
     definition = prefixed_query(rule, rows, column, source, prefix_values(rows))
     height = len(query.selects) - 1
-    hierarchy = _coded(engine, column, query, height, rows.levels[-1][0], str(rule), definition=definition)
+    hierarchy = _coded(engine, column, query, height, rows.root, str(rule), definition=definition)
     engine.run(sql.drop(prefixes), "drop the rows of the file")
     return hierarchy
 
@@ -276,28 +316,6 @@ def _use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hier
     root = exp.select(sql.named(exp.Min(this=levels[-1].copy()), "root")).from_(stored.relation.copy())
     (label,) = engine.row(root, f"root of the hierarchy of {column.name}")
     return _coded(engine, column, query, stored.height, label or ROOT, stored.origin, stored=stored.relation)
-
-
-def _with_row_for_null(file: exp.Table, height: int, column: Column) -> exp.Query:
-    """Return the rows of a file, typed, with a row that sends NULL to the root unless the file has its own.
-
-    Values that the type of the column cannot hold have no row: no row of the table can have them.
-    """
-    typed = exp.TryCast(this=sql.column(VALUE), to=exp.DataType.build(column.lookup_type, dialect="duckdb"))
-    given = exp.select(sql.named(typed, VALUE), *levels_columns(height)[1:]).from_(file.copy())
-    held = exp.or_(sql.column(VALUE).is_(exp.null()), typed.copy().is_(exp.null()).not_())
-    given = given.where(held)
-    root = exp.select(sql.named(exp.Min(this=sql.column(level_name(height))), "root")).from_(file.copy())
-    has_null = exp.select("1").from_(file.copy()).where(sql.column(VALUE).is_(exp.null()))
-    null_row = (
-        exp.select(
-            sql.named(exp.null(), VALUE),
-            *(sql.named(sql.column("root", "top"), level_name(level)) for level in range(1, height + 1)),
-        )
-        .from_(root.subquery("top"))
-        .where(exp.Exists(this=has_null).not_())
-    )
-    return exp.union(given, null_row, distinct=False)
 
 
 def _coded(  # noqa: PLR0913 - the parts of a Hierarchy, passed through

@@ -15,6 +15,7 @@ column that needs more has its code in several words.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -194,6 +195,97 @@ def _numbered(within: str, by: str) -> exp.Expr:
     order = exp.Order(expressions=[exp.Ordered(this=sql.column(by), nulls_first=True)])
     window = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(within)], order=order)
     return sql.cast(exp.Sub(this=window, expression=sql.literal(1)), "BIGINT")
+
+
+@dataclass(frozen=True)
+class CodedPaths:
+    """The paths of a tree that was read from a file, with their values and the codes that these have in common.
+
+    Attributes:
+        paths: the labels above values, from level 1 to the root.
+        values: for each path its values, in their order.
+        codes: for each word of the codes, what it is in each path.
+    """
+
+    paths: list[tuple[str, ...]]
+    values: list[list[str | None]]
+    codes: list[list[int]]
+    words: tuple[CodeWord, ...]
+
+
+def coded_paths(values: Sequence[str | None], paths: Sequence[tuple[str, ...]], path_of: Sequence[int]) -> CodedPaths:
+    """Return the codes of a tree, as ``coded_query`` makes them.
+
+    Args:
+        values: all values, in their order; one of them is NULL, the first.
+        paths: the different paths of the tree; one may have no value.
+        path_of: for each value, the number of its path.
+    """
+    members: dict[int, list[str | None]] = {}
+    for value, number in zip(values, path_of, strict=True):
+        if (own := members.get(number)) is None:
+            own = members[number] = []
+        own.append(value)
+    # 1. The ordinal of each label among its siblings, in the order of the smallest value under each. NULL is under a
+    # label that has other values by these, and before all of them under one that has none.
+    of_null = paths[path_of[0]]
+    with_values = [paths[number] for number in dict.fromkeys(path_of[1:])]
+    ordinals: list[dict[str, int]] = []
+    children = [max(map(len, members.values()))]
+    for level in range(1, len(of_null)):
+        parents = {path[level - 1]: path[level] for path in with_values}
+        null, above_null = of_null[level - 1 : level + 1]
+        if null not in parents:
+            parents = {null: above_null, **parents}
+        siblings: Counter[str] = Counter()
+        ordinals.append({})
+        for label, parent in parents.items():
+            ordinals[-1][label] = siblings[parent]
+            siblings[parent] += 1
+        children.append(max(siblings.values()))
+    # 2. The ordinals side by side.
+    words = code_words(tuple(children))
+    kept = [paths[number] for number in members]
+    codes = [
+        [
+            sum(ordinals[part.level - 1][path[part.level - 1]] << part.shift for part in word.fields if part.level)
+            for path in kept
+        ]
+        for word in words
+    ]
+    return CodedPaths(kept, list(members.values()), codes, words)
+
+
+def load_paths(engine: Engine, relation: exp.Table, coded: CodedPaths, value_type: str, title: str) -> None:
+    """Make the lookup relation of a hierarchy file."""
+    height = len(coded.paths[0])
+    members, labels = "members", {level_name(level): f"labels_{level}" for level in range(1, height + 1)}
+    codes = {code_name(number): f"codes_{number}" for number in range(len(coded.words))}
+    lists = {members: "VARCHAR[][]", **dict.fromkeys(labels, "VARCHAR[]"), **dict.fromkeys(codes, "BIGINT[]")}
+    names = {members: members, **labels, **codes}
+    paths = exp.select(
+        *(
+            sql.named(exp.Explode(this=sql.cast(exp.Placeholder(this=names[name]), kind)), name)
+            for name, kind in lists.items()
+        )
+    )
+    value: exp.Expr = exp.Explode(this=sql.column(members))
+    # The ordinal of a value is in the lowest bits of the first word.
+    number = exp.Anonymous(this="generate_subscripts", expressions=[sql.column(members), sql.literal(1)])
+    ordinal = exp.Paren(this=exp.Sub(this=number, expression=sql.literal(1)))
+    first, *others = codes
+    query = exp.select(
+        sql.named(value if value_type == "VARCHAR" else sql.cast(value, value_type), VALUE),
+        *map(sql.column, labels),
+        sql.named(sql.combined([sql.column(first), ordinal]), first),
+        *map(sql.column, others),
+    ).from_(paths.subquery("paths"))
+    parameters = {
+        members: coded.values,
+        **dict(zip(labels.values(), map(list, zip(*coded.paths, strict=True)), strict=True)),
+        **dict(zip(codes.values(), coded.codes, strict=True)),
+    }
+    engine.rows(sql.create_table(relation, query, temporary=True), title, parameters)
 
 
 def lookup_statement(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kanon_sql.classes.frequency import FrequencySet, Placement
+    from kanon_sql.classes.lattice import Node
     from kanon_sql.measures.labels import Labels
 
 _VOLUME = "volume"
@@ -57,46 +58,73 @@ class BoxMeasures:
         return {"ambiguity": self.ambiguity, "kl_divergence": self.kl_divergence}
 
 
-def _box_columns(frequency: FrequencySet, labels: Sequence[Labels]) -> list[exp.Expr]:
-    """Return the columns of a box but for n, over the labels of a class, each under its ``labels_alias``."""
+def _box_columns(frequency: FrequencySet, labels: Sequence[Labels], node: Node | None) -> list[exp.Expr]:
+    """Return the columns of a box but for n.
+
+    They are over the labels of a class, each under its ``labels_alias``; of a node, values and roots need no label.
+    """
     masks: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
     keys: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
     for column in labels:
         alias = labels_alias(column)
+        level = None if node is None else node[column.number]
+        if level == column.height:
+            continue
         for placement in column.placements:
-            masks[placement.key].append(_mask(column, placement, alias))
-            keys[placement.key].append(_key(placement, alias))
+            if level == 0:
+                mask = placement.mask(0)
+                masks[placement.key].append(sql.literal(mask))
+                if mask:
+                    keys[placement.key].append(sql.bits(sql.column(key_name(placement.key), "classes"), mask))
+            else:
+                masks[placement.key].append(_mask(column, placement, alias))
+                keys[placement.key].append(_key(placement, alias))
     return [
         *(sql.named(sql.combined(parts), mask_name(key)) for key, parts in enumerate(masks)),
         *(sql.named(sql.combined(parts), key_name(key)) for key, parts in enumerate(keys)),
-        sql.named(volume_of(labels), _VOLUME),
+        sql.named(volume_of(labels, node), _VOLUME),
     ]
 
 
-def volume_of(labels: Sequence[Labels]) -> exp.Expr:
-    """Return how many combinations of values the labels of a class cover, each under its ``labels_alias``."""
-    volume: exp.Expr | None = None
+def volume_of(labels: Sequence[Labels], node: Node | None = None) -> exp.Expr:
+    """Return how many combinations of values the labels of a class cover, each under its ``labels_alias``.
+
+    Of a node, a value covers itself, and a root everything.
+    """
+    volume: exp.Expr = sql.cast(sql.literal(1), "DOUBLE")
     for column in labels:
         alias = labels_alias(column)
-        leaves = sql.cast(_unless_root(alias, sql.column("leaves", alias), column.leaves), "DOUBLE")
-        volume = leaves if volume is None else exp.Mul(this=volume, expression=leaves)
-    return volume or sql.literal(1)
+        level = None if node is None else node[column.number]
+        if level == 0:
+            continue
+        leaves: exp.Expr = sql.literal(column.leaves)
+        if level != column.height:
+            leaves = _unless_root(alias, sql.column("leaves", alias), column.leaves)
+        volume = exp.Mul(this=volume, expression=sql.cast(leaves, "DOUBLE"))
+    return volume
 
 
 def box_measures(
-    frequency: FrequencySet, labelled: exp.Select, labels: Sequence[Labels], suppressed: int, *, patiently: bool = False
+    frequency: FrequencySet,
+    labelled: exp.Select,
+    labels: Sequence[Labels],
+    suppressed: int,
+    *,
+    node: Node | None = None,
+    patiently: bool = False,
 ) -> BoxMeasures:
     """Return what the boxes of a recoding say.
 
-    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet. The
-    divergence takes long (each tuple looks up the boxes that cover it once for each pattern of masks, of which a local
-    recoding has one for each step): a large table gets it only ``patiently``.
+    ``labelled`` is the published classes, as ``classes``, joined to their labels (of a ``node``, those between value
+    and root): a query that selects nothing yet. The divergence takes long (each tuple looks up the boxes that cover it
+    once for each pattern of masks, of which a local recoding has one for each step): a large table gets it only
+    ``patiently``.
     """
     if frequency.rows == 0:
         return BoxMeasures(None, None)
     engine = frequency.engine
     # 1. The boxes, and that of everything.
-    boxes: exp.Query = labelled.select(*_box_columns(frequency, labels), sql.column(N, "classes"))
+    boxes: exp.Query = labelled.select(*_box_columns(frequency, labels, node), sql.column(N, "classes"))
     if suppressed:
         boxes = sql.union_all([boxes, _everything(frequency, labels, suppressed)])
     relation = make_table(engine, "kanon_boxes", boxes, "what each class covers")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -20,7 +20,7 @@ from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.lattice import Node
@@ -123,23 +123,32 @@ class Objective:
         return float((cost - bound) / (cost - self.least)) if cost > bound else 0.0
 
 
-def level_costs(engine: Engine, labels: Sequence[Labels], measure: CellMeasure, rows: int) -> Costs:
+def level_costs(
+    engine: Engine, labels: Sequence[Labels], measures: Sequence[CellMeasure], rows: int
+) -> tuple[Costs, ...]:
+    """Return what measures charge for the levels of each column: all of them by one statement."""
+    answers = engine.rows(_level_costs_query(labels, measures), "costs of every level")
+    found = {(number, level): (labelled, charged) for number, level, labelled, *charged in answers}
+    return tuple(_costs_of(place, measure, labels, found, rows) for place, measure in enumerate(measures))
+
+
+def _costs_of(
+    place: int,
+    measure: CellMeasure,
+    labels: Sequence[Labels],
+    found: Mapping[tuple[int, int], tuple[int, Sequence[Any]]],
+    rows: int,
+) -> Costs:
     full = [measure.full(column) for column in labels]
     unit = lcm(*(cost for cost in full if cost))
     weights = tuple(unit // cost if cost else 0 for cost in full)
-    found = {
-        (number, level): (int(total or 0), int(largest or 0), labelled)
-        for number, level, total, largest, labelled in engine.rows(
-            sql.union_all([_costs_of_levels(column, measure) for column in labels]),
-            f"{measure.name} of every level",
-        )
-    }
     totals, largest, labelled = [], [], []
     for column, weight in zip(labels, weights, strict=True):
-        charged = [found.get((column.number, level), (0, 0, 0)) for level in range(column.height + 1)]
-        totals.append(tuple(total * weight for total, _, _ in charged))
-        largest.append(tuple(most * weight for _, most, _ in charged))
-        labelled.append(tuple(number for _, _, number in charged))
+        levels = [found.get((column.number, level), (0, ())) for level in range(column.height + 1)]
+        charged = [costs[2 * place : 2 * place + 2] or (0, 0) for _, costs in levels]
+        totals.append(tuple(int(total or 0) * weight for total, _ in charged))
+        largest.append(tuple(int(most or 0) * weight for _, most in charged))
+        labelled.append(tuple(number for number, _ in levels))
     common = tuple(cost * weight for cost, weight in zip(full, weights, strict=True))
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
 
@@ -265,19 +274,32 @@ def _levels_charged(column: Labels, measures: Sequence[CellMeasure]) -> range:
     return range(0 if any(measure.charges_originals for measure in measures) else 1, column.height)
 
 
-def _costs_of_levels(column: Labels, measure: CellMeasure) -> exp.Select:
-    cost = _cell_cost(column, measure, qualified=False)
-    has_rows = sql.column(N) > 0
-    return (
+def _level_costs_query(labels: Sequence[Labels], measures: Sequence[CellMeasure]) -> exp.Select:
+    """Return the query of the labels of every level, and what they cost by each measure: in all, and at most."""
+    number, level = sql.column("number"), sql.column("level")
+    cells = [
         exp.select(
             sql.named(sql.literal(column.number), "number"),
-            "level",
-            sql.named(_charged(cost), "total"),
-            sql.named(sql.where(exp.Max(this=cost.copy()), has_rows), "largest"),
-            sql.named(sql.where(sql.count_rows(), has_rows.copy()), "labels"),
+            level.copy(),
+            sql.column(N),
+            *(sql.named(_cell_cost(column, measure, qualified=False), measure.name) for measure in measures),
+        ).from_(column.relation.copy(), copy=False)
+        for column in labels
+    ]
+    has_rows = sql.column(N) > 0
+    charged = [
+        part
+        for measure in measures
+        for part in (
+            _charged(sql.column(measure.name)),
+            sql.where(exp.Max(this=sql.column(measure.name)), has_rows.copy()),
         )
-        .from_(column.relation.copy())
-        .group_by("level")
+    ]
+    labelled = sql.where(sql.count_rows(), has_rows)
+    return (
+        exp.select(number, level.copy(), labelled, *charged)
+        .from_(sql.union_all(cells).subquery("cells", copy=False), copy=False)
+        .group_by(number.copy(), level.copy(), copy=False)
     )
 
 

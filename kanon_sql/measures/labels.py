@@ -1,12 +1,12 @@
 """What each label of a hierarchy stands for in a table: leaves, rows, extremes.
 
-    kanon_labels_<column>(level, code, [code_2, ...], n, leaves, at_root, lower, upper)
+    kanon_label_facts(number, level, code, [code_2, ...], n, leaves, at_root, lower, upper)
 
-One row for each label of each level, found by the prefix that its values have in common; those of level 0 are the
-leaves themselves. ``n`` counts the rows of the table under the label, ``leaves`` the values of the hierarchy (NULL is
-one where the table has NULLs), ``lower`` and ``upper`` are the extremes of those values where they are numbers or
-dates. A label that reads like the root (NULL or a short branch at a low level) is at the root: who sees it learns no
-more than that.
+``number`` is that of the quasi-identifier. One row for each label of each level, found by the prefix that its values
+have in common; those of level 0 are the leaves themselves. ``n`` counts the rows of the table under the label,
+``leaves`` the values of the hierarchy (NULL is one where the table has NULLs), ``lower`` and ``upper`` are the extremes
+of those values where they are numbers or dates. A label that reads like the root (NULL or a short branch at a low
+level) is at the root: who sees it learns no more than that.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import FrequencySet, Placement, key_name
+from kanon_sql.classes.frequency import FrequencySet, Placement, key_name, mask_name
 from kanon_sql.engine.base import make_table
 from kanon_sql.engine.equality import as_text
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
-from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Labels:
 
     Attributes:
         number: number of the quasi-identifier.
-        relation: the temporary table above.
+        relation: its part of the temporary table above.
         height: height of the hierarchy.
         rows: rows of the table.
         placements: where its codes are in the keys.
@@ -51,7 +50,7 @@ class Labels:
     """
 
     number: int
-    relation: exp.Table
+    relation: exp.Subquery
     height: int
     rows: int
     placements: tuple[Placement, ...]
@@ -64,65 +63,90 @@ class Labels:
 def make_labels(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> tuple[Labels, ...]:
     """Return the labels of every quasi-identifier, made from the frequency set without another scan."""
     engine = frequency.engine
-    relations = []
-    for number, hierarchy in enumerate(hierarchies):
-        query = _labels_query(frequency, hierarchy, number)
-        relation = make_table(
-            engine, f"kanon_labels_{hierarchy.column.name}", query, f"labels of {hierarchy.column.name}"
-        )
-        relations.append(relation)
+    query = _labels_query(frequency, hierarchies)
+    relation = make_table(engine, "kanon_label_facts", query, "labels of the hierarchies")
     roots = [
-        exp.select(sql.named(sql.literal(number), "number"), "leaves", "lower", "upper")
-        .from_(relation.copy())
-        .where(sql.column("level").eq(hierarchy.height))
-        for number, (relation, hierarchy) in enumerate(zip(relations, hierarchies, strict=True))
+        exp.and_(sql.column(_NUMBER).eq(number), sql.column("level").eq(hierarchy.height))
+        for number, hierarchy in enumerate(hierarchies)
     ]
-    facts = {row[0]: row[1:] for row in engine.rows(sql.union_all(roots), "leaves of the hierarchies")}
+    found = exp.select(_NUMBER, "leaves", "lower", "upper").from_(relation.copy()).where(exp.or_(*roots))
+    facts = {row[0]: row[1:] for row in engine.rows(found, "leaves of the hierarchies")}
     return tuple(
         Labels(
             number,
-            relation,
+            exp.select("*").from_(relation.copy()).where(sql.column(_NUMBER).eq(number)).subquery("labels"),
             hierarchy.height,
             frequency.rows,
             _placements(frequency, number),
             *_leaves_and_numeric(facts.get(number), hierarchy.column),
         )
-        for number, (relation, hierarchy) in enumerate(zip(relations, hierarchies, strict=True))
+        for number, hierarchy in enumerate(hierarchies)
     )
 
 
-def _labels_query(frequency: FrequencySet, hierarchy: Hierarchy, number: int) -> exp.Query:
-    placements = _placements(frequency, number)
-    codes = [code_name(placement.number) for placement in placements]
-    # 1. Rows of the table with each value: from the frequency set.
-    own = [code_in_key(placement, placement.word.mask(0)) for placement in placements]
-    named = [sql.named(code, name) for code, name in zip(own, codes, strict=True)]
-    rows = sql.named(exp.Sum(this=sql.column(N)), N)
-    marginal = exp.select(*named, rows).from_(frequency.relation.copy()).group_by(*(code.copy() for code in own))
-    # 2. The leaves: every value of the hierarchy, and NULL where the table has it.
-    present = exp.Coalesce(this=sql.column(N, "marginal"), expressions=[sql.literal(0)])
-    is_leaf = exp.or_(
-        sql.column(VALUE, "lookup").is_(exp.null()).not_(),
-        sql.column(N, "marginal") > 0,
-    )
-    leaves = (
-        exp.select(
-            *(sql.column(name, "lookup") for name in codes),
-            *(sql.column(level_name(level), "lookup") for level in range(1, hierarchy.height + 1)),
-            sql.named(_as_number(hierarchy.column), "number"),
-            sql.named(present, N),
+_NUMBER = "number"
+"""Column with the number of the quasi-identifier."""
+
+
+def _labels_query(frequency: FrequencySet, hierarchies: Sequence[Hierarchy]) -> exp.Query:
+    columns = [_placements(frequency, number) for number in range(len(hierarchies))]
+    words = range(max(map(len, columns)))
+    codes, masks = [code_name(word) for word in words], [mask_name(word) for word in words]
+    lookups, marginals, levels = [], [], []
+    for number, (hierarchy, placements) in enumerate(zip(hierarchies, columns, strict=True)):
+        shorter = [sql.literal(0)] * (len(words) - len(placements))  # the codes of others have more words
+        # 1. The values of the hierarchy.
+        own: list[exp.Expr] = [sql.column(code_name(placement.number)) for placement in placements]
+        of_lookup: dict[str, sql.Given] = {
+            "number": number,
+            "codes": [sql.named(code.copy(), name) for code, name in zip([*own, *shorter], codes, strict=True)],
+            "root_level": _root_level(hierarchy),
+            "as_number": _as_number(hierarchy.column),
+        }
+        lookups.append(
+            sql.select("measures/labels", part="lookups", values=of_lookup, tables={"lookup": hierarchy.relation})
         )
-        .from_(sql.aliased(hierarchy.relation, "lookup"))
-        .join(
-            "marginal",
-            on=sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "marginal")) for name in codes),
-            join_type="left",
-        )
-        .where(is_leaf)
+        # 2. Rows of the table with each value: from the frequency set.
+        own = [code_in_key(placement, placement.word.mask(0)) for placement in placements]
+        of_rows: dict[str, sql.Given] = {
+            "number": number,
+            "codes_in_keys": [sql.named(code.copy(), name) for code, name in zip([*own, *shorter], codes, strict=True)],
+            "grouped": own,
+        }
+        relations = {"kanon_frequency": frequency.relation}
+        marginals.append(sql.select("measures/labels", part="marginals", values=of_rows, relations=relations))
+        # 3. What the levels leave of codes.
+        for level in range(hierarchy.height + 1):
+            left = [placement.word.mask(level) for placement in placements] + [0] * len(shorter)
+            levels.append((number, level, level < hierarchy.height, *left))
+    same = [sql.column(name, "lookups").eq(sql.column(name, "marginals")) for name in (_NUMBER, *codes)]
+    prefixes = [
+        sql.named(exp.BitwiseAnd(this=sql.column(name, "leaves"), expression=sql.column(mask, "levels")), name)
+        for name, mask in zip(codes, masks, strict=True)
+    ]
+    return sql.query(
+        "measures/labels",
+        values={
+            "codes_of_leaves": [sql.column(name, "lookups") for name in codes],
+            "is_value": sql.all_of(same),
+            "prefixes": prefixes,
+        },
+        steps={
+            "lookups": [("lookups", sql.union_all(lookups))],
+            "marginals": [("marginals", sql.union_all(marginals))],
+        },
+        relations={"levels": sql.values("levels", [_NUMBER, "level", "below_root", *masks], levels)},
     )
-    # 3. The labels of each level: leaves that share a prefix.
-    levels = [_level(placements, hierarchy, level) for level in range(hierarchy.height + 1)]
-    return sql.union_all(levels).with_("marginal", as_=marginal).with_("leaves", as_=leaves)
+
+
+def _root_level(hierarchy: Hierarchy) -> exp.Expr:
+    """Return the level from which on a label reads like the root; nothing else stands above that."""
+    below = range(1, hierarchy.height)
+    case = exp.Case()
+    for level in below:
+        case = case.when(sql.column(level_name(level)).eq(hierarchy.root), sql.literal(level))
+    top = sql.literal(hierarchy.height)
+    return case.else_(top) if below else top
 
 
 def code_in_key(placement: Placement, mask: int) -> exp.Expr:
@@ -174,40 +198,9 @@ def _prefixes(column: Labels, level: int, alias: str | None = None) -> list[exp.
     ]
 
 
-def _level(placements: Sequence[Placement], hierarchy: Hierarchy, level: int) -> exp.Select:
-    prefixes = [
-        (
-            code_name(placement.number),
-            sql.bits(sql.column(code_name(placement.number)), placement.word.mask(level)),
-        )
-        for placement in placements
-    ]
-    lower: exp.Expr = exp.Min(this=sql.column("number"))
-    upper: exp.Expr = exp.Max(this=sql.column("number"))
-    if level == hierarchy.height:  # the range of the column is that of its values in the table
-        in_table = sql.column(N) > 0
-        lower, upper = sql.where(lower, in_table), sql.where(upper, in_table.copy())
-    at_root: exp.Expr = exp.false()  # an original value is what it is, however the root is called
-    if level:
-        at_root = exp.Max(this=sql.column(level_name(level))).eq(hierarchy.root)
-    return (
-        exp.select(
-            sql.named(sql.literal(level), "level"),
-            *(sql.named(prefix, name) for name, prefix in prefixes),
-            sql.named(sql.sum_of(sql.column(N)), N),
-            sql.named(sql.count_rows(), "leaves"),
-            sql.named(at_root, "at_root"),
-            sql.named(lower, "lower"),
-            sql.named(upper, "upper"),
-        )
-        .from_("leaves")
-        .group_by(*(prefix.copy() for _, prefix in prefixes))
-    )
-
-
 def _as_number(column: Column) -> exp.Expr:
     """Return a value as a number, dates in seconds; NULL where it is none that others have a distance from."""
-    value = sql.column(VALUE, "lookup")
+    value = sql.column(VALUE)
     match column.family:
         case "integer" | "decimal":
             return sql.cast(value, "DOUBLE")

@@ -131,10 +131,11 @@ def _measure_node(
     counts = ClassCounts(
         published, int(rows or 0), int(squares or 0), smallest, int(suppressed or 0), tuple(worst), labelled
     )
-    hidden = hidden_costs(frequency, relation, node, models, labels, costs)
-    boxes = box_measures(
-        frequency, _labelled_classes(frequency, relation, node, models, labels), labels, counts.suppressed
-    )
+    hidden = [[0] * len(labels)] * len(costs)
+    if counts.suppressed:
+        hidden = hidden_costs(frequency, relation, node, models, labels, costs)
+    labelled_classes = _labelled_classes(frequency, relation, node, models, labels)
+    boxes = box_measures(frequency, labelled_classes, labels, counts.suppressed, node=node)
     engine.run(sql.drop(relation), "drop the classes of the release")
     values: dict[str, float | None] = {
         cost.measure.name: cost.value(cost.with_suppression(node, counts.suppressed, charged))
@@ -146,13 +147,13 @@ def _measure_node(
 def _labelled_classes(
     frequency: FrequencySet, relation: exp.Table, node: Node, models: Sequence[PrivacyModel], labels: Sequence[Labels]
 ) -> exp.Select:
-    """Return the published classes of a node, each with its labels. Nothing is selected yet."""
+    """Return the published classes of a node, each with its labels between value and root. Nothing is selected yet."""
     classes = classes_query(relation, frequency.masks(node), models).subquery("classes")
     query = exp.select().from_(classes)
     for column, level in zip(labels, node, strict=True):
-        query = query.join(
-            sql.aliased(column.relation, labels_alias(column)), on=label_of_class(column, level), copy=False
-        )
+        if 0 < level < column.height:
+            named = sql.aliased(column.relation, labels_alias(column))
+            query = query.join(named, on=label_of_class(column, level), copy=False)
     return query.where(is_published(models))
 
 

@@ -86,9 +86,10 @@ class Prepared:
     _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
 
     def costs_of(self, measure: str) -> Costs:
-        if measure not in self._costs:
+        if not self._costs:  # of all measures: by which of them a release is chosen, it is measured by each
             frequency = self.frequency
-            self._costs[measure] = level_costs(frequency.engine, self.labels, CELL_MEASURES[measure], frequency.rows)
+            costs = level_costs(frequency.engine, self.labels, list(CELL_MEASURES.values()), frequency.rows)
+            self._costs.update(zip(CELL_MEASURES, costs, strict=True))
         return self._costs[measure]
 
     def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
@@ -125,7 +126,8 @@ def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepa
         column = find_column(name, source.columns)
         if column is not None and column not in (*roles.quasi_identifiers, *in_trees):
             raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
-    require_identity(source.engine, source.relation, roles.quasi_identifiers)
+    may_be_collated = source.file is None or source.engine.is_shared
+    require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
     seconds: dict[str, float] = {}
     repeated: tuple[RepeatedColumn, ...] = ()
     if policy.count == "people":

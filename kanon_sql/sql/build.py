@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import sqlglot
 from sqlglot import exp
@@ -238,7 +238,10 @@ def relation(name: str, schema: str | None = None, catalog: str | None = None) -
     )
 
 
-def aliased(table: exp.Table, alias: str) -> exp.Table:
+Relation = TypeVar("Relation", exp.Table, exp.Subquery)
+
+
+def aliased(table: Relation, alias: str) -> Relation:
     """Return the table under an alias."""
     renamed = table.copy()
     renamed.set("alias", exp.TableAlias(this=identifier(alias)))

@@ -20,8 +20,9 @@ from strategies import hierarchies, write_hierarchy
 import kanon_sql as kanon
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
+from kanon_sql.hierarchy.check import count_tree
 from kanon_sql.hierarchy.given import load_hierarchy
-from kanon_sql.hierarchy.lookup_relation import WORD_BITS, code_name, code_words
+from kanon_sql.hierarchy.lookup_relation import WORD_BITS, code_name, code_words, coded_query
 from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.sql.build import relation
 
@@ -63,6 +64,23 @@ def test_same_prefix_exactly_if_same_label(
     prefixes_are_labels(hierarchy, rows)
     for _, codes in rows.values():
         assert all(0 <= code < 2**WORD_BITS for code in codes)
+
+
+@given(st.permutations(range(-30, 30)), st.sampled_from(["VARCHAR", "INTEGER", "DOUBLE"]), st.integers(0, 60))
+@examples(40)
+def test_codes_of_a_file_are_those_that_sql_gives(
+    tmp_path_factory: pytest.TempPathFactory, values: list[int], kind: str, null: int
+) -> None:
+    lines = [f"{value};{value // 6 * 2};{value // 12};{value // 36};*" for value in values]
+    path = tmp_path_factory.mktemp("codes") / "tree.csv"
+    path.write_text("\n".join([*lines[:null], ";2;0;0;*", *lines[null:]]), encoding="utf-8")
+    with duckdb.connect() as connection:
+        engine = DuckDBEngine(connection, owned=False)
+        hierarchy = load_hierarchy(engine, relation("none"), Column("c", kind), FileRule(path))
+        children = count_tree(engine, hierarchy.relation, hierarchy.height, "c").children
+        expected = engine.rows(coded_query(hierarchy.relation, hierarchy.height, hierarchy.words))
+        assert hierarchy.words == code_words(children)
+        assert Counter(connection.table(hierarchy.relation.name).fetchall()) == Counter(expected)
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))

@@ -416,10 +416,35 @@ SELECT
     key_0 IS NULL) AS tuples_without_code
 FROM kanon_frequency;
 
--- labels of ...
-CREATE TEMPORARY TABLE kanon_labels_age AS
-WITH marginal AS (
+-- labels of the hierarchies
+CREATE TEMPORARY TABLE kanon_label_facts AS
+WITH lookups AS (
   SELECT
+    0 AS number,
+    code AS code,
+    value IS NULL AS of_null,
+    CASE WHEN level_1 = '*' THEN 1 WHEN level_2 = '*' THEN 2 ELSE 3 END AS root_level,
+    CAST(value AS DOUBLE) AS as_number
+  FROM kanon_hierarchy_age AS lookup
+  UNION ALL
+  SELECT
+    1 AS number,
+    code AS code,
+    value IS NULL AS of_null,
+    1 AS root_level,
+    CAST(NULL AS DOUBLE) AS as_number
+  FROM kanon_hierarchy_sex AS lookup
+  UNION ALL
+  SELECT
+    2 AS number,
+    code AS code,
+    value IS NULL AS of_null,
+    CASE WHEN level_1 = '*' THEN 1 WHEN level_2 = '*' THEN 2 ELSE 3 END AS root_level,
+    CAST(NULL AS DOUBLE) AS as_number
+  FROM kanon_hierarchy_zip AS lookup
+), marginals AS (
+  SELECT
+    0 AS number,
     (
       key_0 & 255
     ) AS code,
@@ -429,155 +454,227 @@ WITH marginal AS (
     (
       key_0 & 255
     )
+  UNION ALL
+  SELECT
+    1 AS number,
+    (
+      (
+        key_0 >> 8
+      ) & 3
+    ) AS code,
+    SUM(n) AS n
+  FROM kanon_frequency
+  GROUP BY
+    (
+      (
+        key_0 >> 8
+      ) & 3
+    )
+  UNION ALL
+  SELECT
+    2 AS number,
+    (
+      (
+        key_0 >> 10
+      ) & 31
+    ) AS code,
+    SUM(n) AS n
+  FROM kanon_frequency
+  GROUP BY
+    (
+      (
+        key_0 >> 10
+      ) & 31
+    )
 ), leaves AS (
   SELECT
-    lookup.code,
-    lookup.level_1,
-    lookup.level_2,
-    lookup.level_3,
-    CAST(lookup.value AS DOUBLE) AS number,
-    COALESCE(marginal.n, 0) AS n
-  FROM kanon_hierarchy_age AS lookup
-  LEFT JOIN marginal
-    ON lookup.code = marginal.code
+    lookups.number,
+    lookups.code,
+    lookups.root_level,
+    lookups.as_number,
+    COALESCE(marginals.n, 0) AS n
+  FROM lookups
+  LEFT JOIN marginals
+    ON lookups.number = marginals.number AND lookups.code = marginals.code
   WHERE
-    NOT lookup.value IS NULL OR marginal.n > 0
+    NOT lookups.of_null OR marginals.n > 0
 )
 SELECT
-  0 AS level,
-  (
-    code & 255
-  ) AS code,
-  CAST(SUM(n) AS BIGINT) AS n,
+  leaves.number,
+  levels.level,
+  leaves.code & levels.mask_0 AS code,
+  CAST(SUM(leaves.n) AS BIGINT) AS n,
   COUNT(*) AS leaves,
-  FALSE AS at_root,
-  MIN(number) AS lower,
-  MAX(number) AS upper
+  MIN(leaves.root_level) <= levels.level AS at_root,
+  MIN(leaves.as_number) FILTER(WHERE
+    levels.below_root OR leaves.n > 0) AS lower,
+  MAX(leaves.as_number) FILTER(WHERE
+    levels.below_root OR leaves.n > 0) AS upper
 FROM leaves
+JOIN (VALUES
+  (0, 0, TRUE, 255),
+  (0, 1, TRUE, 240),
+  (0, 2, TRUE, 224),
+  (0, 3, FALSE, 0),
+  (1, 0, TRUE, 3),
+  (1, 1, FALSE, 0),
+  (2, 0, TRUE, 31),
+  (2, 1, TRUE, 31),
+  (2, 2, TRUE, 24),
+  (2, 3, FALSE, 0)) AS levels(number, level, below_root, mask_0)
+  ON levels.number = leaves.number
 GROUP BY
-  (
-    code & 255
-  )
-UNION ALL
-SELECT
-  1 AS level,
-  (
-    code & 240
-  ) AS code,
-  CAST(SUM(n) AS BIGINT) AS n,
-  COUNT(*) AS leaves,
-  MAX(level_1) = '*' AS at_root,
-  MIN(number) AS lower,
-  MAX(number) AS upper
-FROM leaves
-GROUP BY
-  (
-    code & 240
-  )
-UNION ALL
-SELECT
-  2 AS level,
-  (
-    code & 224
-  ) AS code,
-  CAST(SUM(n) AS BIGINT) AS n,
-  COUNT(*) AS leaves,
-  MAX(level_2) = '*' AS at_root,
-  MIN(number) AS lower,
-  MAX(number) AS upper
-FROM leaves
-GROUP BY
-  (
-    code & 224
-  )
-UNION ALL
-SELECT
-  3 AS level,
-  (
-    code & 0
-  ) AS code,
-  CAST(SUM(n) AS BIGINT) AS n,
-  COUNT(*) AS leaves,
-  MAX(level_3) = '*' AS at_root,
-  MIN(number) FILTER(WHERE
-    n > 0) AS lower,
-  MAX(number) FILTER(WHERE
-    n > 0) AS upper
-FROM leaves
-GROUP BY
-  (
-    code & 0
-  );
+  leaves.number,
+  levels.level,
+  leaves.code & levels.mask_0;
 
 -- leaves of the hierarchies
 SELECT
-  0 AS number,
+  number,
   leaves,
   lower,
   upper
-FROM kanon_labels_age
+FROM kanon_label_facts
 WHERE
-  level = 3
-UNION ALL
-SELECT
-  1 AS number,
-  leaves,
-  lower,
-  upper
-FROM kanon_labels_sex
-WHERE
-  level = 1
-UNION ALL
-SELECT
-  2 AS number,
-  leaves,
-  lower,
-  upper
-FROM kanon_labels_zip
-WHERE
-  level = 3;
+  (
+    number = 0 AND level = 3
+  )
+  OR (
+    number = 1 AND level = 1
+  )
+  OR (
+    number = 2 AND level = 3
+  );
 
--- loss of every level
+-- costs of every level
 SELECT
-  0 AS number,
+  number,
   level,
-  SUM(n * (
-    CASE WHEN at_root THEN 52 ELSE leaves - 1 END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 52 ELSE leaves - 1 END) FILTER(WHERE
-    n > 0) AS largest,
   COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
+    n > 0),
   SUM(n * (
-    CASE WHEN at_root THEN 1 ELSE leaves - 1 END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 1 ELSE leaves - 1 END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
+    loss
+  )),
+  MAX(loss) FILTER(WHERE
+    n > 0),
   SUM(n * (
-    CASE WHEN at_root THEN 6 ELSE leaves - 1 END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 6 ELSE leaves - 1 END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
+    gcp
+  )),
+  MAX(gcp) FILTER(WHERE
+    n > 0),
+  SUM(n * (
+    "precision"
+  )),
+  MAX("precision") FILTER(WHERE
+    n > 0),
+  SUM(n * (
+    nonuniform_entropy
+  )),
+  MAX(nonuniform_entropy) FILTER(WHERE
+    n > 0)
+FROM (
+  SELECT
+    0 AS number,
+    level,
+    n,
+    CASE WHEN at_root THEN 52 ELSE leaves - 1 END AS loss,
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN lower IS NULL
+        THEN 0
+        ELSE CAST(ROUND(
+          GREATEST((
+            LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
+          ) / 38.5, 0) * 1000000000
+        ) AS BIGINT)
+      END
+    END AS gcp,
+    CASE WHEN at_root THEN 3 ELSE level END AS "precision",
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END AS nonuniform_entropy
+  FROM (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 0
+  ) AS labels
+  UNION ALL
+  SELECT
+    1 AS number,
+    level,
+    n,
+    CASE WHEN at_root THEN 1 ELSE leaves - 1 END AS loss,
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN leaves = 1
+        THEN 0
+        ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
+      END
+    END AS gcp,
+    CASE WHEN at_root THEN 1 ELSE level END AS "precision",
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END AS nonuniform_entropy
+  FROM (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 1
+  ) AS labels
+  UNION ALL
+  SELECT
+    2 AS number,
+    level,
+    n,
+    CASE WHEN at_root THEN 6 ELSE leaves - 1 END AS loss,
+    CASE
+      WHEN at_root
+      THEN 1000000000
+      ELSE CASE
+        WHEN leaves = 1
+        THEN 0
+        ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
+      END
+    END AS gcp,
+    CASE WHEN at_root THEN 3 ELSE level END AS "precision",
+    CASE
+      WHEN at_root
+      THEN 590689060
+      ELSE CASE
+        WHEN n > 0
+        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
+        ELSE 0
+      END
+    END AS nonuniform_entropy
+  FROM (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 2
+  ) AS labels
+) AS cells
 GROUP BY
+  number,
   level;
 
 -- test node ...
@@ -620,269 +717,18 @@ FROM (
   GROUP BY
     key_0 & 224
 ) AS classes
-JOIN kanon_labels_age AS labels_1
+JOIN (
+  SELECT
+    *
+  FROM kanon_label_facts
+  WHERE
+    number = 0
+) AS labels_1
   ON labels_1.level = 2 AND labels_1.code = (
     key_0 & 224
   )
 WHERE
   measure_0 < 4;
-
--- gcp of every level
-SELECT
-  0 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 1000000000
-        ELSE CASE
-          WHEN lower IS NULL
-          THEN 0
-          ELSE CAST(ROUND(
-            GREATEST((
-              LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
-            ) / 38.5, 0) * 1000000000
-          ) AS BIGINT)
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 1000000000
-      ELSE CASE
-        WHEN lower IS NULL
-        THEN 0
-        ELSE CAST(ROUND(
-          GREATEST((
-            LEAST(upper, 97.0) / 2 - GREATEST(lower, 20.0) / 2
-          ) / 38.5, 0) * 1000000000
-        ) AS BIGINT)
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 1000000000
-        ELSE CASE
-          WHEN leaves = 1
-          THEN 0
-          ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 1000000000
-      ELSE CASE
-        WHEN leaves = 1
-        THEN 0
-        ELSE CAST(ROUND(leaves / 2.0 * 1000000000) AS BIGINT)
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 1000000000
-        ELSE CASE
-          WHEN leaves = 1
-          THEN 0
-          ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 1000000000
-      ELSE CASE
-        WHEN leaves = 1
-        THEN 0
-        ELSE CAST(ROUND(leaves / 7.0 * 1000000000) AS BIGINT)
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
-GROUP BY
-  level;
-
--- precision of every level
-SELECT
-  0 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 3 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 1 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 1 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
-  SUM(n * (
-    CASE WHEN at_root THEN 3 ELSE level END
-  )) AS total,
-  MAX(CASE WHEN at_root THEN 3 ELSE level END) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
-GROUP BY
-  level;
-
--- nonuniform_entropy of every level
-SELECT
-  0 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 590689060
-        ELSE CASE
-          WHEN n > 0
-          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-          ELSE 0
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 590689060
-      ELSE CASE
-        WHEN n > 0
-        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-        ELSE 0
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_age
-GROUP BY
-  level
-UNION ALL
-SELECT
-  1 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 590689060
-        ELSE CASE
-          WHEN n > 0
-          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-          ELSE 0
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 590689060
-      ELSE CASE
-        WHEN n > 0
-        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-        ELSE 0
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_sex
-GROUP BY
-  level
-UNION ALL
-SELECT
-  2 AS number,
-  level,
-  SUM(
-    n * (
-      CASE
-        WHEN at_root
-        THEN 590689060
-        ELSE CASE
-          WHEN n > 0
-          THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-          ELSE 0
-        END
-      END
-    )
-  ) AS total,
-  MAX(
-    CASE
-      WHEN at_root
-      THEN 590689060
-      ELSE CASE
-        WHEN n > 0
-        THEN LEAST(CAST(ROUND(LN(CAST(n AS DOUBLE)) / LN(2.0) * 100000000) AS BIGINT), 590689060)
-        ELSE 0
-      END
-    END
-  ) FILTER(WHERE
-    n > 0) AS largest,
-  COUNT(*) FILTER(WHERE
-    n > 0) AS labels
-FROM kanon_labels_zip
-GROUP BY
-  level;
 
 -- classes of the release, ...
 CREATE TEMPORARY TABLE kanon_classes AS
@@ -923,25 +769,13 @@ FROM (
 -- what each class covers
 CREATE TEMPORARY TABLE kanon_boxes AS
 SELECT
-  CASE
-    WHEN labels_1.at_root
-    THEN 0
-    ELSE CASE labels_1.level WHEN 0 THEN 255 WHEN 1 THEN 240 WHEN 2 THEN 224 ELSE 0 END
-  END | CASE
-    WHEN labels_2.at_root
-    THEN 0
-    ELSE CASE labels_2.level WHEN 0 THEN 768 ELSE 0 END
-  END | CASE
-    WHEN labels_3.at_root
-    THEN 0
-    ELSE CASE labels_3.level WHEN 0 THEN 31744 WHEN 1 THEN 31744 WHEN 2 THEN 24576 ELSE 0 END
-  END AS mask_0,
-  CASE WHEN labels_1.at_root THEN 0 ELSE labels_1.code END | CASE WHEN labels_2.at_root THEN 0 ELSE (
-    labels_2.code << 8
-  ) END | CASE WHEN labels_3.at_root THEN 0 ELSE (
-    labels_3.code << 10
-  ) END AS key_0,
-  CAST(CASE WHEN labels_1.at_root THEN 53 ELSE labels_1.leaves END AS DOUBLE) * CAST(CASE WHEN labels_2.at_root THEN 2 ELSE labels_2.leaves END AS DOUBLE) * CAST(CASE WHEN labels_3.at_root THEN 7 ELSE labels_3.leaves END AS DOUBLE) AS volume,
+  768 | 31744 AS mask_0,
+  (
+    classes.key_0 & 768
+  ) | (
+    classes.key_0 & 31744
+  ) AS key_0,
+  CAST(1 AS DOUBLE) * CAST(53 AS DOUBLE) AS volume,
   classes.n
 FROM (
   SELECT
@@ -952,20 +786,6 @@ FROM (
   GROUP BY
     key_0 & 32512
 ) AS classes
-JOIN kanon_labels_age AS labels_1
-  ON labels_1.level = 3
-JOIN kanon_labels_sex AS labels_2
-  ON labels_2.level = 0 AND labels_2.code = (
-    (
-      key_0 >> 8
-    ) & 3
-  )
-JOIN kanon_labels_zip AS labels_3
-  ON labels_3.level = 0 AND labels_3.code = (
-    (
-      key_0 >> 10
-    ) & 31
-  )
 WHERE
   measure_0 >= 4
 UNION ALL

@@ -82,6 +82,8 @@ CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu'), (2, 30, 'f', NULL), (2,
 CREATE TABLE whole_table AS FROM source;
 CREATE TABLE everybody AS FROM source UNION ALL FROM source;
 CREATE TABLE hierarchy AS FROM (VALUES ('30', '<40', 4), ('40', '>=40', 8)) hierarchy(value, level_1, code);
+CREATE TABLE lookup AS FROM hierarchy;
+CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12), (0, 1, false, 8)) levels(number, level, below_root, mask_0);
 CREATE TABLE kanon_frequency AS FROM (VALUES (4, 2, 1, NULL), (8, 1, 0, 1)) f(key_0, n, persons, entity);
 CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, sensitive_0, n);
 CREATE TABLE shares AS FROM (VALUES ('flu', 1), (NULL, 2)) shares(original, value);
@@ -150,6 +152,17 @@ LISTS = {
         "masked": "key_0",
         "measures": "SUM(n) AS measure_0, COUNT(*) AS measure_1",
         "some_classes": "key_0 > 0",
+    },
+    "measures/labels": {
+        "number": "0",
+        "codes": "code",
+        "root_level": "CASE WHEN level_1 = '*' THEN 1 ELSE 2 END",
+        "as_number": "CAST(value AS DOUBLE)",
+        "codes_in_keys": "key_0 & 12 AS code",
+        "grouped": "key_0 & 12",
+        "codes_of_leaves": "lookups.code",
+        "is_value": "lookups.number = marginals.number AND lookups.code = marginals.code",
+        "prefixes": "leaves.code",
     },
     "release/full_domain": {
         "generalized": "hierarchy.level_1 AS age, source.sex",

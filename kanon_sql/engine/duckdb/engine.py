@@ -107,7 +107,10 @@ class DuckDBEngine:
     @classmethod
     def _opened(cls, resources: Resources, file: Path | None) -> Self:
         connection, spill = connect(resources, None if file is None else file.parent)
-        return cls(connection, owned=True, spill=spill, file=file)
+        opened = cls(connection, owned=True, spill=spill, file=file)
+        if file is None:
+            opened._names = set()
+        return opened
 
     def make_writable(self) -> bool:
         """Open the file again, for writing, when other processes let go of it; tell whether one changed it meanwhile.

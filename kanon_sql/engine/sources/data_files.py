@@ -22,10 +22,13 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
 from kanon_sql.engine.sources.reading import (
+    BLOCK,
     PACKED,
     SAMPLE,
+    TableRead,
     is_blank,
     layout_of,
+    look_at,
     lost_separator,
     other_encoding,
     quotes_of,
@@ -69,8 +72,10 @@ def reader_of(path: PurePath) -> str:
     return reader
 
 
-def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool = False) -> exp.Create:
-    """Make a data file a relation, and return the statement that did.
+def read_file(
+    engine: Engine, path: Path, relation: exp.Table, *, as_text: bool = False
+) -> tuple[exp.Create, tuple[Column, ...]]:
+    """Make a data file a relation, and return the statement that did, and its columns.
 
     Text is parsed once, into a table; Parquet is read where it lies, column by column. The path may be a directory of
     files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and ``[...]`` in it stand for several.
@@ -94,10 +99,11 @@ def read_file(engine: Engine, path: Path, relation: exp.Table, *, as_text: bool 
         except SourceError:
             raise unreadable(path) from None
     first = glob.escape(str(files[0]))
-    named_once(raw_names(engine, reader, sql.literal(first), engine.columns(relation)), path.name)
+    columns = engine.columns(relation)
+    named_once(raw_names(engine, reader, sql.literal(first), columns), path.name)
     if reader == "read_parquet":
         engine.watch(lambda: matching(pattern))
-    return create
+    return create, columns
 
 
 def is_among(path: Path, file: Path) -> bool:
@@ -188,14 +194,13 @@ def read_frame(engine: DuckDBEngine, frame: Any, kind: FrameKind) -> exp.Table: 
     return relation
 
 
-_BLOCK = 1 << 22
 _OF_TYPES = {"types", "sample_size"}
 
 
 def empty_texts(
     engine: Engine,
     place: str | exp.Expr,
-    relation: exp.Table,
+    table: TableRead,
     settings: Mapping[str, exp.Expr],
     sample: int,
     files: Sequence[Path] = (),
@@ -205,15 +210,14 @@ def empty_texts(
     Args:
         engine: read them.
         place: of the files, as DuckDB takes it.
-        relation: what they were read into.
+        table: what they were read into.
         settings: how.
         sample: how many rows DuckDB looked at; -1 for all.
         files: where they are on this machine, which tells faster whether there may be any.
     """
-    columns = engine.columns(relation)
-    texts = [column for column in columns if column.family == "text"]
-    if not texts or not _has_nulls(engine, relation, texts):
+    if not table.has_nulls:
         return None
+    columns, texts = table.columns, table.texts
     layout = layout_of(engine, files[0] if files else sql.literal(place), len(columns), sample)
     quote = settings["quote"].name if "quote" in settings else layout.quote
     if files and not any(_has_twice(file, quote) for file in files):
@@ -234,7 +238,7 @@ def empty_texts(
     formats = {"DATE": layout.date_format, "TIMESTAMP": layout.timestamp_format}
     everything = exp.Star(replace=[_value(one, formats.get(one.type)) for one in others]) if others else exp.Star()
     query = exp.select(everything).from_(read_from("read_csv", place, fixed))
-    return sql.create_table(relation, query, temporary=True)
+    return sql.create_table(table.relation, query, temporary=True)
 
 
 def _value(column: Column, written_as: str | None) -> exp.Alias:
@@ -244,24 +248,21 @@ def _value(column: Column, written_as: str | None) -> exp.Alias:
     return sql.named(sql.cast(text, column.type), column.name)
 
 
-def _has_nulls(engine: Engine, relation: exp.Table, texts: Sequence[Column]) -> bool:
-    some = [exp.Is(this=sql.column(column.name), expression=exp.null()) for column in texts]
-    (has,) = engine.row(exp.select(exp.LogicalOr(this=exp.or_(*some))).from_(relation.copy()), "look for empty texts")
-    return bool(has)
-
-
 def _has_twice(path: Path, quote: str) -> bool:
     """Tell whether a file may have a quote right behind another one; what is packed is not looked into."""
-    if path.suffix.lower() in PACKED:
+    if not quote or path.suffix.lower() in PACKED:
         return False
-    wanted, rest = quote.encode() * 2, b""
-    if not wanted:
-        return False
+    return _matches(path, re.compile(re.escape(quote.encode() * 2)), len(quote.encode()) * 2)
+
+
+def _matches(path: Path, pattern: re.Pattern[bytes], longest: int) -> bool:
+    """Tell whether a pattern of so many bytes at most is in a file."""
+    rest = b""
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            if wanted in rest + block:
+        while block := file.read(BLOCK):
+            if pattern.search(rest + block):
                 return True
-            rest = block[-1:]
+            rest = block[1 - longest :]
     return False
 
 
@@ -277,6 +278,8 @@ def _columns_with_empty(
 
 
 _LEADING_ZERO = r"^\s*[+-]?0[0-9]"
+# Zero and a digit, which may begin a value: neither in a word or a number nor in a date or a time.
+_MAY_LEAD = re.compile(rb"0(?<![0-9A-Za-z_.]0)(?<![0-9][-+/:]0)[0-9]")
 
 
 def read_csv(
@@ -308,17 +311,20 @@ def read_csv(
                 require_even(engine, file)
         raise unreadable(path) from None
     _require_lines(engine, path, files)
-    if quotes := quotes_of(engine, files, pattern, relation, settings, sample):
+    table = look_at(engine, relation)
+    if quotes := quotes_of(engine, files, pattern, table, settings, sample):
         settings |= quotes
         create = _read_again(engine, path, relation, reading("read_csv", pattern, relation, settings))
-    again = _as_it_is(engine, files, relation, sample)
+        table = look_at(engine, relation)
+    again = _as_it_is(engine, files, table, sample)
     if not again and not as_text:
-        again = _as_codes(engine, files, pattern, relation, settings, sample)
+        again = _as_codes(engine, files, pattern, table, settings, sample)
     if again:
         settings |= again
         create = _read_again(engine, path, relation, reading("read_csv", pattern, relation, settings))
+        table = look_at(engine, relation)
     if files and "allow_quoted_nulls" not in settings:
-        with_empty = empty_texts(engine, pattern, relation, settings, sample, files)
+        with_empty = empty_texts(engine, pattern, table, settings, sample, files)
         create = create if with_empty is None else _read_again(engine, path, relation, with_empty)
     return create
 
@@ -369,9 +375,9 @@ def _require_lines(engine: Engine, path: Path, files: Sequence[Path]) -> None:
         raise SourceError(f"{path} has no header and no rows. Was it written to its end?")
 
 
-def _as_it_is(engine: Engine, files: Sequence[Path], relation: exp.Table, sample: int) -> dict[str, exp.Expr]:
+def _as_it_is(engine: Engine, files: Sequence[Path], table: TableRead, sample: int) -> dict[str, exp.Expr]:
     """Return the settings by which files have the header that was not seen; none where they were read by it."""
-    names = [column.name for column in engine.columns(relation)]
+    names = [column.name for column in table.columns]
     found = [lost_separator(engine, file, names, sample) for file in files]
     separator = next((separator for separator in found if separator is not None), None)
     return {} if separator is None else {"delim": sql.literal(separator), "skip": sql.literal(0)}
@@ -381,7 +387,7 @@ def _as_codes(
     engine: Engine,
     files: Sequence[Path],
     pattern: str,
-    relation: exp.Table,
+    table: TableRead,
     settings: Mapping[str, exp.Expr],
     sample: int,
 ) -> dict[str, exp.Expr]:
@@ -391,15 +397,13 @@ def _as_codes(
     """
     integers = [
         column.name
-        for column in engine.columns(relation)
+        for column in table.columns
         if column.family == "integer" and not any(_is_partition(file, column.name) for file in files)
     ]
-    if not files or not integers or (len(files) == 1 and sample == -1):
+    if not files or not integers or (len(files) == 1 and (sample == -1 or table.rows <= SAMPLE)):
         return {}
-    if len(files) == 1:
-        (rows,) = engine.row(sql.select_count(relation), "count rows")
-        if rows <= SAMPLE:
-            return {}
+    if not any(file.suffix.lower() in PACKED or _matches(file, _MAY_LEAD, 4) for file in files):
+        return {}
     # Whether there is a header could look otherwise once numbers are text.
     header: dict[str, exp.Expr] = {
         "header": exp.true() if layout_of(engine, files[0], 0, sample).header else exp.false()

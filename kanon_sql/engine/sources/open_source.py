@@ -384,8 +384,8 @@ def _read(
         if table is not None:
             raise UsageError(f"{path} is a data file and has no tables: leave {table!r} out.")
         relation = engine.temporary_name("kanon_source")
-        create = read_file(engine, path, relation, as_text=as_text)
-        return Source(engine, relation, path.name, file=path, setup=(create,))
+        create, columns = read_file(engine, path, relation, as_text=as_text)
+        return Source(engine, relation, path.name, columns, file=path, setup=(create,))
     kind = frame_kind(source)
     if kind is None:
         raise UsageError(

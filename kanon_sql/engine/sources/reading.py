@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kanon_sql.engine.base import Engine
+    from kanon_sql.engine.base import Column, Engine
 
 _UNKNOWN = "ENCODING"
 _MOST = 0.8  # of what is looked at
 PACKED = {".gz", ".zst"}
+BLOCK = 1 << 22
 
 
 def read_from(reader: str, pattern: str | exp.Expr, settings: Mapping[str, exp.Expr]) -> exp.Table:
@@ -348,50 +349,85 @@ _QUOTE = '"'
 _APOSTROPHE = "'"
 
 
+@dataclass(frozen=True)
+class TableRead:
+    """What files were read into.
+
+    Attributes:
+        relation: the table.
+        columns: its columns.
+        rows: how many it has.
+        has_nulls: whether a text is NULL.
+        has_quotes: whether a text begins with a quote.
+    """
+
+    relation: exp.Table
+    columns: tuple[Column, ...]
+    rows: int
+    has_nulls: bool
+    has_quotes: bool
+
+    @property
+    def texts(self) -> list[Column]:
+        return [column for column in self.columns if column.family == "text"]
+
+
+def look_at(engine: Engine, relation: exp.Table) -> TableRead:
+    """Return what must be known of a table that was read, in one scan."""
+    columns = engine.columns(relation)
+    texts = [sql.column(column.name) for column in columns if column.family == "text"]
+    nulls = exp.or_(exp.false(), *(text.is_(exp.null()) for text in texts))
+    quotes = exp.or_(exp.false(), *(exp.Like(this=text.copy(), expression=sql.literal(f"{_QUOTE}%")) for text in texts))
+    facts = exp.select(sql.count_rows(), exp.LogicalOr(this=nulls), exp.LogicalOr(this=quotes)).from_(relation.copy())
+    rows, has_nulls, has_quotes = engine.row(facts, "count rows; look for empty texts, and for quotes around values")
+    return TableRead(relation, columns, int(rows), bool(has_nulls), bool(has_quotes))
+
+
 def quotes_of(
     engine: Engine,
     files: Sequence[Path],
     pattern: str,
-    relation: exp.Table,
+    table: TableRead,
     settings: Mapping[str, exp.Expr],
     sample: int,
 ) -> dict[str, exp.Expr]:
     """Return the setting that names what quotes values, where files were read by something else; none where not."""
     quote: dict[str, exp.Expr] = {"quote": sql.literal(_QUOTE)}
     apostrophes = any(_apostrophes_quote(engine, file, sample) for file in files)
-    (found,) = engine.row(sql.select_count(relation), "count rows")
-    may_be_late = files and sample != -1 and found > SAMPLE
-    if not apostrophes and not (may_be_late and _has_late_quotes(engine, relation)):
+    may_be_late = files and sample != -1 and table.rows > SAMPLE
+    if not apostrophes and not (may_be_late and table.has_quotes):
         return {}
-    by_quotes = _by_quotes(engine, pattern, relation, {**settings, **quote})
+    by_quotes = _by_quotes(engine, pattern, table, {**settings, **quote})
     if by_quotes is None:
         return {}
     # What was one value by the apostrophes is lines of its own; quotes that are values' own hold no lines together.
     rows, begin, end = by_quotes
-    return quote if (rows > found and not 0 < begin == end if apostrophes else rows == found) else {}
+    return quote if (rows > table.rows and not 0 < begin == end if apostrophes else rows == table.rows) else {}
 
 
 def _apostrophes_quote(engine: Engine, path: Path, sample: int) -> bool:
     """Tell whether a file was read with apostrophes as quotes; most have none, and are not looked at further."""
     limit = EVERY_LINE if sample == -1 else sample
+    if path.suffix.lower() not in PACKED and not _has_apostrophe(path, limit):
+        return False
     with lines_of(engine, path, limit) as lines:
         if not any(_APOSTROPHE in line for line in islice(lines, limit)):
             return False
     return layout_of(engine, path, 0, sample).quote == _APOSTROPHE
 
 
-def _has_late_quotes(engine: Engine, relation: exp.Table) -> bool:
-    texts = [sql.column(column.name) for column in engine.columns(relation) if column.family == "text"]
-    if not texts:
-        return False
-    quoted = [exp.Like(this=text, expression=sql.literal(f"{_QUOTE}%")) for text in texts]
-    found = exp.LogicalOr(this=exp.or_(*quoted))
-    (has,) = engine.row(exp.select(found).from_(relation.copy()), "look for quotes around values")
-    return bool(has)
+def _has_apostrophe(path: Path, lines: int) -> bool:
+    """Tell whether a file has an apostrophe in its first lines, or in the block in which they end."""
+    with path.open("rb") as file:
+        while lines > 0 and (block := file.read(BLOCK)):
+            if _APOSTROPHE.encode() in block:
+                return True
+            lines -= block.count(b"\n")
+    return False
 
 
 def _by_quotes(
-    engine: Engine, pattern: str, relation: exp.Table, settings: Mapping[str, exp.Expr]
+    engine: Engine, pattern: str, table: TableRead, settings: Mapping[str, exp.Expr]
 ) -> tuple[int, int, int] | None:
     """Return how many rows there are by the usual quotes; None if they cannot be read so, or have other columns.
 
@@ -405,7 +441,7 @@ def _by_quotes(
         raise
     except SourceError:
         return None
-    columns = [engine.columns(table) for table in (relation, read)]
+    columns = [table.columns, engine.columns(read)]
     halves: list[exp.Expr] = [sql.literal(0), sql.literal(0)]
     for column in columns[1]:
         if column.family == "text":

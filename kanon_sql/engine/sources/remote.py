@@ -18,7 +18,7 @@ from kanon_sql.engine.base import named_once
 from kanon_sql.engine.duckdb.connection import TAKEN_BY_DUCKDB, first_line, not_installed
 from kanon_sql.engine.sources.addresses import EXTENSIONS
 from kanon_sql.engine.sources.data_files import empty_texts, raw_names, reader_of
-from kanon_sql.engine.sources.reading import PACKED, reading
+from kanon_sql.engine.sources.reading import PACKED, look_at, reading
 from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
@@ -191,7 +191,9 @@ def read_objects(
     try:
         engine.run(create, "read the files")
         if reader == "read_csv" and not as_text:
-            with_empty = empty_texts(engine, place, relation, settings | {"union_by_name": exp.true()}, -1)
+            with_empty = empty_texts(
+                engine, place, look_at(engine, relation), settings | {"union_by_name": exp.true()}, -1
+            )
             if with_empty is not None:
                 engine.run(sql.drop(relation), "read the files again")
                 engine.run(create := with_empty, "read the files again")

@@ -1,7 +1,7 @@
 """Hierarchy files: opened, recognised by what they hold, and read by the format that fits.
 
-``docs/hierarchies.md`` lists what is understood. A file becomes rows of equal length, or a tree of intervals; whether
-rows form a tree over the values of a column is checked later, in SQL.
+``docs/hierarchies.md`` lists what is understood. A file becomes rows of equal length that form a tree, or a tree of
+intervals; whether they cover the values of a column shows when the frequency set is made.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _text_of(path: Path) -> str:
 
 def _read(text: str, column: str) -> HierarchyRows | IntervalTree:
     """Return what a text holds, by the first format that knows it; those of UTD were read up to version 0.1."""
-    if _XML.match(text) or any(map(_CONFIG_LINE.fullmatch, text.splitlines())):
+    if _XML.match(text) or ("qid" in text and any(map(_CONFIG_LINE.fullmatch, text.splitlines()))):
         raise BrokenError(
             None,
             "is XML, or a config.txt, of the UTD Anonymization Toolbox, which is not read any more. Read are CSV "

@@ -151,7 +151,7 @@ def _lines(rows: Any) -> list[Line]:  # noqa: ANN401 - any JSON value
         if len(row) < 2:  # noqa: PLR2004 - a value and a label
             raise BrokenError(place, "a row needs the value and at least one level")
         value, *labels = [_text(cell) for cell in row]
-        lines.append(Line(place, value, [label or "" for label in labels]))
+        lines.append(Line(place, value, tuple(label or "" for label in labels)))
     return lines
 
 
@@ -168,7 +168,7 @@ def _either_way(lines: list[Line], name: str) -> HierarchyRows:
     turned = []
     for line in lines:
         value, *labels = [*reversed(line.labels), line.value or ""]
-        turned.append(Line(line.place, value or None, labels))
+        turned.append(Line(line.at, value or None, tuple(labels)))
     rows = rows_of(turned, name)
     return replace(rows, notes=(*rows.notes, "its rows go from the root to the leaf, and were turned"))
 
@@ -198,7 +198,7 @@ def _read_category_tree(document: Any) -> HierarchyRows:  # noqa: ANN401 - any J
         if children:
             waiting.extend((child, [name, *above], place) for child in reversed(children))
         elif above:
-            lines.append(Line(place, name, above))
+            lines.append(Line(place, name, tuple(above)))
         else:
             raise BrokenError(place, "the tree is one category without others under it")
     return rows_of(lines, "mosaicrown JSON tree")

@@ -6,11 +6,10 @@ come from the data.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from kanon_sql.hierarchy.expressions import ROOT
 from kanon_sql.hierarchy.rules import MOST_DIGITS, decimal_text
@@ -34,31 +33,56 @@ class BrokenError(Exception):
         self.reason = reason
 
 
+Path = tuple[str, ...]
+"""The labels above a value, from level 1 to the root."""
+
+
 @dataclass(frozen=True)
 class HierarchyRows:
     """The rows of a hierarchy file, leaf first, all of the same length.
 
     Attributes:
         values: the leaves; None is the row that the file gives to NULL.
-        levels: for each level from 1 to the root, the label of each row.
+        paths: the different paths, in the order of the rows; there are far fewer than values in a long file.
+        path_of: for each row, the number of its path.
         header: whether the first line was taken as a header.
         notes: changes to the rows that a person should know.
     """
 
     values: list[str | None]
-    levels: list[list[str]]
+    paths: list[Path]
+    path_of: list[int]
     header: bool = False
     format: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def height(self) -> int:
+        return len(self.paths[0])
 
-@dataclass(frozen=True)
-class Line:
-    """A row of a file: where it stands, the value (None if there is none) and the labels after it."""
+    @property
+    def root(self) -> str:
+        return self.paths[0][-1]
 
-    place: str
+    @cached_property
+    def levels(self) -> list[list[str]]:
+        """For each level from 1 to the root, the label of each row."""
+        return [[labels[number] for number in self.path_of] for labels in zip(*self.paths, strict=True)]
+
+
+class Line(NamedTuple):
+    """A row of a file: its line or where else it stands, the value (None if there is none), the labels after it."""
+
+    at: int | str
     value: str | None
-    labels: Sequence[str]
+    labels: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        return line_place(self.at) if isinstance(self.at, int) else self.at
+
+
+_LABELS = attrgetter("labels")
 
 
 def line_place(number: int) -> str:
@@ -71,33 +95,51 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
     ``add_root`` puts ``*`` on top of them all, for formats that leave the root out; ``name`` is what the format is
     called.
     """
-    height = max(len(line.labels) for line in lines)
-    # Equal rows say the same: the first of them counts.
-    different: dict[tuple[str | None, ...], tuple[Line, list[str]]] = {}
+    # 1. Rows of equal length. Many lines have the same labels: a path is made once.
+    height = max(map(len, map(_LABELS, lines)))
+    numbers: dict[Path, int] = {}
+    known: dict[tuple[str, ...] | tuple[str | None, tuple[str, ...]], int] = {}
+    path_of: list[int] = []
+    first: list[Line] = []  # for each path, the line that has it first
     for line in lines:
-        own = _padded(line, height)
-        different.setdefault((line.value, *own), (line, own))
-    lines, padded = [line for line, _ in different.values()], [own for _, own in different.values()]
-    levels = [list(labels) for labels in zip(*padded, strict=True)]
+        labels = line.labels
+        own = labels if labels and labels[0] else (line.value, labels)  # the value stands for labels that are missing
+        if (number := known.get(own)) is None:
+            number = known[own] = numbers.setdefault(_padded(line, height), len(numbers))
+            first += [line] * (number == len(first))
+        path_of.append(number)
+    values = [line.value for line in lines]
+    if len(set(values)) < len(values):  # equal rows say the same: the first of them counts
+        different: dict[tuple[str | None, int], Line] = {}
+        for row, line in zip(zip(values, path_of, strict=True), lines, strict=True):
+            different.setdefault(row, line)
+        lines = list(different.values())
+        values, path_of = [value for value, _ in different], [number for _, number in different]
+    # 2. A root above them all.
+    paths = list(numbers)
     notes: tuple[str, ...] = ()
-    roots = Counter(levels[-1])
-    if add_root:
-        levels.append([ROOT] * len(lines))
-    elif len(roots) > 1:
+    roots = {path[-1] for path in paths}
+    if not add_root and len(roots) > 1:
         if ROOT in roots:
-            row = next(row for row, label in enumerate(levels[-1]) if label != ROOT)
+            without = next(line for line, path in zip(first, paths, strict=True) if path[-1] != ROOT)
+            others = sum(paths[number][-1] != ROOT for number in path_of)
             raise BrokenError(
-                lines[row].place,
-                f"this row does not end in the root * as others do ({_rows(len(lines) - roots[ROOT])} in all). "
+                without.place,
+                f"this row does not end in the root * as others do ({_rows(others)} in all). "
                 "Add the labels that are missing",
             )
-        levels.append([ROOT] * len(lines))
         notes = (f"it has {len(roots):,} roots, and a common root * was put above them",)
-    _require_tree(lines, levels)
-    return HierarchyRows([line.value for line in lines], levels, header=header, format=name, notes=notes)
+    if add_root or notes:
+        paths = [(*path, ROOT) for path in paths]
+    # 3. They must form a tree.
+    _require_one_row_each(values, lines)
+    _require_tree(paths, first)
+    return HierarchyRows(values, paths, path_of, header=header, format=name, notes=notes)
 
 
-def _padded(line: Line, height: int) -> list[str]:
+def _padded(line: Line, height: int) -> Path:
+    if len(line.labels) == height and all(line.labels):
+        return line.labels
     given = [*line.labels, *([""] * (height - len(line.labels)))]
     last = next((label for label in reversed(given) if label), line.value or "")
     below, padded = line.value, []
@@ -107,41 +149,42 @@ def _padded(line: Line, height: int) -> list[str]:
         elif below is None or not any(given[level:]):
             below = last
         padded.append(below)
-    return padded
+    return tuple(padded)
 
 
-def _require_tree(lines: Sequence[Line], levels: list[list[str]]) -> None:
-    """Raise at the first row that keeps the rows from being a tree."""
+def _require_one_row_each(values: Sequence[str | None], lines: Sequence[Line]) -> None:
+    """Raise at the first row of a value that has one already."""
+    again = len(values) - len(set(values))
+    if not again:
+        return
     seen: dict[str | None, int] = {}
-    for row, line in enumerate(lines):
-        first = seen.setdefault(line.value, row)
-        if first != row:
-            raise BrokenError(
-                line.place,
-                f"this value has a row already ({lines[first].place}). {_again(len(lines) - _distinct(lines))} "
-                "Keep one row per value",
-            )
-    root = levels[-1][0]
-    for level, (labels, above) in enumerate(pairwise(levels), start=1):
+    row = next(row for row, value in enumerate(values) if seen.setdefault(value, row) != row)
+    raise BrokenError(
+        lines[row].place,
+        f"this value has a row already ({lines[seen[values[row]]].place}). {_again(again)} Keep one row per value",
+    )
+
+
+def _require_tree(paths: Sequence[Path], lines: Sequence[Line]) -> None:
+    """Raise at the first path that keeps the rows from being a tree; ``lines`` are those that have them first."""
+    root = paths[0][-1]
+    for level in range(1, len(paths[0])):
         parents: dict[str, int] = {}
-        for row, (label, parent) in enumerate(zip(labels, above, strict=True)):
+        for number, path in enumerate(paths):
+            label, parent = path[level - 1], path[level]
             if label == root != parent:
                 raise BrokenError(
-                    lines[row].place,
+                    lines[number].place,
                     f"the label of the root stands at level {level}, and another one above it. Nothing stands above "
                     "the root: repeat its label up to the last level",
                 )
-            first = parents.setdefault(label, row)
-            if above[first] != parent:
+            first = parents.setdefault(label, number)
+            if paths[first][level] != parent:
                 raise BrokenError(
-                    lines[row].place,
+                    lines[number].place,
                     f"the label of level {level} has another parent than before ({lines[first].place}). Give the "
                     "label a different name under each parent",
                 )
-
-
-def _distinct(lines: Sequence[Line]) -> int:
-    return len({line.value for line in lines})
 
 
 def _again(number: int) -> str:
@@ -193,13 +236,13 @@ def _require_no_circle(parents: dict[str | None, str], places: dict[str | None, 
         safe.update(way)
 
 
-def _ancestors(parents: dict[str | None, str], value: str | None) -> list[str]:
+def _ancestors(parents: dict[str | None, str], value: str | None) -> tuple[str, ...]:
     chain: list[str] = []
     parent = parents.get(value)
     while parent is not None:
         chain.append(parent)
         parent = parents.get(parent)
-    return chain
+    return tuple(chain)
 
 
 DEEPEST = 100

@@ -18,8 +18,9 @@ _SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 def read_separated(text: str, column: str) -> HierarchyRows:
     """Return the rows of a text; a first line that begins with the name of the column is a header."""
     raw = list(StringIO(text, newline=""))
-    separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate)))
-    lines = _split(raw, separator, whole=True)
+    plain = _is_plain(text, raw)
+    separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate, plain=plain)))
+    lines = _split(raw, separator, whole=True, plain=plain)
     if not lines:
         raise BrokenError(None, "has no rows. A hierarchy has a line per value: value;level 1;...;root")
     header = _is_header(lines, column)
@@ -42,16 +43,18 @@ def _name(separator: str, *, header: bool, jagged: bool) -> str:
     return f"levels between {_SEPARATORS[separator]}{''.join(more)}"
 
 
-def _sample(raw: list[str], separator: str) -> list[Line]:
+def _sample(raw: list[str], separator: str, *, plain: bool) -> list[Line]:
     """Return the first lines; of a longer file without the last record, which may go on beyond them."""
     try:
-        lines = _split(raw[:_SAMPLE], separator, whole=False)
+        lines = _split(raw[:_SAMPLE], separator, whole=False, plain=plain)
     except BrokenError:
         return []
     return lines if len(raw) <= _SAMPLE else lines[:-1]
 
 
-def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
+def _split(raw: list[str], separator: str, *, whole: bool, plain: bool) -> list[Line]:
+    if plain:
+        return _split_plain(raw, separator)
     reader = csv.reader(raw, delimiter=separator, quotechar='"', doublequote=True)
     lines, first, begun, written = [], 1, 1, ""
     try:
@@ -61,13 +64,31 @@ def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
             quoted = written.lstrip(" ").startswith('"')
             if any(record):
                 value = record[0] if record[0] or quoted else None
-                labels = [_label(label, written) for label in record[1:]]
-                lines.append(Line(line_place(first), value, labels))
+                labels = tuple(_label(label, written) for label in record[1:])
+                lines.append(Line(first, value, labels))
             first = reader.line_num + 1
     except csv.Error as error:
         raise BrokenError(line_place(first), f"this cannot be read as CSV ({error})") from None
     if whole and written.count('"') % 2 and _is_open(written, separator):
         raise BrokenError(line_place(begun), "a quote is opened here and not closed")
+    return lines
+
+
+def _is_plain(text: str, raw: list[str]) -> bool:
+    """Tell whether lines are split by nothing but their separators, as a file without quotes is."""
+    return '"' not in text and "\0" not in text and max(map(len, raw), default=0) <= csv.field_size_limit()
+
+
+def _split_plain(raw: list[str], separator: str) -> list[Line]:
+    """Return what ``csv`` makes of lines without quotes: what follows a value is split once, however many have it."""
+    lines: list[Line] = []
+    known: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(raw, start=1):
+        value, found, rest = line.rstrip("\r\n").partition(separator)
+        if (labels := known.get(rest)) is None:
+            labels = known[rest] = tuple(label.strip() for label in rest.split(separator))
+        if value or rest.strip(separator):
+            lines.append(Line(number, value or None, labels if found else ()))
     return lines
 
 
@@ -95,18 +116,23 @@ def _regularity(lines: list[Line]) -> tuple[float, float]:
 
 
 def _is_header(lines: list[Line], column: str) -> bool:
-    first, *rest = [[line.value or "", *line.labels] for line in lines]
+    first, rest = _fields(lines[0]), lines[1:]
     if not rest:
         return False
-    roots = {fields[-1] for fields in rest}
+    roots = {line.labels[-1] if line.labels else line.value or "" for line in rest}
     if first[-1] in roots:  # it ends as other lines do: a value may well be called like its column
         return False
     if first[0].strip().casefold() in _LEAF_NAMES | {column.casefold()}:
         return True
     # All other lines end in the same root, and nothing of the first line comes again in its place.
-    if len(rest) == 1 or len(roots) > 1 or any(len(fields) != len(first) for fields in rest):
+    if len(rest) == 1 or len(roots) > 1 or any(len(line.labels) != len(lines[0].labels) for line in rest):
         return False
-    return all(name not in labels for name, labels in zip(first, map(set, zip(*rest, strict=True)), strict=True))
+    columns = zip(*map(_fields, rest), strict=True)
+    return all(name not in labels for name, labels in zip(first, map(set, columns), strict=True))
+
+
+def _fields(line: Line) -> list[str]:
+    return [line.value or "", *line.labels]
 
 
 def _are_pairs(lines: list[Line]) -> bool:
