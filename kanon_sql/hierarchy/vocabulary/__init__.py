@@ -309,6 +309,8 @@ def _folded(words: Iterable[str]) -> frozenset[str]:
 
 def _letters(phrase: str, empty: frozenset[str]) -> set[str]:
     """Return a phrase without spaces; and without its empty words, where two words or more are left."""
+    if phrase.isascii() and phrase.islower() and phrase.isalpha():  # one word
+        return {phrase}
     found = set()
     for words in spellings(phrase):
         kept = [word for word in words if word not in empty]
