@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError, on
 
 _ROOT = "kanon"
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
-_WHOLE = re.compile(r"[0-9]{1,18}")
+_PLAIN = {int: re.compile(r"[0-9]{1,18}"), float: re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")}
 _SQL_OF_RELEASE = {"anonymize", "demo"}
 
 
@@ -45,8 +46,10 @@ class _PlainValues:
             kind = described.annotation
             if kind is str or (kind == list[str] and isinstance(value, list | tuple)):
                 return value if kind is str else [*value]
-            if (kind is Path and not Path(value).exists()) or (kind is int and _WHOLE.fullmatch(str(value))):
+            if kind in _PLAIN and _PLAIN[kind].fullmatch(str(value)):
                 return kind(value)
+            if kind is Path and (not Path(value).exists() or os.access(value, os.R_OK)):
+                return Path(value)
         param._runtime_param = None  # noqa: SLF001 - from here on typer reads it
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 

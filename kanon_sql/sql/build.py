@@ -264,7 +264,12 @@ def cast(expression: exp.Expr, data_type: str) -> exp.Cast:
     if word in _UNKNOWN_TYPES:
         named_type = exp.to_identifier(word, quoted=word != data_type)
         return exp.Cast(this=expression, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=named_type))
-    return exp.Cast(this=expression, to=exp.DataType.build(data_type, dialect="duckdb"))
+    return exp.Cast(this=expression, to=_type(data_type).copy())
+
+
+@cache
+def _type(name: str) -> exp.DataType:
+    return exp.DataType.build(name, dialect="duckdb")
 
 
 SAME_TYPE = "same type"

@@ -119,6 +119,33 @@ def test_ctrl_c_while_libraries_are_imported(in_tmp: Path, module: str) -> None:
     assert files_in(in_tmp) == set()
 
 
+ENDED = """
+import atexit, sys
+from kanon_sql.cli import main as commands
+from kanon_sql.cli.process import main
+
+def run(arguments):
+    atexit.register(print, "cleaned up")
+    print("done")
+    return {code}
+
+commands.run = run
+sys.argv = ["kanon", "nothing"]
+try:
+    main()
+finally:
+    print("ended")
+"""
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_what_is_registered_for_the_end_is_called(in_tmp: Path, code: int) -> None:  # noqa: ARG001
+    ended = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", ENDED.format(code=code)], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "done\nended\ncleaned up\n", "")
+
+
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("after", [0, 0.3, 1])

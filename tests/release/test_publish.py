@@ -10,12 +10,14 @@ import duckdb
 import pandas as pd
 import pytest
 from conftest import files_in, tables_of
+from sqlglot import exp
 
 import kanon_sql as kanon
 from kanon_sql.release.publish import files as publish_files
 from kanon_sql.release.publish import publisher
 from kanon_sql.release.statements import view as publish_view
 from kanon_sql.release.statements.release import release_query
+from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,6 +219,30 @@ def test_a_release_that_fails_its_check_leaves_nothing_behind(
         with pytest.raises((kanon.VerificationError, kanon.SourceError)):
             publish[destination]()
     assert tables_of(clinic) == before
+    assert files_in(tmp_path) == {"clinic.duckdb"}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "duckdb"])
+@pytest.mark.parametrize("column", ["age", "zip"])
+def test_labels_that_are_not_those_of_the_level_are_counted(
+    clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, column: str
+) -> None:
+    """The classes are as large as they must be: the labels alone are wrong, of one column of two that have any."""
+
+    def with_other_labels(publication: Publication, lookups: Any, **how: Any) -> Any:
+        query = release_query(publication, lookups, **how)
+        label = next(one for one in query.selects if one.alias_or_name == column)
+        label.replace(sql.named(exp.DPipe(this=label.copy(), expression=sql.literal("?")), column))
+        return query
+
+    rules = {"age": "intervals:30,60", "zip": "mask:1,3", "sex": "flat"}
+    with anonymize(clinic, hierarchies=rules, max_suppressed=0) as release:
+        assert release.levels["age"] > 0
+        assert release.levels["zip"] > 0
+        foreign = release.to_pandas()[column].nunique()
+        monkeypatch.setattr(publish_files, "release_query", with_other_labels)
+        with pytest.raises(kanon.VerificationError, match=f": {foreign} labels of column '{column}' are not of its"):
+            release.to_file(tmp_path / f"released.{suffix}")
     assert files_in(tmp_path) == {"clinic.duckdb"}
 
 

@@ -17,7 +17,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -154,6 +154,8 @@ _SHORTEST_TAIL = 5  # letters of a known word at the end of a compound whose beg
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a name in small letters, without accents."""
     plain = text[:_LONGEST_NAME]
+    if plain.isascii() and plain.islower() and plain.replace(" ", "").isalpha():  # as most names and phrases are
+        return tuple(plain.split()[:_MOST_WORDS])
     if not plain.isascii():
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", plain).translate(_LETTERS))
         plain = "".join(character for character in plain if not unicodedata.combining(character))
@@ -162,9 +164,10 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def spellings(phrase: str) -> set[tuple[str, ...]]:
     """Return the words of a phrase as they are written without accents: ``ö`` is ``o``, and ``oe`` too."""
-    if phrase.isascii():
-        return {words_of(phrase)}
-    return {words_of(phrase), words_of(unicodedata.normalize("NFC", phrase).translate(_UMLAUTS))}
+    found = {words_of(phrase)}
+    if (spelled_out := unicodedata.normalize("NFC", phrase).translate(_UMLAUTS)) != phrase:
+        found.add(words_of(spelled_out))
+    return found
 
 
 def _is_chinese(word: str) -> bool:
@@ -230,8 +233,7 @@ LANGUAGES = ("english", "german", "french", "spanish", "chinese", "others")
 _SECTIONS = ("identifying", "quasi", "sensitive", "insensitive")
 
 
-@dataclass(frozen=True)
-class _Phrase:
+class _Phrase(NamedTuple):
     """A phrase of one language for one kind.
 
     Attributes:
@@ -258,6 +260,7 @@ class Words:
 
 
 _PLACES = {"=": "whole", "@": "person", "^": "start"}
+_MARKS = "".join(_PLACES)
 
 
 @cache
@@ -273,7 +276,7 @@ def _all_words() -> Words:
                 _require_kind(kind)
                 for phrase in phrases:
                     entry = _Phrase(kind, _PLACES.get(phrase[0], "any"), about["head"] == "first")
-                    for letters in _letters(phrase.lstrip("".join(_PLACES)), empty):
+                    for letters in _letters(phrase.lstrip(_MARKS), empty):
                         entries.setdefault(letters, {})[entry] = None
                         if about.get("compounds"):
                             compounds.add(letters)
@@ -306,6 +309,8 @@ def _folded(words: Iterable[str]) -> frozenset[str]:
 
 def _letters(phrase: str, empty: frozenset[str]) -> set[str]:
     """Return a phrase without spaces; and without its empty words, where two words or more are left."""
+    if phrase.isascii() and phrase.islower() and phrase.isalpha():  # one word
+        return {phrase}
     found = set()
     for words in spellings(phrase):
         kept = [word for word in words if word not in empty]

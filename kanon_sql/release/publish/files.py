@@ -22,6 +22,7 @@ from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.release.publish.publisher import Sink, verified
 from kanon_sql.release.statements.release import readable_lookups, release_query
+from kanon_sql.release.verify.verify import ROW_BY_ROW
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -285,7 +286,9 @@ def reading_back(publication: Publication, path: Path, format_name: str) -> exp.
                 for name, kind in types.items()
             )
         )
-    return exp.Subquery(this=query.from_(exp.Table(this=reader)), alias=exp.TableAlias(this=sql.identifier("file")))
+    file = exp.Subquery(this=query.from_(exp.Table(this=reader)), alias=exp.TableAlias(this=sql.identifier("file")))
+    file.meta[ROW_BY_ROW] = format_name != "parquet"
+    return file
 
 
 def _read(name: str, *, prefixed: bool) -> exp.Expr:

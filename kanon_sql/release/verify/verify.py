@@ -87,17 +87,37 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
     )
 
 
+ROW_BY_ROW = "row by row"
+"""In ``meta`` of an output that is a file of text: to read one column of it costs as much as to read all."""
+
+
 def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Query | None:
-    """Return the check of the labels: how many of each generalized column are not of its level; None if none is."""
+    """Return the check of the labels: how many of each generalized column are not of its level; None if none is.
+
+    Of a file of text, the combinations of labels are read first, at once for all columns.
+    """
+    names = {
+        number: hierarchy.column.name
+        for number, hierarchy in enumerate(publication.hierarchies)
+        if publication.recoding.label_type(number) is not None
+    }
+    taken = (*lookups.values(), *publication.recoding.tables)
+    step = unused_name("combinations", {table.name for table in taken})
+    at_once = bool(output.meta.get(ROW_BY_ROW)) and len(names) > 1
+    release = sql.relation(step) if at_once else output
     checks = []
-    for number, hierarchy in enumerate(publication.hierarchies):
-        if publication.recoding.label_type(number) is None:
-            continue
-        name, label = hierarchy.column.name, sql.column("label", "published")
+    for number, name in names.items():
+        label = sql.column("label", "published")
         known, is_known = statements_for(publication).known_labels(number, lookups[name], label)
         values: dict[str, sql.Given] = {"column": name, "label": sql.column(name), "is_known": is_known}
-        checks.append(sql.query("verify/labels", values=values, relations={"release": output, "known": known}))
-    return sql.union_all(checks) if checks else None
+        checks.append(sql.query("verify/labels", values=values, relations={"release": release, "known": known}))
+    if not checks:
+        return None
+    union = sql.union_all(checks)
+    if not at_once:
+        return union
+    combinations = exp.select(*map(sql.column, names.values())).distinct(copy=False).from_(output.copy(), copy=False)
+    return union.with_(step, as_=combinations, copy=False)
 
 
 @dataclass(frozen=True)
