@@ -60,7 +60,7 @@ def test_same_counts_on_random_nodes_of_adult(adult: Path) -> None:
 
 
 @given(cases(), st.data())
-@examples(60)
+@examples(30)
 def test_same_counts_as_the_oracle_on_any_node_of_random_tables(case: Case, data: st.DataObject) -> None:
     connection, person = load(case)
     try:

@@ -68,7 +68,7 @@ def _close(left: float, right: float) -> bool:
 
 @pytest.mark.thorough
 @given(one=sick(people=False), data=st.data())
-@examples(60)
+@examples(30)
 def test_the_same_classes_measures_and_bounds(one: Sick, data: st.DataObject) -> None:
     case = one.case
     asked = data.draw(st.lists(st.sampled_from(models(one.names)), min_size=1, max_size=4, unique_by=id))

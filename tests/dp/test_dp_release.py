@@ -409,7 +409,7 @@ people = st.tuples(st.one_of(st.none(), st.integers(0, 25)), st.sampled_from(["F
 
 
 @given(st.lists(people, max_size=14), people, st.integers(1, 5))
-@examples(40)
+@examples(13)
 def test_one_row_more_changes_each_score_by_scale_at_most(rows: list[Any], more: Any, least: int) -> None:
     frequency, lattice = frequency_of(rows)
     larger, _ = frequency_of([*rows, more])
@@ -538,7 +538,7 @@ names = st.text(min_size=1, max_size=8).filter(
     st.integers(1, 5),
     st.integers(0, 2),
 )
-@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(13, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_against_plain_python(charged: list[Any], name: str, values: list[str | None], k: int, level: int) -> None:
     """NULLs, duplicates, no rows, one row, a k above all of them, and names of columns that are anything."""
     tree = {"a": ("a", "A", "*"), "b": ("b", "A", "*"), "c": ("c", "C", "*"), None: (None, "*", "*")}

@@ -72,7 +72,7 @@ def apart(one: list[int], other: list[int]) -> int:
 
 
 @pytest.mark.thorough
-@examples(60)
+@examples(20)
 @given(names=NAMES, rows=TABLES, most=st.integers(1, 3), by_person=st.booleans(), data=st.data())
 def test_one_person_changes_no_more_than_the_noise_is_made_for(
     names: list[str], rows: list[tuple[Any, ...]], most: int, *, by_person: bool, data: st.DataObject
@@ -121,7 +121,7 @@ def test_one_person_changes_no_more_than_the_noise_is_made_for(
 
 
 @pytest.mark.thorough
-@examples(60)
+@examples(20)
 @given(rows=TABLES, most=st.integers(1, 3))
 def test_exact_numbers_are_those_of_plain_python(rows: list[tuple[Any, ...]], most: int) -> None:
     table = Table(["p", "x", "n", "t"], rows)

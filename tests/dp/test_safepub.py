@@ -149,7 +149,7 @@ def e_to(epsilon: Decimal) -> Fraction:
     st.integers(1, 8),
     st.integers(1, 30),
 )
-@examples(150)
+@examples(50)
 def test_a_class_with_one_row_more_or_less(epsilon: Decimal, k: int, rows: int) -> None:
     """What is published of one class is how many of its rows were sampled, or nothing: all else is the same."""
     parameters = parameters_of(epsilon, k)

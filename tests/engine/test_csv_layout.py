@@ -246,7 +246,7 @@ values = st.sampled_from(["Ada", "Karl", "7,5", "12,25", "01067", "x y", "", "3"
 
 
 @given(st.data())
-@examples(60)
+@examples(30)
 def test_one_damaged_row_never_gives_a_column_its_name(data: st.DataObject) -> None:
     separator = data.draw(st.sampled_from([";", "\t", "|"]))
     width = data.draw(st.integers(3, 6))

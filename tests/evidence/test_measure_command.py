@@ -29,7 +29,7 @@ OF_CLASSES = {"discernibility", "average_class_size", "average_rows_per_class"}
 
 @pytest.mark.thorough
 @given(cases(max_rows=20), st.sampled_from(["optimal", "datafly", "spolg", "local"]))
-@examples(80)
+@examples(40)
 def test_before_publishing_and_after_the_measures_agree(case: Case, algorithm: str) -> None:
     """... wherever a label can be told from a value that is written like it."""
     assume(not any(brute_force.root_of(tree) in tree for tree in case.hierarchies))

@@ -55,7 +55,7 @@ def prefixes_are_labels(hierarchy: Hierarchy, rows: dict[Any, tuple[list[str], l
 
 
 @given(hierarchies())
-@examples(40)
+@examples(20)
 def test_same_prefix_exactly_if_same_label(
     tmp_path_factory: pytest.TempPathFactory, tree: dict[str, list[str]]
 ) -> None:
@@ -67,7 +67,7 @@ def test_same_prefix_exactly_if_same_label(
 
 
 @given(st.permutations(range(-30, 30)), st.sampled_from(["VARCHAR", "INTEGER", "DOUBLE"]), st.integers(0, 60))
-@examples(40)
+@examples(20)
 def test_codes_of_a_file_are_those_that_sql_gives(
     tmp_path_factory: pytest.TempPathFactory, values: list[int], kind: str, null: int
 ) -> None:
@@ -84,7 +84,7 @@ def test_codes_of_a_file_are_those_that_sql_gives(
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))
-@examples(100)
+@examples(50)
 def test_fields_are_wide_enough_and_never_cross_a_word(children: list[int]) -> None:
     words = code_words(tuple(children))
     fields = {field.level: field for word in words for field in word.fields}

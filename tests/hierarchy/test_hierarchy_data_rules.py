@@ -91,7 +91,7 @@ def stepped(value: int, level: int) -> tuple[int, int]:
 
 
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=20))
-@examples(40)
+@examples(20)
 def test_any_number_is_in_its_step(values: list[int]) -> None:
     dashed = min(values) >= 0
     for value, own in labels("steps", "BIGINT", values).items():
@@ -169,7 +169,7 @@ def test_the_roundest_number_of_a_gap(low: str, high: str, wanted: str, expected
     st.lists(st.one_of(st.none(), st.integers(-1000, 1000), st.integers(0, 3)), min_size=1, max_size=80),
     st.sampled_from([(2,), (4, 2), (8, 4, 2), (6, 3), (16, 4)]),
 )
-@examples(60)
+@examples(30)
 def test_quantiles_nest_hold_their_values_and_are_about_equal(
     values: list[int | None], groups: tuple[int, ...]
 ) -> None:
@@ -214,7 +214,7 @@ def test_prefixes_as_listed() -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.text("ab*", max_size=6)), min_size=1, max_size=40))
-@examples(60)
+@examples(30)
 def test_prefixes_that_the_data_choose(values: list[str | None]) -> None:
     """From the longest prefix down, a length is a level if it has at most a quarter of the labels below it."""
     texts = {value for value in values if value is not None}

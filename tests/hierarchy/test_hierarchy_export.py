@@ -53,7 +53,7 @@ def back(path: Path) -> list[tuple[str | None, ...]]:
 
 
 @given(trees())
-@examples(300)
+@examples(150)
 def test_what_is_exported_reads_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str | None, ...]]
 ) -> None:
@@ -63,7 +63,7 @@ def test_what_is_exported_reads_back_as_it_was(
 
 
 @given(trees())
-@examples(50)
+@examples(25)
 def test_arx_reads_the_same(rows: list[tuple[str | None, ...]]) -> None:
     """ARX's syntax: ``;`` between fields, quotes doubled within quotes, all rows of one length, one root."""
     found = list(csv.reader(StringIO(arx_text(rows), newline=""), delimiter=";"))

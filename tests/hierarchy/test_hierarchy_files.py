@@ -153,7 +153,7 @@ def test_what_is_wrong_with_a_file_is_said_without_its_values(tmp_path: Path, co
 
 
 @given(st.text(alphabet=" ab;,*\u00a0é\r\n\t", max_size=60), st.sampled_from(";,\t"))
-@examples(200)
+@examples(100)
 def test_lines_without_quotes_are_split_as_csv_splits_them(text: str, separator: str) -> None:
     raw = list(StringIO(text, newline=""))
     assert _split(raw, separator, whole=True, plain=True) == _split(raw, separator, whole=True, plain=False)

@@ -121,7 +121,7 @@ def test_a_number_just_below_a_bound_is_not_in_the_interval_above() -> None:
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
     st.sampled_from(["0.1", "0.25", "5", "1000"]),
 )
-@examples(40)
+@examples(20)
 def test_any_interval_of_floating_point_numbers_holds_its_value(values: list[float], width: str) -> None:
     for value, (label, _) in labels(f"intervals:{width}", "DOUBLE", values).items():
         if value is not None:
@@ -250,7 +250,7 @@ def test_what_is_chosen_for_a_type(kind: str, values: list[Any], rule: str) -> N
     st.lists(st.integers(2, 5), min_size=1, max_size=4),
     st.integers(-50, 50),
 )
-@examples(40)
+@examples(20)
 def test_any_interval_holds_its_value_and_lies_in_the_one_above(
     values: list[int | None], factors: list[int], origin: int
 ) -> None:

@@ -34,7 +34,7 @@ def expected_measures(case: Case, node: brute_force.Node) -> dict[str, Any]:
 
 
 @given(cases())
-@examples(80)
+@examples(40)
 def test_every_measure_of_a_release_is_what_its_definition_says(case: Case) -> None:
     connection, person = load(case)
     try:
@@ -50,7 +50,7 @@ def test_every_measure_of_a_release_is_what_its_definition_says(case: Case) -> N
 
 @pytest.mark.thorough
 @given(cases(max_rows=15), st.sampled_from([*CELL_MEASURES, *CLASS_MEASURES]))
-@examples(100)
+@examples(50)
 def test_optimal_and_incognito_minimize_any_measure(case: Case, measure: str) -> None:
     """No node that suppresses few enough rows is better, by the definition of the measure."""
     connection, person = load(case)

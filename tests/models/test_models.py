@@ -156,7 +156,7 @@ def with_tree(one: Sick, directory: str) -> dict[str, str]:
 
 
 @given(sick())
-@examples(25)
+@examples(12)
 def test_check_measures_every_model_by_its_definition(one: Sick) -> None:
     asked = models(one.names)
     with tempfile.TemporaryDirectory() as directory:
@@ -225,7 +225,7 @@ def _needed(one: Sick, model: PrivacyModel, paths: dict[str, str]) -> dict[str, 
 
 
 @given(sick(people=False), st.data())
-@examples(25)
+@examples(12)
 def test_no_node_below_publishes_more_than_a_node_says(one: Sick, data: st.DataObject) -> None:
     case = one.case
     model = data.draw(st.sampled_from([model for model in models(one.names) if not model.monotone]))

@@ -75,7 +75,7 @@ def connected(rows: list[Row], everybody: list[Row]) -> duckdb.DuckDBPyConnectio
     st.integers(1, 3),
     st.sampled_from(["optimal", "optimal", "incognito"]),
 )
-@examples(30)
+@examples(15)
 def test_the_optimum_keeps_every_class_of_the_population_within_the_bounds(
     trees: dict[str, str], drawn: list[tuple[str, str, bool]], least: float, most: float, k: int, algorithm: str
 ) -> None:
@@ -113,7 +113,7 @@ def test_the_optimum_keeps_every_class_of_the_population_within_the_bounds(
 
 
 @given(EVERYBODY, st.sampled_from([0, 0.2, 0.5]), st.sampled_from([0.5, 0.8, 1.0]))
-@examples(30)
+@examples(15)
 def test_a_check_counts_the_classes_of_the_population(
     drawn: list[tuple[str, str, bool]], least: float, most: float
 ) -> None:

@@ -27,7 +27,7 @@ import kanon_sql as kanon
 from kanon_sql.cli.main import run
 from kanon_sql.policy.requirements import with_required_models
 
-CASES = count(100, quick=12)
+CASES = count(50, quick=12)
 SHARDS = 4
 """Parts of the cases, so that all cores have some."""
 FRAMES = {"pandas", "polars", "arrow"}

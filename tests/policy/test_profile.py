@@ -173,7 +173,7 @@ CELLS = st.lists(st.tuples(*[st.one_of(st.none(), st.integers(0, 4))] * 3), min_
 
 
 @given(CELLS)
-@examples(40)
+@examples(20)
 def test_figures_are_those_of_plain_python(rows: list[tuple[int | None, ...]]) -> None:
     names = ["age", "city", "zip"]
     with duckdb.connect() as connection:
@@ -227,7 +227,7 @@ def test_there_are_never_more_people_alone_than_people() -> None:
 
 
 @given(st.lists(st.tuples(st.none() | st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), max_size=20))
-@examples(30)
+@examples(15)
 def test_people_alone_are_those_of_plain_python(rows: list[tuple[int | None, int, int]]) -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (who INTEGER, city INTEGER, age INTEGER)")

@@ -176,7 +176,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@examples(40)
+@examples(20)
 @given(
     names=st.lists(st.sampled_from(HOSTILE_NAMES), min_size=7, max_size=7, unique_by=str.casefold),
     stem=st.sampled_from(["plain", "memory", "kanon_new", 'a"b', "se lect", "temp", "x.y", "ünï"]),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS = 200_000
-KILLS = count(50, quick=8)
+KILLS = count(25, quick=8)
 K = 5
 NEW = ["town", "age", "sex", "diagnosis"]
 

@@ -308,7 +308,7 @@ def test_the_warning_is_on_stderr(in_tmp: Path, kanon: Callable[..., Ended]) -> 
     assert [one["columns"] for one in found.json["repeated_columns"]] == [["name"]]
 
 
-@examples(60)
+@examples(30)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from([1, 2, 3, None])), max_size=12))
 def test_agreement_is_that_of_all_pairs(rows: list[tuple[str | None, int | None]]) -> None:
     """The statement against a loop over all pairs of rows."""

@@ -64,7 +64,7 @@ def released(values: Sequence[Any], data_type: str = "VARCHAR", **settings: Any)
     return [(values[row["place"]], row["who"]) for row in frame]
 
 
-@examples(25)
+@examples(12)
 @given(
     values=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1),
     key=st.binary(min_size=16, max_size=150),

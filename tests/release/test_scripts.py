@@ -84,7 +84,7 @@ def test_the_pasted_script_on_adult_from_a_file(adult: Path, in_tmp: Path, kanon
 
 
 @given(cases())
-@examples(40)
+@examples(20)
 def test_the_script_of_any_table_stands_alone(case: Case) -> None:
     """Hostile names, NULLs, people: what the script prints is the release, and its own check agrees."""
     connection, person = load(case)

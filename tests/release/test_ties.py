@@ -197,7 +197,7 @@ def passes(rows: Rows, names: tuple[str, ...], k: int) -> bool:
 VALUES = {"g": st.sampled_from(["x", "y", None]), "h": st.sampled_from([1, 2])}
 
 
-@examples(80)
+@examples(40)
 @given(
     rows=st.lists(
         st.fixed_dictionaries({"who": st.sampled_from(["a", "b", "c", "d", "e", None]), **VALUES}),
@@ -256,7 +256,7 @@ BLOCK = st.lists(
 )
 
 
-@examples(100)
+@examples(50)
 @given(blocks=st.lists(st.tuples(BLOCK, st.integers(1, 3)), min_size=1, max_size=2), k=st.integers(2, 3))
 def test_two_columns_whatever_is_published_has_k_of_the_same_shape(blocks: list[tuple[Rows, int]], k: int) -> None:
     """Nets may be refused that say nothing; but of what is published, every pseudonym looks like k - 1 others."""

@@ -104,7 +104,7 @@ def _hierarchy(tmp_path_factory: pytest.TempPathFactory) -> Any:
     )
 )
 @given(table=worlds())
-@examples(25)
+@examples(12)
 def test_what_is_certain_in_all_possible_worlds_is_found(table: tuple[Rows, Steps]) -> None:
     """Fails on 0.1.0: the rows of all classes whose labels cover a person are her candidates, full or not."""
     found, can_be = attacked(table)

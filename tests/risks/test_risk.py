@@ -54,7 +54,7 @@ def people_where(
 
 
 @given(cases(), st.sampled_from(["0.2", "1/3", "0.09", "1", "0.5"]), st.data())
-@examples(80)
+@examples(40)
 def test_all_figures_are_what_counting_says(case: Case, threshold: str, data: st.DataObject) -> None:
     connection, person = load(case)
     width = len(case.columns)
@@ -119,7 +119,7 @@ def check_subsets(found: Any, case: Case, largest: int) -> None:
 
 
 @given(cases(max_rows=15), st.data())
-@examples(60)
+@examples(30)
 def test_the_journalist_goes_by_the_classes_of_the_population(case: Case, data: st.DataObject) -> None:
     """... which has the rows of the table, more of them, and others; its columns stand in another order."""
     connection, _ = load(case)

@@ -57,7 +57,7 @@ def node_of(release: kanon.Release) -> Node:
 
 
 @given(cases(max_rows=15))
-@examples(40, quick=5)
+@examples(20, quick=5)
 def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> None:
     connection, person = load(case)
     allowed = rows_allowed(case.max_suppressed, len(case.rows))
@@ -93,7 +93,7 @@ def test_every_algorithm_takes_the_node_that_its_definition_says(case: Case) -> 
 
 
 @given(cases(max_rows=15))
-@examples(40)
+@examples(20)
 def test_the_nodes_that_incognito_lists_are_those_of_the_exhaustive_search(case: Case) -> None:
     connection, person = load(case)
     with anonymized_table(case, connection, person) as table:

@@ -73,7 +73,7 @@ def require_the_same(table: Table, asked: dict[str, str]) -> None:
 
 
 @given(cases(), _ASKED)
-@examples(30)
+@examples(15)
 def test_texts_are_parted_as_the_plain_version_parts_them(case: Case, asked: dict[str, str]) -> None:
     require_the_same(of_case(case), asked)
 
@@ -97,7 +97,7 @@ _TRIED = Table(
 
 @pytest.mark.thorough
 @given(tables(), _ASKED)
-@examples(30)
+@examples(15)
 @example(_TRIED, {"choose": "range", "cut": "node", "labels": "tree"})
 def test_numbers_dates_and_texts_are_parted_as_the_plain_version_parts_them(
     table: Table, asked: dict[str, str]

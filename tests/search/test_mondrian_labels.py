@@ -168,7 +168,7 @@ def share_of_height(values: set[Any], column: Column, rule: str, labels: str) ->
 
 
 @given(tables(), written)
-@examples(25)
+@examples(12)
 def test_every_label_is_what_the_part_has_and_covers_each_value(table: Table, asked: dict[str, str]) -> None:
     with released(table, table.connection(), **asked) as release:
         parts = parts_of(release, table.names, table.rows)
@@ -191,7 +191,7 @@ _FINITE = tuple(kind for kind in KINDS if kind != "odd")
 
 
 @given(tables(kinds=_FINITE), written)
-@examples(25)
+@examples(12)
 def test_measures_are_what_their_definitions_say(table: Table, asked: dict[str, str]) -> None:
     with released(table, table.connection(), **asked) as release:
         expected = measured(table, parts_of(release, table.names, table.rows), asked["labels"])

@@ -16,7 +16,7 @@ from kanon_sql.search.problem import rows_allowed
 
 
 @given(cases())
-@examples(150, quick=10)
+@examples(75, quick=10)
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 1, 0, None))
 @example(Case(["n"], [("a",)], [{"a": ["*"]}], 2, 1, None))
 @example(Case(["n", "value"], [], [{"a": ["*"]}, {"b": ["x", "*"]}], 5, 0, None))
@@ -61,7 +61,7 @@ def test_same_optimum_and_same_release_as_the_exhaustive_search(case: Case) -> N
 
 
 @given(cases(max_rows=12))
-@examples(25)
+@examples(12)
 def test_without_limit_on_time_or_with_one_that_is_not_reached_the_answer_is_the_same(case: Case) -> None:
     connection, person = load(case)
     try:

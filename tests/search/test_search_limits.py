@@ -113,7 +113,7 @@ def test_what_is_found_early_is_never_better_than_what_is_proven(wide: tuple[pd.
 
 
 @given(cases(), st.integers(1, 3))
-@examples(60)
+@examples(30)
 def test_descent_probes_and_roll_ups_change_the_way_and_not_the_answer(case: Case, price: int) -> None:
     """What large tables and lattices switch on, switched on for small ones, against the exhaustive search."""
     with pytest.MonkeyPatch.context() as patch:

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PROFILES = {"quick": 20, "thorough": 100}
+PROFILES = {"quick": 20, "thorough": 60}
 """By name, how many examples a property has for which no number is given."""
-LEAST, PART, MOST = 3, 5, 20
+LEAST, PART, MOST = 3, 3, 20
 
 for _name, _examples in PROFILES.items():
     # A run of the whole tool takes a tenth of a second.
@@ -45,7 +45,7 @@ def examples(thorough: int, *, quick: int | None = None, **others: Any) -> Calla
 
     Args:
         thorough: how many in the thorough run.
-        quick: how many in the quick run; a fifth of them, at least 3 and at most 20, where nothing is said.
+        quick: how many in the quick run; a third of them, at least 3 and at most 20, where nothing is said.
         others: other settings of hypothesis.
     """
     part = min(thorough, max(LEAST, min(MOST, thorough // PART))) if quick is None else quick
