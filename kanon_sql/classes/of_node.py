@@ -133,9 +133,17 @@ def classes_query(
     return measured_query(members, models, coded_columns(models, bounds=bounds))
 
 
-def is_published(models: Sequence[PrivacyModel]) -> exp.Expr:
-    """Return the condition that a class of ``classes_query`` satisfies all models."""
-    return sql.all_of(model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models))
+def is_published(models: Sequence[PrivacyModel], *, rows_alone: bool = False) -> exp.Expr:
+    """Return the condition that a class of ``classes_query`` satisfies all models, or all those that ``screens``."""
+    asked = screens(models) if rows_alone else models
+    return sql.all_of(
+        model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models) if model in asked
+    )
+
+
+def screens(models: Sequence[PrivacyModel]) -> list[RowModel]:
+    """Return the monotone models of rows alone: what they suppress costs a fraction to know."""
+    return [model for model in models if isinstance(model, RowModel) and model.monotone]
 
 
 def prunes_by_suppression(models: Sequence[PrivacyModel]) -> bool:
@@ -200,6 +208,7 @@ def node_query(
     suppressed among them: where most classes are too small, that is proof enough at a fraction of the cost.
 
     Of several ``nodes`` (see ``nodes_query``) there is a row for each, after its number; none for a table without rows.
+    Where a model is not monotone, its last column is what the models suppress that ``screens``.
     """
     bounds = not prunes_by_suppression(models)
     more: list[exp.Expr] = []
@@ -216,6 +225,10 @@ def node_query(
         ]
     classes = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing, nodes=nodes)
     node = [] if nodes is None else [sql.column(NODE)]
+    if nodes is not None and bounds:
+        by_rows = sql.negated(is_published(models, rows_alone=True))
+        rows = sql.where(exp.Sum(this=sql.column(N)), by_rows)
+        more.append(sql.named(exp.Coalesce(this=rows, expressions=[sql.literal(0)]), "suppressed_by_rows"))
     query = sql.select(
         "classes/node_test",
         values={"node": node, "fails": sql.negated(is_published(models)), "more": more},

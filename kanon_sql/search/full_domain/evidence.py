@@ -19,13 +19,13 @@ from kanon_sql.classes.of_node import (
     nodes_query,
     prunes_by_suppression,
     rows_by_size_query,
+    screens,
 )
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
-from kanon_sql.models.base import RowModel
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.search.full_domain.marks import Marks
@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
     from kanon_sql.measures.base import Cost
+    from kanon_sql.models.base import RowModel
     from kanon_sql.search.problem import Problem, SharedTests, Stopped
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
 _IN_A_UNION = 16  # nodes that are tested in one statement, where each statement is a job
-_TOGETHER = 12  # nodes that are tested in one statement, where planning it is what takes long
+_FEWEST = 4  # nodes that are tested in one statement at first, and where most were not needed
+_TOGETHER = 12  # nodes that are tested in one statement, at most, where planning it is what takes long
 _WORTH_JOINING = 100  # nodes of a lattice; in a smaller one few are tested, each by a statement that is easy to read
 _READ = 300_000  # tuples that such a statement reads, one time for each node
 _FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
@@ -74,7 +76,6 @@ class Evidence:
         problem = self.problem
         self._joins_masks = (
             problem.frequency.engine.joins_masks
-            and self.monotone  # else most nodes are screened by their rows alone
             and problem.lattice.size >= _WORTH_JOINING
             and problem.shared_tests is None  # which are remembered for each k
             and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has classes of its own
@@ -89,6 +90,9 @@ class Evidence:
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
         self._ahead: dict[Node, tuple[Any, ...]] = {}
+        self._screens_ahead: dict[Node, int] = {}
+        self._joined: list[Node] = []
+        self._together = _FEWEST
 
     def expect_many(self) -> None:
         """Make many tests faster: counts of sensitive values side by side, and screens by rows alone.
@@ -224,6 +228,8 @@ class Evidence:
             self._test_in_a_union(list(islice(unknown, _IN_A_UNION)))
         elif self._joins_masks and (first := next(unknown, None)) is not None:
             source = self.roll_ups.source(first)
+            needed = sum(node not in self._ahead for node in self._joined)
+            self._together = min(max(_FEWEST, 3 * needed), _TOGETHER)  # fewer where guesses were wrong
             alike = (node for node in unknown if self.roll_ups.source(node) is source)
             self._join_masks(source, [first, *islice(alike, self._worth_joining(source) - 1)])
 
@@ -237,7 +243,7 @@ class Evidence:
 
     def _worth_joining(self, source: RollUp) -> int:
         """Return how many nodes are worth testing in one statement: planning it costs more than reading few tuples."""
-        return max(1, min(_TOGETHER, _READ // max(1, source.tuples))) if self._joins_masks else 1
+        return max(1, min(self._together, _READ // max(1, source.tuples))) if self._joins_masks else 1
 
     def _test_in_a_union(self, nodes: list[Node]) -> None:
         if len(nodes) > 1:
@@ -255,6 +261,7 @@ class Evidence:
     def _join_masks(self, source: RollUp, nodes: list[Node]) -> None:
         if len(nodes) == 1:
             return
+        self._joined = nodes
         frequency = self.problem.frequency
         shape = ("nodes", source.relation.name, ())
         if shape not in self._statements:
@@ -267,7 +274,10 @@ class Evidence:
             )
         masks = listed([frequency.masks(node) for node in nodes])
         rows = frequency.engine.rows(self._statements[shape], f"test nodes {', '.join(map(str, nodes))}", masks)
-        self._ahead |= {nodes[number]: tuple(found) for number, *found in rows}
+        for number, *found in rows:
+            if not self.monotone:
+                self._screens_ahead[nodes[number]] = int(found.pop())
+            self._ahead[nodes[number]] = tuple(found)
 
     def worth_probing(self, node: Node) -> bool:
         """Tell whether a node may have so many classes that a probe is far cheaper than a test."""
@@ -319,13 +329,14 @@ class Evidence:
 
     def _screened(self, node: Node, classes: RollUp | None) -> tuple[int, int] | None:
         """Return the rows that models of rows alone suppress, if these are too many; which costs a fraction to know."""
-        of_rows = [model for model in self.problem.models if isinstance(model, RowModel) and model.monotone]
+        of_rows = screens(self.problem.models)
         if not self._expects_many or self.monotone or not of_rows or not self.bounds_are_free:
             return None
         steps = self.problem.lattice.steps(node)
         if any(not below & ~steps for below in self._pass_screens):  # then so does every node above
             return None
-        suppressed, _ = self._count_suppressed(node, classes, of_rows=of_rows)
+        if (suppressed := self._screens_ahead.pop(node, None)) is None:
+            suppressed, _ = self._count_suppressed(node, classes, of_rows=of_rows)
         if suppressed > self.problem.limit:
             return suppressed, suppressed
         self._pass_screens = [below for below in self._pass_screens if steps & ~below] + [steps]
