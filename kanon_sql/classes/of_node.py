@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.classes.frequency import key_name
+from kanon_sql.classes.frequency import key_name, mask_name
 from kanon_sql.classes.measured import Columns, Members, measured_query
 from kanon_sql.models.base import N, RowModel
 from kanon_sql.models.population import PopulationModel
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 PROBED = 11
 """A probe counts one class in this many. Bits are spread well by a prime modulo which the powers of two differ."""
+
+NODE = "node"
+"""The number of a node, where several are tested together."""
 
 
 def measure_name(number: int) -> str:
@@ -86,6 +89,7 @@ def classes_query(
     probe: bool = False,
     bounds: bool = False,
     packing: Packing | None = None,
+    nodes: exp.Expr | None = None,
 ) -> exp.Select:
     """Return the query of the classes of a node: masked keys, rows, and the measure of each privacy model.
 
@@ -98,15 +102,26 @@ def classes_query(
             most
             by models that are not monotone.
         packing: where counts stand in the relation, if they stand side by side.
+        nodes: of several nodes, the relation of the masks of each with its number: see ``nodes_query``.
     """
     masked = _masked_keys(masks)
+    numbered = [] if nodes is None else [sql.column(NODE)]
+    joined = [] if nodes is None else [(nodes, exp.true())]
     some_classes = [_one_class_in_several([key.this for key in masked])] if probe else []
     of_rows = [model for model in models if isinstance(model, RowModel)]
     if len(of_rows) == len(models):
         measures = [sql.named(model.coded_measure(), measure_name(number)) for number, model in enumerate(of_rows)]
         values: dict[str, sql.Given] = {"masked": masked, "measures": measures, "some_classes": some_classes}
-        return sql.select("classes/node_test", part="classes", values=values, relations={"kanon_frequency": relation})
+        return sql.select(
+            "classes/node_test",
+            part="classes",
+            values=values | {"node": numbered},
+            relations={"kanon_frequency": relation},
+            joins={"nodes": joined},
+        )
     rows = exp.select().from_(relation.copy(), copy=False).where(*some_classes, copy=False)
+    for table, condition in joined:
+        rows.join(table.copy(), on=condition, copy=False)
 
     def population(model: PopulationModel) -> exp.Query:
         if model.population is None:
@@ -114,13 +129,21 @@ def classes_query(
         counted = exp.select(*(key.copy() for key in masked), sql.named(sql.sum_of(sql.column(N)), N))
         return counted.from_(model.population.copy()).group_by(*(key.this.copy() for key in masked))
 
-    members = coded_members(rows, masked, population, packing)
+    members = coded_members(rows, [*numbered, *masked], population, packing)
     return measured_query(members, models, coded_columns(models, bounds=bounds))
 
 
-def is_published(models: Sequence[PrivacyModel]) -> exp.Expr:
-    """Return the condition that a class of ``classes_query`` satisfies all models."""
-    return sql.all_of(model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models))
+def is_published(models: Sequence[PrivacyModel], *, rows_alone: bool = False) -> exp.Expr:
+    """Return the condition that a class of ``classes_query`` satisfies all models, or all those that ``screens``."""
+    asked = screens(models) if rows_alone else models
+    return sql.all_of(
+        model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models) if model in asked
+    )
+
+
+def screens(models: Sequence[PrivacyModel]) -> list[RowModel]:
+    """Return the monotone models of rows alone: what they suppress costs a fraction to know."""
+    return [model for model in models if isinstance(model, RowModel) and model.monotone]
 
 
 def prunes_by_suppression(models: Sequence[PrivacyModel]) -> bool:
@@ -171,6 +194,7 @@ def node_query(
     probe: bool = False,
     with_sizes: bool = False,
     packing: Packing | None = None,
+    nodes: exp.Expr | None = None,
 ) -> exp.Select:
     """Return the test of a node: how many classes it has, and how many rows lie in classes that must go.
 
@@ -182,6 +206,9 @@ def node_query(
 
     A probe counts one class in ``PROBED``. These classes are whole, so that the node suppresses at least what is
     suppressed among them: where most classes are too small, that is proof enough at a fraction of the cost.
+
+    Of several ``nodes`` (see ``nodes_query``) there is a row for each, after its number; none for a table without rows.
+    Where a model is not monotone, its last column is what the models suppress that ``screens``.
     """
     bounds = not prunes_by_suppression(models)
     more: list[exp.Expr] = []
@@ -196,10 +223,15 @@ def node_query(
             sql.named(exp.Coalesce(this=total, expressions=[sql.literal(0)]), name)
             for total, name in zip(squares, ("squares", "suppressed_squares"), strict=True)
         ]
-    classes = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing)
+    classes = classes_query(relation, masks, models, probe=probe, bounds=bounds, packing=packing, nodes=nodes)
+    node = [] if nodes is None else [sql.column(NODE)]
+    if nodes is not None and bounds:
+        by_rows = sql.negated(is_published(models, rows_alone=True))
+        rows = sql.where(exp.Sum(this=sql.column(N)), by_rows)
+        more.append(sql.named(exp.Coalesce(this=rows, expressions=[sql.literal(0)]), "suppressed_by_rows"))
     query = sql.select(
         "classes/node_test",
-        values={"fails": sql.negated(is_published(models)), "more": more},
+        values={"node": node, "fails": sql.negated(is_published(models)), "more": more},
         steps={"classes": [("classes", classes)]},
     )
     if (absent := _absent_classes(relation, masks, models)) is not None:
@@ -207,6 +239,28 @@ def node_query(
             if value.alias in {"suppressed", "suppressed_below"}:
                 value.set("this", exp.Add(this=value.this, expression=absent.copy()))
     return query
+
+
+def nodes_query(
+    relation: exp.Table,
+    keys: int,
+    models: Sequence[PrivacyModel],
+    *,
+    with_sizes: bool = False,
+    packing: Packing | None = None,
+) -> exp.Select:
+    """Return the test of several nodes at once, whose masks are ``listed``: tuples are joined to the masks of each."""
+    lists = [NODE, *map(mask_name, range(keys))]
+    each = [sql.named(exp.Explode(this=exp.Placeholder(this=name)), name) for name in lists]
+    masks = [sql.column(mask_name(key)) for key in range(keys)]
+    nodes = exp.select(*each).subquery("nodes")
+    return node_query(relation, masks, models, with_sizes=with_sizes, packing=packing, nodes=nodes)
+
+
+def listed(masks: Sequence[tuple[int, ...]]) -> dict[str, list[int]]:
+    """Return the values of the placeholders of ``nodes_query``: the masks of each node, which are numbered."""
+    of_keys = {mask_name(key): list(own) for key, own in enumerate(zip(*masks, strict=True))}
+    return {NODE: list(range(len(masks))), **of_keys}
 
 
 def rows_by_size_query(relation: exp.Table, masks: Sequence[int | exp.Expr], sizes: Sequence[int]) -> exp.Select:

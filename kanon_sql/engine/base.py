@@ -119,7 +119,8 @@ class Engine(Protocol):
     statements: list[Logged]
     listener: Callable[[Logged], None] | None
     has_collations: bool
-    tests_together: bool  # whether nodes of a lattice are better tested several at once
+    tests_together: bool  # whether nodes of a lattice are better tested several at once, by a query for each
+    joins_masks: bool  # whether they are where tuples are few, by a join to the masks of each
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""

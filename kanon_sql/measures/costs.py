@@ -64,6 +64,11 @@ class Costs:
         """Return the cost of a node; published, its suppressed rows would cost ``hidden`` in each column."""
         return self.generalization(node) + suppressed * sum(self.full) - sum(hidden)
 
+    def least_of_column(self, column: int, level: int, suppressed: int) -> int:
+        """Return the least that a column can cost at a level if ``suppressed`` rows go, but for what these cost."""
+        total = self.totals[column][level]
+        return total - min(suppressed * self.largest[column][level], total)
+
     def most_hidden(self, node: Node, suppressed: int) -> list[int]:
         """Return, for each column, the most that some ``suppressed`` rows can cost at a node."""
         return [

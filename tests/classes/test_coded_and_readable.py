@@ -16,7 +16,7 @@ from strategies import Case, anonymize, cases, load
 
 import kanon_sql as kanon
 from kanon_sql.classes.frequency import roll_up_query
-from kanon_sql.classes.of_node import node_query
+from kanon_sql.classes.of_node import listed, node_query, nodes_query
 from kanon_sql.classes.recoding import FullDomain
 from kanon_sql.release.statements.release import readable_lookups, readable_node_query
 from kanon_sql.sql.build import create_table
@@ -44,6 +44,14 @@ def rolled_up(release: kanon.Release, below: Node, node: Node) -> tuple[int, int
     relation = frequency.engine.temporary_name("rolled_up")
     frequency.engine.run(create_table(relation, roll_up_query(frequency, frequency.relation, below), temporary=True))
     return frequency.engine.row(node_query(relation, frequency.masks(node), release.policy.models))
+
+
+def together(release: kanon.Release, nodes: list[Node]) -> list[tuple[int, int]]:
+    """Test several nodes in one statement."""
+    frequency = release.prepared.frequency
+    query = nodes_query(frequency.relation, frequency.keys, release.policy.models)
+    found = frequency.engine.rows(query, parameters=listed([frequency.masks(node) for node in nodes]))
+    return [(classes, suppressed) for _, classes, suppressed in sorted(found)]
 
 
 @pytest.mark.thorough
@@ -75,6 +83,8 @@ def test_same_counts_as_the_oracle_on_any_node_of_random_tables(case: Case, data
         assert coded(release, node) == counts
         assert readable(release, node) == counts
         assert rolled_up(release, below, node) == counts
+        if case.rows:
+            assert together(release, [below, node, below]) == [coded(release, below), counts, coded(release, below)]
 
 
 @pytest.mark.parametrize("people", [False, True])

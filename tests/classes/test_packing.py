@@ -18,7 +18,7 @@ from test_models import Sick, measured, models, sick, with_tree
 
 import kanon_sql as kanon
 from kanon_sql.classes import packing
-from kanon_sql.classes.of_node import classes_query, node_query
+from kanon_sql.classes.of_node import classes_query, listed, node_query, nodes_query
 from kanon_sql.classes.packing import pack
 from kanon_sql.search.full_domain.roll_ups import RollUps
 from kanon_sql.search.prepare import problem_of
@@ -98,12 +98,18 @@ def test_the_same_classes_measures_and_bounds(one: Sick, data: st.DataObject) ->
         names = one_by_one.named_selects
         expected = answers(problem, one_by_one, names)
         tested = answers(problem, node_query(frequency.relation, masks, problem.models, with_sizes=True))
+        found = nodes_query(frequency.relation, frequency.keys, problem.models, with_sizes=True)
+        two = frequency.engine.rows(found, parameters=listed([frequency.masks(problem.lattice.top), masks]))
+        assert same([row[1 : len(tested[0]) + 1] for row in two if row[0] == 1], tested)
         for lower in (problem.lattice.bottom, below):
             source = roll_ups.source(lower).relation
             found = classes_query(source, masks, problem.models, bounds=True, packing=side_by_side)
             assert same(answers(problem, found, names), expected)
             found = node_query(source, masks, problem.models, with_sizes=True, packing=side_by_side)
             assert same(answers(problem, found), tested)
+            found = nodes_query(source, frequency.keys, problem.models, with_sizes=True, packing=side_by_side)
+            two = frequency.engine.rows(found, parameters=listed([masks, frequency.masks(problem.lattice.top)]))
+            assert same([row[1 : len(tested[0]) + 1] for row in two if row[0] == 0], tested)
         # The whole table is one class at the root.
         root = classes_query(
             roll_ups.source(problem.lattice.bottom).relation,

@@ -21,6 +21,7 @@ from strategies import HOSTILE_NAMES, PERSON, TABLE, Case, cases, database_with,
 
 import kanon_sql as kanon
 from kanon_sql.classes.of_node import node_query
+from kanon_sql.search.full_domain import evidence
 from kanon_sql.search.prepare import problem_of
 
 if TYPE_CHECKING:
@@ -180,9 +181,9 @@ def test_check_measures_every_model_by_its_definition(one: Sick) -> None:
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("number", range(14))
-@given(one=sick(people=False))
+@given(one=sick(people=False), joining=st.sampled_from([1, 100]))
 @examples(6)
-def test_the_search_finds_what_looking_at_all_nodes_finds(number: int, one: Sick) -> None:
+def test_the_search_finds_what_looking_at_all_nodes_finds(number: int, one: Sick, joining: int) -> None:
     model, case = models(one.names)[number], one.case
     whole = one.values_of(model)
 
@@ -203,7 +204,10 @@ def test_the_search_finds_what_looking_at_all_nodes_finds(number: int, one: Sick
         algorithms = ["optimal"] if allowed and not model.monotone else ["optimal", "incognito", "samarati"]
         for algorithm in algorithms:
             try:
-                with kanon.anonymize(one.load(), TABLE, algorithm=algorithm, **asked) as release:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(evidence, "_WORTH_JOINING", joining)  # nodes are tested together, or one by one
+                    release = kanon.anonymize(one.load(), TABLE, algorithm=algorithm, **asked)
+                with release:
                     assert release.verify().models[1].holds
                     if algorithm != "samarati":
                         assert best is not None

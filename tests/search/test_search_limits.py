@@ -114,10 +114,11 @@ def test_what_is_found_early_is_never_better_than_what_is_proven(wide: tuple[pd.
 
 @given(cases(), st.integers(1, 3))
 @examples(30)
-def test_descent_probes_and_roll_ups_change_the_way_and_not_the_answer(case: Case, price: int) -> None:
+def test_descent_probes_roll_ups_and_tests_together_change_the_way_and_not_the_answer(case: Case, price: int) -> None:
     """What large tables and lattices switch on, switched on for small ones, against the exhaustive search."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kanon_sql.search.full_domain.optimal._PATIENCE", 3)
+        patch.setattr(evidence, "_WORTH_JOINING", 1)
         patch.setattr(evidence, "_LARGE", 0)
         patch.setattr(evidence, "_FEW", 2)
         patch.setattr(roll_ups, "_SMALL", 0)
@@ -133,6 +134,24 @@ def test_descent_probes_and_roll_ups_change_the_way_and_not_the_answer(case: Cas
             assert best is not None
             assert release.optimal
             assert release.loss == pytest.approx(float(best.loss), abs=1e-12)
+
+
+@given(cases())
+@examples(60)
+def test_nodes_that_are_tested_together_change_nothing_of_the_search(case: Case) -> None:
+    connection, person = load(case)
+    found = []
+    for lattice in (1, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(evidence, "_WORTH_JOINING", lattice)
+            try:
+                release = anonymize(case, connection, person)
+            except kanon.NoSolutionError:
+                return
+            with release:
+                result = release.result
+                found.append((result.recoding, result.suppressed, result.cost, result.bound, result.nodes_tested))
+    assert found[0] == found[1]
 
 
 PRESSED = """

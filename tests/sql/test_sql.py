@@ -85,6 +85,7 @@ CREATE TABLE hierarchy AS FROM (VALUES ('30', '<40', 4), ('40', '>=40', 8)) hier
 CREATE TABLE lookup AS FROM hierarchy;
 CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12), (0, 1, false, 8)) levels(number, level, below_root, mask_0);
 CREATE TABLE kanon_frequency AS FROM (VALUES (4, 2, 1, NULL), (8, 1, 0, 1)) f(key_0, n, persons, entity);
+CREATE TABLE nodes AS FROM (VALUES (0), (1)) nodes(node);
 CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, sensitive_0, n);
 CREATE TABLE shares AS FROM (VALUES ('flu', 1), (NULL, 2)) shares(original, value);
 CREATE TABLE measured AS FROM (VALUES (30, 2, 1), (40, 1, 3)) measured(age, n, measure_0);
@@ -147,6 +148,7 @@ LISTS = {
     },
     "classes/roll_up": {"masked": "key_0", "counts": "SUM(persons) AS persons, entity", "values": "entity"},
     "classes/node_test": {
+        "node": "node",
         "fails": "measure_0 < 2",
         "more": "MAX(n) AS largest",
         "masked": "key_0",

@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_RENDERED = 64  # texts of statements that are kept
+_PARSED = 64  # statements that are kept, as DuckDB parsed them
 
 
 class DuckDBEngine:
     dialect = "duckdb"
     has_collations = True
     tests_together = False
+    joins_masks = True
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class DuckDBEngine:
         self._owned = owned
         self._temporary: list[exp.Table] = []
         self._attached: dict[Path, str] = {}
-        self._rendered_before: dict[int, tuple[exp.Expr, str]] = {}  # of statements that are run often, by identity
+        self._parsed_before: dict[int, tuple[exp.Expr, duckdb.Statement]] = {}  # what is run often, by identity
         self._names: set[str] | None = None  # that temporary tables must not take; read once
         self._watched: list[tuple[Callable[[], Stamps], Stamps]] = []
         self._elsewhere = False  # whether rows are on another machine
@@ -232,7 +233,7 @@ class DuckDBEngine:
         self.statements.append(logged)
         if self.listener is not None:
             self.listener(logged)
-        text = render(statement, self.dialect) if parameters is None else self._rendered(statement)
+        text = render(statement, self.dialect) if parameters is None else self._parsed(statement)
         return self._worker.call(lambda: self.connection.execute(text, bound or None).fetchall(), title)
 
     def row(
@@ -462,10 +463,11 @@ class DuckDBEngine:
             if self._spill is not None:
                 self._spill.remove()
 
-    def _rendered(self, statement: exp.Expr) -> str:
-        """Return the text of a statement that is run hundreds of times, often with other values for placeholders."""
-        if id(statement) not in self._rendered_before:
-            if len(self._rendered_before) >= _RENDERED:
-                self._rendered_before.clear()
-            self._rendered_before[id(statement)] = (statement, render(statement, self.dialect))
-        return self._rendered_before[id(statement)][1]
+    def _parsed(self, statement: exp.Expr) -> duckdb.Statement:
+        """Return a statement that is run hundreds of times, often with other values for placeholders, as DuckDB's."""
+        if id(statement) not in self._parsed_before:
+            if len(self._parsed_before) >= _PARSED:
+                self._parsed_before.clear()
+            (parsed,) = self.connection.extract_statements(render(statement, self.dialect))
+            self._parsed_before[id(statement)] = (statement, parsed)
+        return self._parsed_before[id(statement)][1]

@@ -272,6 +272,7 @@ class WarehouseEngine:
     """
 
     has_collations = False
+    joins_masks = False
 
     def __init__(self, warehouse: Warehouse, statements: list[Logged]) -> None:
         self._warehouse = warehouse

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import mask_name
 from kanon_sql.classes.of_node import (
+    NODE,
     classes_query,
+    listed,
     measure_name,
     node_query,
+    nodes_query,
     prunes_by_suppression,
     rows_by_size_query,
+    screens,
 )
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError
 from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
-from kanon_sql.models.base import RowModel
 from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.population import PopulationModel
+from kanon_sql.search.full_domain.marks import Marks
 from kanon_sql.search.full_domain.roll_ups import RollUp, RollUps
 from kanon_sql.sql import build as sql
 
@@ -33,10 +38,15 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
     from kanon_sql.measures.base import Cost
+    from kanon_sql.models.base import RowModel
     from kanon_sql.search.problem import Problem, SharedTests, Stopped
 
 _LARGE = 500_000  # tuples from which scans, not statements, are what a test costs
-_TOGETHER = 16  # nodes that are tested in one statement, where that helps
+_IN_A_UNION = 16  # nodes that are tested in one statement, where each statement is a job
+_FEWEST = 4  # nodes that are tested in one statement at first, and where most were not needed
+_TOGETHER = 12  # nodes that are tested in one statement, at most, where planning it is what takes long
+_WORTH_JOINING = 100  # nodes of a lattice; in a smaller one few are tested, each by a statement that is easy to read
+_READ = 300_000  # tuples that such a statement reads, one time for each node
 _FEW = 8  # tuples for each class: from there on a table of the classes costs next to nothing
 
 
@@ -45,7 +55,7 @@ class Evidence:
     """Node tests and their consequences.
 
     Suppression only falls upwards, so a node suppresses at least what any tested node above it does: kept as marks
-    that cost one operation each to consult. Where a model is not monotone, a mark is what no node below publishes
+    (``kanon_sql.search.full_domain.marks``). Where a model is not monotone, a mark is what no node below publishes
     (``kanon_sql.classes.of_node``), which may be less. What is lost on the rest only grows upwards, or the sizes of the
     classes do.
 
@@ -63,16 +73,26 @@ class Evidence:
 
     def __post_init__(self) -> None:
         self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
+        problem = self.problem
+        self._joins_masks = (
+            problem.frequency.engine.joins_masks
+            and problem.lattice.size >= _WORTH_JOINING
+            and problem.shared_tests is None  # which are remembered for each k
+            and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has classes of its own
+        )
         self._packing: Packing | None = None
         self._expects_many = False
         self._probed: set[Node] = set()
-        self._marks: list[tuple[int, int]] = []
+        self._marks = Marks(self.problem.lattice)
         self._pass_screens: list[int] = []
         self._statements: dict[tuple[str, str, tuple[bool, ...]], exp.Select] = {}
         self._best_classes: RollUp | None = None
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
         self._ahead: dict[Node, tuple[Any, ...]] = {}
+        self._screens_ahead: dict[Node, int] = {}
+        self._joined: list[Node] = []
+        self._together = _FEWEST
 
     def expect_many(self) -> None:
         """Make many tests faster: counts of sensitive values side by side, and screens by rows alone.
@@ -199,25 +219,65 @@ class Evidence:
         return self.tested[node]
 
     def look_ahead(self, nodes: Iterable[Node]) -> None:
-        """Test nodes that will probably be needed in one statement, where every statement is a job of its own.
+        """Test nodes that will probably be needed in one statement, where that takes less than one by one.
 
         What is found is kept until a node is tested; it changes nothing of what is searched, or counted as tested.
         """
-        engine, problem = self.problem.frequency.engine, self.problem
-        if not engine.tests_together:
-            return
-        wanted = [node for node in nodes if node not in self.tested and node not in self._ahead][:_TOGETHER]
-        if len(wanted) < 2:  # noqa: PLR2004 - one by itself is no batch
-            return
-        tests = []
-        for number, node in enumerate(wanted):
-            relation = self.roll_ups.source(node).relation
-            test = node_query(
-                relation, problem.frequency.masks(node), problem.models, with_sizes=not self.bounds_are_free
+        unknown = (node for node in nodes if not self.knows(node))
+        if self.problem.frequency.engine.tests_together:
+            self._test_in_a_union(list(islice(unknown, _IN_A_UNION)))
+        elif self._joins_masks and (first := next(unknown, None)) is not None:
+            source = self.roll_ups.source(first)
+            needed = sum(node not in self._ahead for node in self._joined)
+            self._together = min(max(_FEWEST, 3 * needed), _TOGETHER)  # fewer where guesses were wrong
+            alike = (node for node in unknown if self.roll_ups.source(node) is source)
+            self._join_masks(source, [first, *islice(alike, self._worth_joining(source) - 1)])
+
+    def knows(self, node: Node) -> bool:
+        """Tell whether a node was tested, or looked at ahead."""
+        return node in self.tested or node in self._ahead
+
+    def looks_ahead(self, node: Node) -> bool:
+        """Tell whether a node should be tested in one statement with others that will probably be needed."""
+        return not self.knows(node) and self._worth_joining(self.roll_ups.source(node)) > 1
+
+    def _worth_joining(self, source: RollUp) -> int:
+        """Return how many nodes are worth testing in one statement: planning it costs more than reading few tuples."""
+        return max(1, min(self._together, _READ // max(1, source.tuples))) if self._joins_masks else 1
+
+    def _test_in_a_union(self, nodes: list[Node]) -> None:
+        if len(nodes) > 1:
+            rows = self.problem.frequency.engine.rows(
+                sql.union_all([self._numbered(*one) for one in enumerate(nodes)]), f"test {len(nodes)} nodes together"
             )
-            tests.append(exp.select(sql.named(sql.literal(number), "node"), "*").from_(test.subquery("tested")))
-        rows = engine.rows(sql.union_all(tests), f"test {len(wanted)} nodes together")
-        self._ahead |= {wanted[number]: tuple(found) for number, *found in rows}
+            self._ahead |= {nodes[number]: tuple(found) for number, *found in rows}
+
+    def _numbered(self, number: int, node: Node) -> exp.Select:
+        problem = self.problem
+        relation = self.roll_ups.source(node).relation
+        test = node_query(relation, problem.frequency.masks(node), problem.models, with_sizes=not self.bounds_are_free)
+        return exp.select(sql.named(sql.literal(number), NODE), "*").from_(test.subquery("tested"))
+
+    def _join_masks(self, source: RollUp, nodes: list[Node]) -> None:
+        if len(nodes) == 1:
+            return
+        self._joined = nodes
+        frequency = self.problem.frequency
+        shape = ("nodes", source.relation.name, ())
+        if shape not in self._statements:
+            self._statements[shape] = nodes_query(
+                source.relation,
+                frequency.keys,
+                self.problem.models,
+                with_sizes=not self.bounds_are_free,
+                packing=self._packing,
+            )
+        masks = listed([frequency.masks(node) for node in nodes])
+        rows = frequency.engine.rows(self._statements[shape], f"test nodes {', '.join(map(str, nodes))}", masks)
+        for number, *found in rows:
+            if not self.monotone:
+                self._screens_ahead[nodes[number]] = int(found.pop())
+            self._ahead[nodes[number]] = tuple(found)
 
     def worth_probing(self, node: Node) -> bool:
         """Tell whether a node may have so many classes that a probe is far cheaper than a test."""
@@ -242,11 +302,7 @@ class Evidence:
     def suppresses_at_least(self, node: Node) -> int:
         """Return the most rows that this node is known to suppress, from any tested node at or above it."""
         check_deadline()  # here, because searches go through many nodes that need no test
-        steps = self.problem.lattice.steps(node)
-        for missing, suppressed in self._marks:  # the largest number first
-            if not steps & missing:
-                return suppressed
-        return 0
+        return self._marks.suppressed(node)
 
     @property
     def bounds_are_free(self) -> bool:
@@ -273,13 +329,14 @@ class Evidence:
 
     def _screened(self, node: Node, classes: RollUp | None) -> tuple[int, int] | None:
         """Return the rows that models of rows alone suppress, if these are too many; which costs a fraction to know."""
-        of_rows = [model for model in self.problem.models if isinstance(model, RowModel) and model.monotone]
+        of_rows = screens(self.problem.models)
         if not self._expects_many or self.monotone or not of_rows or not self.bounds_are_free:
             return None
         steps = self.problem.lattice.steps(node)
         if any(not below & ~steps for below in self._pass_screens):  # then so does every node above
             return None
-        suppressed, _ = self._count_suppressed(node, classes, of_rows=of_rows)
+        if (suppressed := self._screens_ahead.pop(node, None)) is None:
+            suppressed, _ = self._count_suppressed(node, classes, of_rows=of_rows)
         if suppressed > self.problem.limit:
             return suppressed, suppressed
         self._pass_screens = [below for below in self._pass_screens if steps & ~below] + [steps]
@@ -301,22 +358,21 @@ class Evidence:
         else:
             relation = (classes or self.roll_ups.source(node)).relation
         kind = "probe" if probe else "screen" if of_rows else "test"
-        with_sizes = not (probe or self.bounds_are_free)
-        statement, values = self._masked(
-            node,
-            relation,
-            kind,
-            lambda masks: node_query(
-                relation,
-                masks,
-                of_rows or self.problem.models,
-                probe=probe,
-                with_sizes=with_sizes,
-                packing=self._packing,
-            ),
-        )
         found = self._ahead.pop(node, None) if kind == "test" else None
         if found is None:
+            statement, values = self._masked(
+                node,
+                relation,
+                kind,
+                lambda masks: node_query(
+                    relation,
+                    masks,
+                    of_rows or self.problem.models,
+                    probe=probe,
+                    with_sizes=not (probe or self.bounds_are_free),
+                    packing=self._packing,
+                ),
+            )
             found = self.problem.frequency.engine.row(statement, f"{kind} node {node}", values)
         _, suppressed, *more = found
         below, sizes = (suppressed, more) if self.monotone or of_rows else (more[0], more[1:])
@@ -407,13 +463,8 @@ class Evidence:
     def _mark(self, node: Node, suppressed: int) -> None:
         """Remember that a node suppresses at least so many rows, as far as that matters."""
         enough = min(suppressed, self._enough())
-        if enough <= self.suppresses_at_least(node):
-            return
-        missing = ~self.problem.lattice.steps(node)
-        # A mark at or below this one that promises no more is of no use any longer.
-        self._marks = [mark for mark in self._marks if mark[1] > enough or ~mark[0] & missing]
-        place = bisect_left(self._marks, -enough, key=lambda mark: -mark[1])
-        self._marks.insert(place, (missing, enough))
+        if enough > self.suppresses_at_least(node):
+            self._marks.add(node, enough)
 
     def _enough(self) -> int:
         """Return how many suppressed rows rule a node out, whatever its levels: more make no difference."""

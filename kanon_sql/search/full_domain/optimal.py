@@ -12,7 +12,8 @@ what the costliest labels of ``a`` charge for so many rows (``Costs.most_hidden`
 1. The top was tested: if it suppresses too much, everything does. Begin with the interval of the whole lattice.
 2. Take the interval of the smallest bound. If that bound reaches the best node found, the best node is the optimum.
 3. Tighten: lower the upper end, column by column, past levels whose generalization alone costs too much. Test the upper
-   end (probe it first where it may have very many classes); repeat until nothing changes.
+   end (probe it first where it may have very many classes); repeat until nothing changes. Where tuples are few, what
+   will be tested next is tested in the same statement, which takes longer to plan than to run.
 4. Split the column in which the costs of the two ends differ most, where the cost is half way.
 5. Where the search has not ended after some tests, look for a better node by descent and by local search from the best
    node, so that more intervals are done with.
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 400  # tests of branch and bound before descent is worth its own tests
 _LARGE = 1_000_000  # nodes of a lattice in which descent comes first
+_AHEAD = 32  # open intervals in which the nodes are looked for that are tested next
 
 Interval = tuple["Cost", int, "Node", "Node"]
 """Bound, order of arrival (negative: the newest first), lower end, upper end."""
@@ -84,13 +86,11 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
         bound, _, lower, upper = heapq.heappop(open_intervals)
         evidence.proven = bound
         # 3. Tighten it.
-        tightened = _tighten(evidence, lower, upper)
+        tightened = _tighten(evidence, lower, upper, open_intervals)
         # 4. Split it.
         if tightened is not None and tightened[0] != tightened[1]:
-            for half in _split(evidence, *tightened):
-                least = evidence.least_cost(half[0], evidence.suppresses_at_least(half[1]))
-                if least < evidence.best_cost and not isinstance(least, float):
-                    heapq.heappush(open_intervals, (max(bound, least), -next(arrival), *half))
+            for half in _halves(evidence, bound, *tightened):
+                heapq.heappush(open_intervals, (half[0], -next(arrival), *half[1:]))
         # 5. A better node.
         if not descended and (evidence.nodes_tested >= _PATIENCE or lattice.size >= _LARGE):
             _descend(evidence, lattice.top)
@@ -104,31 +104,70 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
     *_, evidence.proven = evidence.the_best()
 
 
-def _tighten(evidence: Evidence, lower: Node, upper: Node) -> tuple[Node, Node] | None:
+def _tighten(evidence: Evidence, lower: Node, upper: Node, others: list[Interval]) -> tuple[Node, Node] | None:
     """Return the part of an interval that may hold a better node than the best, its upper end tested; None if none."""
+    while (narrowed := _narrowed(evidence, lower, upper)) is not None:
+        upper = narrowed
+        if upper in evidence.tested:
+            return lower, upper
+        if evidence.worth_probing(upper):
+            evidence.probe(upper)
+            continue
+        if evidence.bounds_are_free and evidence.looks_ahead(upper):
+            evidence.look_ahead(_next_tests(evidence, [(0, 0, lower, upper), *others]))
+        evidence.test(upper)
+        evidence.roll_ups.scanned(lower)
+    return None
+
+
+def _narrowed(evidence: Evidence, lower: Node, upper: Node) -> Node | None:
+    """Return the upper end of the part of an interval that may hold a better node than the best; None if none may."""
     while True:
         suppressed = evidence.suppresses_at_least(upper)
-        if evidence.least_cost(lower, suppressed) >= evidence.best_cost:
+        least = evidence.least_cost(lower, suppressed)
+        if least >= evidence.best_cost:
             return None
-        if evidence.bounds_are_free and (lowered := _lower_upper_end(evidence, lower, upper, suppressed)) != upper:
-            upper = lowered
-        elif upper in evidence.tested:
-            return lower, upper
-        elif evidence.worth_probing(upper):
-            evidence.probe(upper)
-        else:
-            evidence.test(upper)
-            evidence.roll_ups.scanned(lower)
+        room = evidence.best_cost - least
+        lowered = _lower_upper_end(evidence, lower, upper, suppressed, room) if evidence.bounds_are_free else upper
+        if lowered == upper:
+            return upper
+        upper = lowered
 
 
-def _lower_upper_end(evidence: Evidence, lower: Node, upper: Node, suppressed: int) -> Node:
-    """Return the upper end without levels at which a column alone makes every node cost too much."""
+def _lower_upper_end(evidence: Evidence, lower: Node, upper: Node, suppressed: int, room: Cost | float) -> Node:
+    """Return the upper end without levels at which a column alone adds as much to the least cost as there is room."""
+    costs = evidence.problem.costs
     for column in range(len(upper)):
+        least = costs.least_of_column(column, lower[column], suppressed)
         while upper[column] > lower[column] and (
-            evidence.least_cost(with_level(lower, column, upper[column]), suppressed) >= evidence.best_cost
+            costs.least_of_column(column, upper[column], suppressed) - least >= room
         ):
             upper = with_level(upper, column, upper[column] - 1)
     return upper
+
+
+def _next_tests(evidence: Evidence, intervals: list[Interval]) -> Iterator[Node]:
+    """Return the upper ends that are tested next if all that are tested before them prove too much, in their order."""
+    waiting = heapq.nsmallest(_AHEAD, intervals)
+    arrival = count(1 - min(order for _, order, *_ in waiting))
+    while waiting:
+        bound, _, lower, upper = heapq.heappop(waiting)
+        narrowed = _narrowed(evidence, lower, upper)
+        if narrowed is None:
+            continue
+        if not evidence.knows(narrowed):
+            yield narrowed
+        elif lower != narrowed:
+            for half in _halves(evidence, bound, lower, narrowed):
+                heapq.heappush(waiting, (half[0], -next(arrival), *half[1:]))
+
+
+def _halves(evidence: Evidence, bound: Cost, lower: Node, upper: Node) -> Iterator[tuple[Cost, Node, Node]]:
+    """Return the halves of an interval that may hold a better node than the best, each after its bound."""
+    for half in _split(evidence, lower, upper):
+        least = evidence.least_cost(half[0], evidence.suppresses_at_least(half[1]))
+        if least < evidence.best_cost and not isinstance(least, float):
+            yield max(bound, least), *half
 
 
 def _split(evidence: Evidence, lower: Node, upper: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
