@@ -56,7 +56,7 @@ from kanon_sql.hierarchy.build import require_fit
 from kanon_sql.hierarchy.expressions import VALUE, number_literal
 from kanon_sql.hierarchy.given import build_hierarchy, given_rules, load_hierarchy
 from kanon_sql.hierarchy.rules import ColumnExtremes
-from kanon_sql.hierarchy.rules.numbers import QuantileRule, StepRule
+from kanon_sql.hierarchy.rules.bounds import QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import PrefixesRule, PrefixRule
 from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule
 from kanon_sql.models.base import N

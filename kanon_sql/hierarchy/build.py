@@ -37,7 +37,7 @@ from kanon_sql.hierarchy.expressions import (
     with_levels,
 )
 from kanon_sql.hierarchy.rules import ColumnExtremes
-from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule
+from kanon_sql.hierarchy.rules.bounds import BoundsRule, QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule
 from kanon_sql.hierarchy.spec import BuiltRule, DateRule, DateUnit, IntervalRule, MaskRule, RoundRule
 from kanon_sql.sql import build as sql

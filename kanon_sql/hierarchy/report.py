@@ -16,7 +16,7 @@ from kanon_sql.hierarchy.formats import read_hierarchy, read_levels
 from kanon_sql.hierarchy.formats.rows import IntervalTree
 from kanon_sql.hierarchy.given import build_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade
-from kanon_sql.hierarchy.rules.numbers import StepRule
+from kanon_sql.hierarchy.rules.bounds import StepRule
 from kanon_sql.hierarchy.rules.texts import CutRule
 from kanon_sql.hierarchy.spec import DateRule, FileRule, IntervalRule, MaskRule, RoundRule, parse_rule
 from kanon_sql.sql import build as sql

@@ -53,7 +53,7 @@ from kanon_sql.hierarchy.rules import (
     rises,
     seen_from_here,
 )
-from kanon_sql.hierarchy.rules.numbers import BoundsRule, QuantileRule, StepRule, parse_quantiles, parse_steps
+from kanon_sql.hierarchy.rules.bounds import BoundsRule, QuantileRule, StepRule, parse_quantiles, parse_steps
 from kanon_sql.hierarchy.rules.texts import CutRule, PrefixesRule, PrefixRule, parse_cut, parse_prefix, parse_prefixes
 from kanon_sql.sql.build import data_directory
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from test_hierarchy_rules import built, labels
 
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.rules.numbers import roundest
+from kanon_sql.hierarchy.rules.bounds import roundest
 from kanon_sql.hierarchy.spec import parse_rule
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.release.ledger.joint import Joiner
     from kanon_sql.release.ledger.store import ReleaseKind
+    from kanon_sql.release.ledger.two_releases import Joiner
     from kanon_sql.release.publication import Publication
     from kanon_sql.risks.attacks.joint import Joint, Known
     from kanon_sql.search.prepare import Prepared
@@ -277,7 +277,7 @@ class Ledger:
             )
 
     def _check(self, output: exp.Expr, earlier: list[Entry], replaced: tuple[str | None, str] | None) -> None:
-        from kanon_sql.release.ledger.joint import Joiner
+        from kanon_sql.release.ledger.two_releases import Joiner
 
         relation = self._as_table(output)
         joiner = Joiner(self.prepared, self.publication, relation, self.policy.k)
