@@ -158,6 +158,7 @@ def _version(*, on: bool) -> None:
 
 def run(arguments: list[str]) -> int:
     reader = on_command_line.set(True)
+    diagnostics.done.set(diagnostics.NOTHING)
     try:
         return _run(arguments)
     finally:
@@ -185,7 +186,7 @@ def _run(arguments: list[str]) -> int:
         return SourceError.exit_code
     code = result if isinstance(result, int) else 0
     if code == SearchInterruptedError.exit_code:
-        diagnostics.error("Interrupted; nothing was written.")
+        diagnostics.error(f"Interrupted; {diagnostics.done.get()}.")
     return code
 
 

@@ -36,10 +36,19 @@ class Ending(SystemExit):
         self.name = signal.Signals(number).name
 
 
-def main() -> NoReturn:
-    """Run the command line and end the process with its exit code."""
-    codes: list[int] = []
+def program() -> NoReturn:
+    """Be the program ``kanon``: ``main``, with nothing after it."""
+    codes: list[object] = []
     atexit.register(_leave, codes)  # the first to be registered is the last to be called
+    try:
+        main()
+    except SystemExit as end:
+        codes.append(end.code)
+        raise
+
+
+def main() -> NoReturn:
+    """Run the command line and end with its exit code."""
     gc.set_threshold(_ALLOCATIONS)
     hears_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # nohup and & turn it off
     # What is ignored stays ignored: SIGHUP under nohup. There is no SIGHUP on Windows.
@@ -67,11 +76,10 @@ def main() -> NoReturn:
     except Ending as asked_to_end:
         code = int(str(asked_to_end.code))
         _error(f"Ended by {asked_to_end.name}; {_done(asked_to_end)}.")
-    codes.append(_exit_code(code, streams.close()))
-    sys.exit(codes[-1])
+    sys.exit(_exit_code(code, streams.close()))
 
 
-def _leave(codes: list[int]) -> None:
+def _leave(codes: list[object]) -> None:
     """End a process that did its work: to take Python and its libraries apart takes a tenth of a small run."""
     if codes == [0] and sys.gettrace() is None:  # a tracer has still to write what it saw
         for stream in (sys.stdout, sys.stderr):
@@ -124,8 +132,10 @@ def _end_at_once(number: int, _frame: FrameType | None) -> None:
 
 def _done(ending: Ending) -> str:
     """Return what was done before it: where something was, it was noted on the way up."""
+    from kanon_sql.cli.output.diagnostics import done
+
     notes = getattr(ending, "__notes__", [])
-    return str(notes[-1]) if notes else _NOTHING
+    return str(notes[-1]) if notes else done.get()
 
 
 class TolerantStream(io.RawIOBase):

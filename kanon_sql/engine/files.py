@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from kanon_sql.errors import SourceError, UsageError
+from kanon_sql.errors import SearchInterruptedError, SourceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,26 +58,40 @@ class PrivateDirectory:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def uninterrupted(done: str = "") -> Iterator[None]:
     """Answer Ctrl-C and other signals after the block: Python answers them in the first thread, between any two steps.
 
     DuckDB would make an error of its own of one that comes while it works in that thread.
+
+    Args:
+        done: what is there when the block ends, said where a signal that came meanwhile ends the work.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
     before: dict[int, Any] = {}
+    ended = False
     try:
-        for number in filter(None, (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))):
+        for number in filter(None, (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP", "SIGINT"))):
             if callable(signal.getsignal(number)):
                 before[number] = signal.signal(number, lambda number, _: came.append(number))
         yield
+        ended = bool(done)
     finally:
         for number in reversed(before):
             signal.signal(number, before[number])
-        for number in came:
-            signal.raise_signal(number)
+        try:
+            for number in sorted(came, key=list(before).index):  # one that ends the process before Ctrl-C
+                signal.raise_signal(number)
+        except KeyboardInterrupt:
+            if not ended:
+                raise
+            raise SearchInterruptedError(f"Interrupted; {done}.") from None
+        except SystemExit as ending:
+            if ended:
+                ending.add_note(done)
+            raise
 
 
 def private_directory(parent: Path) -> PrivateDirectory:

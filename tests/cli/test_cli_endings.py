@@ -146,6 +146,65 @@ def test_what_is_registered_for_the_end_is_called(in_tmp: Path, code: int) -> No
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "done\nended\ncleaned up\n", "")
 
 
+INTERRUPTED_END = """
+import os, shutil, signal, sys
+from pathlib import Path
+from kanon_sql.cli.process import main
+
+steps = {{"replace": (os, "replace", 1), "tidied": (shutil, "rmtree", 1), "closed": (shutil, "rmtree", 2)}}
+module, name, times = steps[{step!r}]
+plain, calls = getattr(module, name), []
+
+def followed_by_a_signal(*arguments, **named):
+    plain(*arguments, **named)
+    calls.extend(path for path in Path().glob("released.csv"))
+    if len(calls) == times:
+        os.kill(os.getpid(), {number})
+
+setattr(module, name, followed_by_a_signal)
+main()
+"""
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
+@pytest.mark.parametrize("step", ["replace", "tidied", "closed"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_a_file_took_its_name_does_not_deny_the_file(
+    clinic: Path, step: str, number: signal.Signals
+) -> None:
+    roles = ["--qi", "age,sex", "--rest", "drop", "--count", "rows"]
+    program = [sys.executable, "-c", INTERRUPTED_END.format(step=step, number=int(number))]
+    ended = subprocess.run(  # noqa: S603 - our own program
+        [*program, "anonymize", clinic.name, *roles, "-q", "--out", "released.csv"],
+        cwd=clinic.parent, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 128 + number
+    assert "the release is there: released.csv." in ended.stderr
+    assert "nothing was written" not in ended.stderr
+    assert files_in(clinic.parent) == {"clinic.duckdb", "released.csv"}
+
+
+EMBEDDED = """
+import atexit, sys
+from kanon_sql.cli.process import main
+
+atexit.register(print, "called")
+sys.argv = ["kanon", "--version"]
+try:
+    main()
+except SystemExit:
+    sys.exit(7)
+"""
+
+
+def test_a_program_that_runs_kanon_goes_on_after_it() -> None:
+    ended = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", EMBEDDED], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 7
+    assert ended.stdout.endswith("called\n")
+
+
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("after", [0, 0.3, 1])

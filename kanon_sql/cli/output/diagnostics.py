@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
 from kanon_sql.cli.output.output import as_called, visible, write
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.engine.progress import Progress
 
+NOTHING = "nothing was written"
+done: ContextVar[str] = ContextVar("done", default=NOTHING)
+"""What is there if the work ends now; a signal may come as late as when a database is closed."""
 _PATIENCE = 1.0  # seconds of work before a bar is shown
 
 
@@ -50,15 +54,13 @@ def _shown(text: str) -> str:
 
 
 @contextmanager
-def interrupted_after(done: str) -> Iterator[None]:
+def interrupted_after(what_is_there: str) -> Iterator[None]:
     """Say what is done already when Ctrl-C, or a signal to end, comes in what is left."""
+    done.set(what_is_there)
     try:
         yield
     except KeyboardInterrupt:
-        raise SearchInterruptedError(f"Interrupted; {done}.") from None
-    except SystemExit as ending:
-        ending.add_note(done)  # said where the process ends
-        raise
+        raise SearchInterruptedError(f"Interrupted; {what_is_there}.") from None
 
 
 class Talk:

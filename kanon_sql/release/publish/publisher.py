@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from sqlglot import exp
 
+from kanon_sql.engine.files import uninterrupted
 from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
@@ -35,7 +37,6 @@ from kanon_sql.sql.names import folded, unused_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from kanon_sql.engine.base import Engine
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
@@ -234,7 +235,7 @@ class Sink(ABC):
 def publish(sink: Sink, expected: Expected, ledger: Ledger | None = None, *, dry_run: bool = False) -> Published:
     """Put a release at its destination, and return what was verified; a dry run leaves nothing there."""
     seconds: dict[str, float] = {}
-    with sink.opened():
+    with ExitStack() as at_end, sink.opened():
         try:
             with timed(seconds, "publish"):
                 recode(sink.engine, sink.publication, sink.lookups)
@@ -251,6 +252,8 @@ def publish(sink: Sink, expected: Expected, ledger: Ledger | None = None, *, dry
             forget_recoding(sink.engine, sink.publication)
         if not dry_run:
             lift_deadlines()
+            if isinstance(sink.target, Path):  # a table is there when its transaction ends, which says so itself
+                at_end.enter_context(uninterrupted(f"the release is there: {sink.name}"))
             sink.take_name(verification.rows, ledger)
     return Published(sink.name, verification, seconds, None if ledger is None else ledger.outcome)
 
