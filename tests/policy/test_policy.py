@@ -249,8 +249,10 @@ def test_options_can_be_saved_as_a_policy(clinic: Path, kanon: Callable[..., End
     )  # fmt: skip
     again = kanon("anonymize", clinic, "patients", "--policy", "saved.toml", "--replace", "--format", "json")
     assert first.code == again.code == 0
-    same = {"levels", "rows_out", "k", "measures", "destination", "seed"}
+    same = {"levels", "rows_out", "k", "destination", "seed"}
     assert {name: first.json[name] for name in same} == {name: again.json[name] for name in same}
+    # The last digits of a sum depend on the threads that counted.
+    assert first.json["measures"] == pytest.approx(again.json["measures"], rel=1e-12)
 
 
 ROLES = """
