@@ -204,3 +204,7 @@ class SearchInterruptedError(KanonError):
     """The person stopped the work before there was anything to publish."""
 
     exit_code: ClassVar[int] = 130
+
+
+NOTHING_WRITTEN = "nothing was written"
+"""What is there when work is stopped, unless something else is said."""

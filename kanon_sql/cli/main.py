@@ -21,7 +21,7 @@ from kanon_sql.cli.commands import COMMANDS, EXAMPLES, GROUPS
 from kanon_sql.cli.output import diagnostics
 from kanon_sql.cli.output.help import help_of
 from kanon_sql.cli.output.output import visible
-from kanon_sql.errors import KanonError, SearchInterruptedError, SourceError, on_command_line
+from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SearchInterruptedError, SourceError, on_command_line
 
 _ROOT = "kanon"
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
@@ -158,7 +158,7 @@ def _version(*, on: bool) -> None:
 
 def run(arguments: list[str]) -> int:
     reader = on_command_line.set(True)
-    diagnostics.done.set(diagnostics.NOTHING)
+    diagnostics.done.set(NOTHING_WRITTEN)
     try:
         return _run(arguments)
     finally:

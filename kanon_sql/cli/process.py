@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kanon_sql.cli import VERSION_LINE
-from kanon_sql.errors import SourceError
+from kanon_sql.errors import NOTHING_WRITTEN, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 _BY_SIGNAL = 128  # a shell adds the number of the signal that ended a process
-_NOTHING = "nothing was written"
 _ALLOCATIONS = 200_000  # between two collections: the statements that were run are kept, and gone through each time
 
 
@@ -126,7 +125,7 @@ def _end_at_once(number: int, _frame: FrameType | None) -> None:
     by_ctrl_c = number == signal.SIGINT
     said = "Interrupted" if by_ctrl_c else f"Ended by {signal.Signals(number).name}"
     with suppress(OSError):
-        os.write(2, f"error: {said}; {_NOTHING}.\n".encode())
+        os.write(2, f"error: {said}; {NOTHING_WRITTEN}.\n".encode())
     os._exit(_BY_SIGNAL + number)
 
 

@@ -34,7 +34,7 @@ from kanon_sql.cli.output.release_tables import print_release
 from kanon_sql.engine.duckdb.connection import waited
 from kanon_sql.engine.progress import Progress, within
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import NOTHING_WRITTEN, UsageError
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.release import Release
@@ -176,7 +176,7 @@ def anonymize_command(
             draft = reported.before(release, destination, talk)
             talk(Progress("Publishing"))
             published = release.publish(destination, ignore_ledger=ignore_ledger)
-        with interrupted_after("nothing was written" if dry_run else f"the release is there: {published.destination}"):
+        with interrupted_after(NOTHING_WRITTEN if dry_run else f"the release is there: {published.destination}"):
             reported.after(release, source, destination, published, draft, talk)
             if save_policy is not None:
                 save_policy_as(policy, destination, save_policy)

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
 from kanon_sql.cli.output.output import as_called, visible, write
-from kanon_sql.errors import SearchInterruptedError
+from kanon_sql.errors import NOTHING_WRITTEN, SearchInterruptedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.engine.progress import Progress
 
-NOTHING = "nothing was written"
-done: ContextVar[str] = ContextVar("done", default=NOTHING)
+done: ContextVar[str] = ContextVar("done", default=NOTHING_WRITTEN)
 """What is there if the work ends now; a signal may come as late as when a database is closed."""
 _PATIENCE = 1.0  # seconds of work before a bar is shown
 

@@ -106,7 +106,8 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False, add_root:
         own = labels if labels and labels[0] else (line.value, labels)  # the value stands for labels that are missing
         if (number := known.get(own)) is None:
             number = known[own] = numbers.setdefault(_padded(line, height), len(numbers))
-            first += [line] * (number == len(first))
+            if number == len(first):
+                first.append(line)
         path_of.append(number)
     values = [line.value for line in lines]
     if len(set(values)) < len(values):  # equal rows say the same: the first of them counts
