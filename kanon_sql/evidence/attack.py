@@ -250,7 +250,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
         found_people = (
             persons,
             (
-                people_by_original(engine, candidates, persons, entity)
+                people_by_original(engine, people, places, candidates, persons, entity)
                 if published is None
                 else people_by_release(engine, candidates, release.relation, columns, published)
             ),

@@ -26,8 +26,13 @@ class Release:
     sensitive: list[Any]
 
 
-def covered(values: list[Any], labels: list[Any], upwards: Callable[[Any], list[Any]]) -> dict[Any, set[Any]]:
-    """Return the values of a column of the original that each label of the release covers."""
+def covered(
+    values: list[Any], labels: list[Any], upwards: Callable[[Any], list[Any]], *, one_level: bool = True
+) -> dict[Any, set[Any]]:
+    """Return the values of a column of the original that each label of the release covers.
+
+    Labels are read on the levels that all of them are on, or with ``one_level`` unset wherever each of them is.
+    """
     rows, released = Counter(values), Counter(labels)
     heights = range(len(upwards(None)))
     under = {
@@ -39,7 +44,7 @@ def covered(values: list[Any], labels: list[Any], upwards: Callable[[Any], list[
     common = [level for level in heights if all((label, level) in enough for label in released)]
     found = {}
     for label in released:
-        levels = common or heights
+        levels = common if common and one_level else heights
         found[label] = set().union(*(under[label, level] for level in levels))
         if not common and not any((label, level) in enough for level in heights):
             found[label] |= {value for value in rows if value in read(label)}
@@ -78,13 +83,25 @@ def _members(text: str) -> list[str]:
 def candidates(original: list[Row], release: Release, upwards: list[Callable[[Any], list[Any]]]) -> list[list[int]]:
     """Return for each row of the original the numbers of the rows of the release that it can be.
 
-    That is the rows whose labels cover it, of those classes that it can be in beside all other rows.
+    That is the rows whose labels cover it, of those classes that it can be in beside all other rows. Labels are read on
+    one level, unless the rows of the release cannot all be rows of the original then.
     """
+    classes = _covering(original, release, upwards, one_level=True)
+    if not _all_matched(release.labels, list(range(len(original))), classes):
+        classes = _covering(original, release, upwards, one_level=False)
+    left = settled(original, classes, Counter(release.labels))
+    return [[number for number, labels in enumerate(release.labels) if labels in own] for own in left]
+
+
+def _covering(
+    original: list[Row], release: Release, upwards: list[Callable[[Any], list[Any]]], *, one_level: bool
+) -> list[set[Row]]:
+    """Return for each row of the original the classes whose labels cover it."""
     covers = [
-        covered([row[place] for row in original], [row[place] for row in release.labels], own)
+        covered([row[place] for row in original], [row[place] for row in release.labels], own, one_level=one_level)
         for place, own in enumerate(upwards)
     ]
-    classes = [
+    return [
         {
             labels
             for labels in set(release.labels)
@@ -92,8 +109,6 @@ def candidates(original: list[Row], release: Release, upwards: list[Callable[[An
         }
         for row in original
     ]
-    left = settled(original, classes, Counter(release.labels))
-    return [[number for number, labels in enumerate(release.labels) if labels in own] for own in left]
 
 
 def linkage(found: list[list[int]], release: Release, k: int) -> dict[str, Any]:

@@ -35,12 +35,12 @@ from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
 from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
-from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers
+from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers, make_labels
 from kanon_sql.risks.attacks.settled import Settled, settle
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.measures.places import Places
@@ -128,6 +128,7 @@ class Candidates:
         full_domain: whether no person finds two classes.
         exact: whether everyone can be in each class that she finds. Else some of them may still be ruled out, and
             ``fewest`` in ``found`` is smaller than ``size``: the rows of the smallest class alone.
+        assumed: whether labels were read on one level that could be on others too.
     """
 
     classes: exp.Table
@@ -137,6 +138,7 @@ class Candidates:
     labels: dict[int, exp.Table]
     full_domain: bool
     exact: bool
+    assumed: bool
     number: int
     rows: int
 
@@ -144,32 +146,76 @@ class Candidates:
 def find_candidates(
     engine: Engine, people: OriginalRows, places: Sequence[Places], release: exp.Table, columns: Sequence[Column]
 ) -> Candidates:
+    """Return the classes that people can be in.
+
+    Labels are read on one level where all of a column can be (see ``covers``); on any level if the release has more
+    rows in its classes then than this original has for them.
+    """
+    # 1. Classes, with numbers for their labels.
     query = _written_query(release, columns, places)
     written = temporary_table(engine, "kanon_published", query, "classes of the release")
-    covers = [make_covers(engine, written, own) for own in places]
-    exact = [own for own in covers if own.functional]
-    wide = sorted(
-        (own for own in covers if not own.functional),
-        key=lambda own: (_spread(engine, people, written, own), own.number),
-    )
-    query = _classes_query(written, covers, [*exact, *wide])
-    classes = temporary_table(engine, "kanon_classes", query, "classes of the release, numbered")
+    labels = {own.number: make_labels(engine, written, own) for own in places}
+    numbered = temporary_table(engine, "kanon_numbered", _numbered_query(written, labels), "classes and their labels")
     engine.run(sql.drop(written), "drop the classes as they are written")
-    covered = _find(engine, people, classes, exact, wide)
-    settled = settle(engine, people.tuples, classes, covered) if wide else Settled(covered, exact=True, certain=True)
-    pairs = settled.pairs
-    query = _found_query(people, pairs, classes, exact=settled.exact)
+    covers = [make_covers(engine, labels[own.number], own, one_level=True) for own in places]
+    query = _classes_query(numbered, list(labels), _by_spread(engine, people, numbered, covers))
+    classes = temporary_table(engine, "kanon_classes", query, "classes of the release, numbered")
+    engine.run(sql.drop(numbered), "drop the classes and their labels")
+    # 2. Who can be in them.
+    settled = _settled(engine, people, classes, covers)
+    assumed = any(own.assumed for own in covers)
+    if assumed and settled.contradicted:
+        engine.run(sql.drop(settled.pairs), "drop the classes by labels on one level")
+        settled, assumed = _on_any_level(engine, people, places, classes, labels), False
+    # 3. What each tuple finds.
+    query = _found_query(people, settled.pairs, classes, exact=settled.exact)
     found = temporary_table(engine, "kanon_found", query, "what each tuple finds")
     same = exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "found"))
     query = exp.select(sql.column(FOUND, "found"), sql.column(CLASS, "pairs")).distinct()
-    query = query.from_(sql.aliased(found, "found")).join(sql.aliased(pairs, "pairs"), on=same)
+    query = query.from_(sql.aliased(found, "found")).join(sql.aliased(settled.pairs, "pairs"), on=same)
     sets = temporary_table(engine, "kanon_found_classes", query, "the classes that are found together")
-    for own in covers:
-        engine.run(sql.drop(own.relation), "drop what labels cover")
-    labels = {own.number: own.labels for own in covers}
     counts = exp.select(sql.count_rows(), sql.sum_of(sql.column(N))).from_(classes.copy())
     number, rows = engine.row(counts, "size of the release")
-    return Candidates(classes, pairs, found, sets, labels, settled.certain, settled.exact, number, rows or 0)
+    return Candidates(
+        classes, settled.pairs, found, sets, labels, settled.certain, settled.exact, assumed, number, rows or 0
+    )
+
+
+def pairs_on_any_level(
+    engine: Engine, people: OriginalRows, places: Sequence[Places], candidates: Candidates
+) -> exp.Table:
+    """Return the tuples and the classes that they can be in, whichever level each label is on."""
+    return _on_any_level(engine, people, places, candidates.classes, candidates.labels).pairs
+
+
+def _on_any_level(
+    engine: Engine,
+    people: OriginalRows,
+    places: Sequence[Places],
+    classes: exp.Table,
+    labels: Mapping[int, exp.Table],
+) -> Settled:
+    covers = [make_covers(engine, labels[own.number], own, one_level=False) for own in places]
+    return _settled(engine, people, classes, covers)
+
+
+def _settled(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequence[Covers]) -> Settled:
+    """Return the pairs of a tuple and a class that it can be in; what labels cover is dropped."""
+    covered = _find(engine, people, classes, _by_spread(engine, people, classes, covers))
+    if all(own.functional and not own.assumed for own in covers):
+        settled = Settled(covered, exact=True, certain=True, contradicted=False)
+    else:
+        settled = settle(engine, people.tuples, classes, covered)
+    for own in covers:
+        engine.run(sql.drop(own.relation), "drop what labels cover")
+    return settled
+
+
+def _by_spread(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequence[Covers]) -> list[Covers]:
+    """Return the columns where no value has two labels, and then the others, the narrowest first."""
+    exact = [own for own in covers if own.functional]
+    wide = [own for own in covers if not own.functional]
+    return [*exact, *sorted(wide, key=lambda own: (_spread(engine, people, classes, own), own.number))]
 
 
 def label_name(number: int) -> str:
@@ -184,39 +230,42 @@ def _written_query(release: exp.Table, columns: Sequence[Column], places: Sequen
     return query.group_by(*(label.copy() for label in labels))
 
 
-def _spread(engine: Engine, people: OriginalRows, written: exp.Table, own: Covers) -> int:
+def _numbered_query(written: exp.Table, labels: Mapping[int, exp.Table]) -> exp.Select:
+    """Return the query of the classes with numbers for labels."""
+    numbered = exp.select(sql.column(N, "written")).from_(sql.aliased(written, "written"))
+    for number, own in labels.items():
+        name, alias = label_name(number), f"labels_{number + 1}"
+        numbered = numbered.select(sql.named(sql.column(NUMBER, alias), name)).join(
+            sql.aliased(own, alias), on=sql.same(sql.column(LABEL, alias), sql.column(name, "written"))
+        )
+    return numbered
+
+
+def _spread(engine: Engine, people: OriginalRows, numbered: exp.Table, own: Covers) -> int:
     """Return how many pairs of a tuple and a class a column lets through by itself."""
-    name = label_name(own.number)
+    label = sql.column(label_name(own.number))
     tuples = exp.select(sql.named(sql.column(place_name(own.number)), PLACE), sql.named(sql.count_rows(), "tuples"))
     tuples = tuples.from_(people.tuples.copy()).group_by(sql.column(place_name(own.number)))
-    classes = exp.select(sql.column(NUMBER, "labels"), sql.named(sql.count_rows(), CLASSES))
-    classes = classes.from_(sql.aliased(written, "written")).join(
-        sql.aliased(own.labels, "labels"), on=sql.same(sql.column(LABEL, "labels"), sql.column(name, "written"))
-    )
+    classes = exp.select(sql.named(label, NUMBER), sql.named(sql.count_rows(), CLASSES))
+    classes = classes.from_(numbered.copy()).group_by(label.copy())
     product = exp.Mul(this=sql.column("tuples", "here"), expression=sql.column(CLASSES, "there"))
     query = exp.select(sql.sum_of(product)).from_(sql.aliased(own.relation, "covers"))
     query = query.join(
         tuples.subquery("here"), on=exp.EQ(this=sql.column(PLACE, "here"), expression=sql.column(PLACE, "covers"))
     ).join(
-        classes.group_by(sql.column(NUMBER, "labels")).subquery("there"),
+        classes.subquery("there"),
         on=exp.EQ(this=sql.column(NUMBER, "there"), expression=sql.column(LABEL, "covers")),
     )
     (pairs,) = engine.row(query, f"how much labels of column {own.number + 1} let through")
     return pairs or 0
 
 
-def _classes_query(written: exp.Table, covers: Sequence[Covers], order: Sequence[Covers]) -> exp.Select:
-    """Return the query of the classes with numbers for labels and a bit in a word for each, like ones side by side."""
-    numbered = exp.select(sql.column(N, "written")).from_(sql.aliased(written, "written"))
-    for own in covers:
-        name, alias = label_name(own.number), f"labels_{own.number + 1}"
-        numbered = numbered.select(sql.named(sql.column(NUMBER, alias), name)).join(
-            sql.aliased(own.labels, alias), on=sql.same(sql.column(LABEL, alias), sql.column(name, "written"))
-        )
-    names = [label_name(own.number) for own in covers]
+def _classes_query(numbered: exp.Table, numbers: Sequence[int], order: Sequence[Covers]) -> exp.Select:
+    """Return the query of the classes with a bit in a word for each, like ones side by side."""
+    names = [label_name(number) for number in numbers]
     by = exp.Order(expressions=[exp.Ordered(this=sql.column(label_name(own.number))) for own in order])
     number = exp.Sub(this=exp.Window(this=exp.RowNumber(), order=by), expression=sql.literal(1))
-    counted = exp.select(sql.named(number, CLASS), *names, N).from_(numbered.subquery("numbered"))
+    counted = exp.select(sql.named(number, CLASS), *names, N).from_(numbered.copy())
     word = sql.cast(
         exp.Floor(this=exp.Div(this=sql.column(CLASS), expression=sql.literal(float(_BITS_IN_WORD)))), "BIGINT"
     )
@@ -228,10 +277,10 @@ def _classes_query(written: exp.Table, covers: Sequence[Covers], order: Sequence
     return exp.select("*", sql.named(bit, _BIT)).from_(worded.subquery("worded"))
 
 
-def _find(
-    engine: Engine, people: OriginalRows, classes: exp.Table, exact: Sequence[Covers], wide: Sequence[Covers]
-) -> exp.Table:
+def _find(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequence[Covers]) -> exp.Table:
     """Return the relation of all pairs of a tuple and a class that covers it."""
+    exact = [own for own in covers if own.functional]
+    wide = [own for own in covers if not own.functional]
     if not wide:
         query = _looked_up(people, exact, [CLASS], classes)
         return temporary_table(engine, "kanon_candidates", query, "the class of each tuple")

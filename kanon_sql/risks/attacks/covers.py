@@ -4,10 +4,14 @@
     kanon_covers_<column>(label, place)                the values that a label covers
 
 The labels and the hierarchies are public. Where all labels of a column can be on one level, the release is read on that
-level (on several such levels: on each of them), and a value has one label at most. Else every label covers whatever it
-can be read as: a value, a label on any level, a set or a range (see ``measures.published_labels``). So a row of the
-original is always among those that its own class covers, and an attack never counts fewer candidates than there are
-because two labels are written alike. Only values that the original has are regarded.
+level (on several such levels: on each of them), and a value has one label at most. Else, and wherever the caller wants
+it, every label covers whatever it can be read as: a value, a label on any level, a set or a range (see
+``measures.published_labels``). So a row of the original is always among those that its own class covers. Only values
+that the original has are regarded.
+
+One level is an assumption where a label stands on several, as the root does that is the label of NULL on every level: a
+release of local recoding can look like that, and have it from another one. ``candidates`` tests the assumption by the
+rows of the classes.
 """
 
 from __future__ import annotations
@@ -41,20 +45,27 @@ class Covers:
 
     Attributes:
         functional: whether no value has two labels, so that looking up a value is an equality join.
+        assumed: whether labels were read on one level that could be read on others too, and would cover more there.
     """
 
     number: int
-    labels: exp.Table
     relation: exp.Table
     functional: bool
+    assumed: bool
 
 
-def make_covers(engine: Engine, classes: exp.Table, places: Places) -> Covers:
+def make_labels(engine: Engine, classes: exp.Table, places: Places) -> exp.Table:
+    """Return the labels of a column, ``(number, label, released)``, of classes that have them as text."""
     name = places.hierarchy.column.name
-    # 1. The labels, and what they can be in the hierarchy.
     every = exp.select(sql.named(exp.Window(this=exp.RowNumber()), NUMBER), LABEL, RELEASED)
     every = every.from_(released_query(classes, places.labels).subquery(RELEASED))
-    labels = temporary_table(engine, f"kanon_labels_{name}", every, f"labels of {name} in the release")
+    return temporary_table(engine, f"kanon_labels_{name}", every, f"labels of {name} in the release")
+
+
+def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level: bool) -> Covers:
+    """Return what labels cover: on one level if all of them can be on it and ``one_level`` is set."""
+    name = places.hierarchy.column.name
+    # 1. What they can be in the hierarchy.
     query = _readings_query(labels, places)
     readings = temporary_table(
         engine, f"kanon_readings_{name}", query, f"what labels of {name} may be in the hierarchy"
@@ -63,16 +74,22 @@ def make_covers(engine: Engine, classes: exp.Table, places: Places) -> Covers:
     (there,) = engine.row(exp.select(sql.count_rows()).from_(labels.copy()), f"labels of {name}")
     by_level = engine.rows(_levels_query(labels, readings), f"levels of {name}")
     common = [level for level, found in by_level if found == there]
-    query = exp.select(LABEL, PLACE).distinct().from_(readings.copy())
-    if common:
-        query = query.where(exp.In(this=sql.column("level"), expressions=[sql.literal(level) for level in common]))
+    any_level = exp.select(LABEL, PLACE).distinct().from_(readings.copy())
+    query, assumed = any_level, False
+    if common and one_level:
+        on_level = exp.In(this=sql.column("level"), expressions=[sql.literal(level) for level in common])
+        query = any_level.copy().where(on_level)
     covers = temporary_table(engine, f"kanon_covers_{name}", query, f"values under labels of {name}")
+    if common and one_level:
+        pairs = [exp.select(sql.count_rows()).from_(each) for each in (any_level.subquery("readings"), covers.copy())]
+        (every,), (some,) = (engine.row(each, f"values under labels of {name}") for each in pairs)
+        assumed = some < every
     if not common and there:
         _add_sets_and_ranges(engine, labels, readings, covers, places)
     engine.run(sql.drop(readings), f"drop what labels of {name} may be in the hierarchy")
     _require_all(engine, covers, there, name)
     (most,) = engine.row(_most_query(covers), f"labels of a value of {name}")
-    return Covers(places.number, labels, covers, most is None or most <= 1)
+    return Covers(places.number, covers, most is None or most <= 1, assumed)
 
 
 def _readings_query(labels: exp.Table, places: Places) -> exp.Select:

@@ -37,6 +37,7 @@ from kanon_sql.risks.attacks.candidates import (
     find_candidates,
     label_name,
     make_people,
+    pairs_on_any_level,
     position,
 )
 from kanon_sql.risks.attacks.covers import NUMBER
@@ -193,11 +194,29 @@ def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Tabl
     return temporary_table(engine, "kanon_persons", query, "who has which tuples")
 
 
-def people_by_original(engine: Engine, candidates: Candidates, persons: exp.Table, entity: Column) -> ClassPeople:
-    """Return the people of each class of a release, as far as the original tells."""
-    query = sql.query("attacks/people_members", tables={"pairs": candidates.pairs, "persons": persons})
+def people_by_original(
+    engine: Engine,
+    people: OriginalRows,
+    places: Sequence[Places],
+    candidates: Candidates,
+    persons: exp.Table,
+    entity: Column,
+) -> ClassPeople:
+    """Return the people of each class of a release, as far as the original tells.
+
+    That labels are on one level is believed only if each class then has just the rows that it can have: the bounds of
+    people hold whichever level they are on.
+    """
     counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
     rows, named = engine.row(counts, "rows and people of the original")
+    query = sql.query("attacks/people_members", tables={"pairs": candidates.pairs, "persons": persons})
+    found = _counted(engine, candidates, query, entity, one_row_each=rows == named)
+    if found.settled or not candidates.assumed:
+        return found
+    for table in (found.members, found.sizes):
+        engine.run(sql.drop(table), "drop people by labels on one level")
+    pairs = pairs_on_any_level(engine, people, places, candidates)
+    query = sql.query("attacks/people_members", tables={"pairs": pairs, "persons": persons})
     return _counted(engine, candidates, query, entity, one_row_each=rows == named)
 
 
@@ -269,7 +288,7 @@ def name_people(
     people = make_people(engine, original, [*known, entity], places)
     candidates = find_candidates(engine, people, places, release, columns)
     persons = persons_of(engine, people, entity)
-    found = people_by_original(engine, candidates, persons, entity)
+    found = people_by_original(engine, people, places, candidates, persons, entity)
     return with_people(engine, release, columns, kept, candidates, found), found
 
 

@@ -43,22 +43,29 @@ class _TooLongError(Exception):
     """There is no answer after so many steps."""
 
 
+class _NoAssignmentError(Exception):
+    """The rows of the release cannot all be rows of this original."""
+
+
 def _possible_classes(
     sets: Sequence[tuple[int, Sequence[int]]], sizes: Mapping[int, int], left_out: int
 ) -> list[list[int]] | None:
     """Return for each set of rows the classes that its rows are in by some assignment.
 
-    None if no assignment exists, or none was found in so many steps.
+    None if there is no answer after so many steps.
 
     Args:
         sets: how many rows it has, and the classes that they fit.
         sizes: rows of each class.
         left_out: how many rows are in no class.
+
+    Raises:
+        _NoAssignmentError: no assignment exists.
     """
     assignment = _Assignment(sets, dict(sizes) | {_OUT: left_out})
     try:
         if not assignment.fill():
-            return None
+            raise _NoAssignmentError
         own_set, own_class = assignment.components()
     except _TooLongError:
         return None
@@ -210,11 +217,14 @@ class Settled:
         pairs: each tuple with each class that is left to it.
         exact: whether each of them is possible, by who else must be where.
         certain: whether no tuple has several.
+        contradicted: whether the rows of the release cannot all be rows of this original, as far as that was seen. Then
+            nothing is ruled out.
     """
 
     pairs: exp.Table
     exact: bool
     certain: bool
+    contradicted: bool
 
 
 def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered: exp.Table) -> Settled:
@@ -228,33 +238,50 @@ def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered
     fit, published, too_many = engine.row(room, "rows that classes have room for")
     spare, (number, tuples) = fit - published, _count(engine, covered)
     if spare < 0 or too_many:
-        return Settled(covered, exact=number == tuples, certain=number == tuples)
-    # 1. What follows class by class.
-    pairs, before = covered, None
-    while number not in {tuples, before}:
-        query = sql.query("attacks/settled_pairs", values={"spare": spare}, tables=tables | {"pairs": pairs})
-        fewer = temporary_table(engine, "kanon_settled", query, "classes that tuples can still be in")
-        before, (number, left) = number, _count(engine, fewer)
-        if left < tuples:
-            for table in {fewer, pairs} - {covered}:
-                engine.run(sql.drop(table), "drop what contradicts itself")
-            return Settled(covered, exact=False, certain=False)
+        return Settled(covered, exact=number == tuples, certain=number == tuples, contradicted=True)
+    pairs = covered
+    try:
+        # 1. What follows class by class.
+        pairs, number = _class_by_class(engine, tables, covered, spare)
+        # 2. What follows from several classes together.
+        exact = number == tuples
+        if not exact and number <= _MOST_PAIRS:
+            possible = _possible(engine, people_tuples, classes, pairs, spare)
+            if possible is not None:
+                exact = True
+                if pairs is not covered:
+                    engine.run(sql.drop(pairs), "drop the pairs before")
+                pairs = possible
+                number, tuples = _count(engine, pairs)
+    except _NoAssignmentError:
         if pairs is not covered:
-            engine.run(sql.drop(pairs), "drop the pairs before")
-        pairs = fewer
-    # 2. What follows from several classes together.
-    exact = number == tuples
-    if not exact and number <= _MOST_PAIRS:
-        possible = _possible(engine, people_tuples, classes, pairs, spare)
-        if possible is not None:
-            exact = True
-            if pairs is not covered:
-                engine.run(sql.drop(pairs), "drop the pairs before")
-            pairs = possible
-            number, tuples = _count(engine, pairs)
+            engine.run(sql.drop(pairs), "drop what contradicts itself")
+        return Settled(covered, exact=False, certain=False, contradicted=True)
     if pairs is not covered:
         engine.run(sql.drop(covered), "drop the classes that cover tuples")
-    return Settled(pairs, exact, number == tuples)
+    return Settled(pairs, exact, number == tuples, contradicted=False)
+
+
+def _class_by_class(
+    engine: Engine, tables: Mapping[str, exp.Table], covered: exp.Table, spare: int
+) -> tuple[exp.Table, int]:
+    """Return the pairs of a tuple and a class that are left by looking at single classes, and how many they are.
+
+    Raises:
+        _NoAssignmentError: some tuple that fits a class has none left.
+    """
+    pairs, before, (number, tuples) = covered, None, _count(engine, covered)
+    while number not in {tuples, before}:
+        query = sql.query("attacks/settled_pairs", values={"spare": spare}, tables={**tables, "pairs": pairs})
+        fewer = temporary_table(engine, "kanon_settled", query, "classes that tuples can still be in")
+        before, (number, left) = number, _count(engine, fewer)
+        if pairs is not covered:
+            engine.run(sql.drop(pairs), "drop the pairs before")
+        if left < tuples:
+            engine.run(sql.drop(fewer), "drop what contradicts itself")
+            raise _NoAssignmentError
+        pairs = fewer
+    return pairs, number
 
 
 def _possible(
@@ -267,7 +294,11 @@ def _possible(
     found = engine.rows(query.order_by(_NUMBER), "how many rows can be in the same classes")
     sizes = dict(engine.rows(exp.select(_CLASS, N).from_(classes.copy()), "rows of each class"))
     fitting = [(int(rows), [int(each) for each in text.split(",")]) for _, text, rows in found]
-    possible = _possible_classes(fitting, sizes, spare)
+    try:
+        possible = _possible_classes(fitting, sizes, spare)
+    except _NoAssignmentError:
+        engine.run(sql.drop(sets), "drop the sets of tuples")
+        raise
     table = None
     if possible is not None:
         chosen = engine.temporary_name("kanon_settled_classes")
