@@ -50,7 +50,7 @@ class Recoding:
     def described_steps(
         self,
         hierarchies: Sequence[Hierarchy],  # noqa: ARG002 - of steps only
-        published: Sequence[int],  # noqa: ARG002
+        published: Sequence[int],  # noqa: ARG002 - part of what every recoding answers
     ) -> list[dict[str, Any]] | None:
         """Return the levels and the published rows of each step; None where there are no steps."""
         return None

@@ -138,8 +138,9 @@ finally:
 """
 
 
+@pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("code", [0, 1])
-def test_what_is_registered_for_the_end_is_called(in_tmp: Path, code: int) -> None:  # noqa: ARG001
+def test_what_is_registered_for_the_end_is_called(code: int) -> None:
     ended = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-c", ENDED.format(code=code)], capture_output=True, text=True, check=False
     )

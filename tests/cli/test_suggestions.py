@@ -36,7 +36,7 @@ def make_people(path: Path, table: str) -> None:
         name = '"' + table.replace('"', '""') + '"'
         connection.execute(f"CREATE TABLE {name} (name VARCHAR, age INTEGER, sex VARCHAR, diagnosis VARCHAR)")
         rows = [(f"Person {n}", 20 + n % 12, "FM"[n % 2], ["flu", "cough", "asthma"][n % 3]) for n in range(120)]
-        connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows)  # noqa: S608
+        connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows)  # noqa: S608 - names and numbers of this test
 
 
 @pytest.mark.thorough

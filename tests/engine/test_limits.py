@@ -379,7 +379,7 @@ WRITES = "import duckdb, sys; duckdb.connect(sys.argv[1]).execute('INSERT INTO p
 
 def another_writes(path: Path) -> bool:
     """Let another process add a row; tell whether it could."""
-    done = subprocess.run([sys.executable, "-c", WRITES, str(path)], capture_output=True, check=False)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", WRITES, str(path)], capture_output=True, check=False)  # noqa: S603 - this interpreter and a text of this test
     return done.returncode == 0
 
 
@@ -437,7 +437,7 @@ def test_a_table_that_its_owner_changes_meanwhile_is_not_published(tmp_path: Pat
 def test_a_file_that_changes_meanwhile(in_tmp: Path, suffix: str) -> None:
     def write(rows: int) -> None:
         with duckdb.connect() as connection:
-            connection.execute(f"COPY (SELECT range % 4 AS a FROM range({rows})) TO 'new.{suffix}'")  # noqa: S608
+            connection.execute(f"COPY (SELECT range % 4 AS a FROM range({rows})) TO 'new.{suffix}'")  # noqa: S608 - names and numbers of this test
         Path(f"new.{suffix}").replace(f"t.{suffix}")
 
     write(120)

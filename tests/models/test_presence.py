@@ -64,7 +64,7 @@ def connected(rows: list[Row], everybody: list[Row]) -> duckdb.DuckDBPyConnectio
     connection = duckdb.connect()
     for name, listed in (("sample", rows), ("everybody", everybody)):
         connection.register(f"{name}_rows", pd.DataFrame(listed, columns=["a", "b"], dtype="object"))
-        connection.execute(f"CREATE TABLE {name} AS SELECT a::VARCHAR AS a, b::VARCHAR AS b FROM {name}_rows")  # noqa: S608
+        connection.execute(f"CREATE TABLE {name} AS SELECT a::VARCHAR AS a, b::VARCHAR AS b FROM {name}_rows")  # noqa: S608 - names and numbers of this test
     return connection
 
 

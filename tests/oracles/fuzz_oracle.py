@@ -181,7 +181,7 @@ def _same_number(kind: str, label: Cell, value: Cell) -> bool:
     return one == other or (kind == "FLOAT" and struct.pack("f", one) == struct.pack("f", other))
 
 
-def _stands_for(rule: str, height: int, level: int, longest: int, label: Cell, value: Cell) -> bool:  # noqa: PLR0911
+def _stands_for(rule: str, height: int, level: int, longest: int, label: Cell, value: Cell) -> bool:  # noqa: PLR0911 - a rule per return
     if level == 0:
         return label == value
     if level == height:
@@ -220,7 +220,7 @@ def _number(value: str) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _in_interval(rest: str, label: str, value: str) -> bool:  # noqa: PLR0911
+def _in_interval(rest: str, label: str, value: str) -> bool:  # noqa: PLR0911 - a rule per return
     number = _number(value)
     settings = dict(part.split("=") for part in rest.split(":")[1:])
     if number is None or abs(number) >= Decimal(10) ** 28:

@@ -194,18 +194,18 @@ def test_hostile_names(names: list[str], stem: str) -> None:
                 f"CREATE TABLE {of_table} ({quoted(qi)} INTEGER, {quoted(sensitive)} VARCHAR NOT NULL DEFAULT 'x''y', "
                 f"{quoted(kept)} INTEGER REFERENCES {in_schema}.{quoted(other)} ({quoted(kept)}))"
             )
-            connection.execute(f"INSERT INTO {of_table} SELECT i, 'd' || i % 4, i % 3 FROM range(40) n(i)")  # noqa: S608
+            connection.execute(f"INSERT INTO {of_table} SELECT i, 'd' || i % 4, i % 3 FROM range(40) n(i)")  # noqa: S608 - names and numbers of this test
             connection.execute(f"CREATE INDEX {quoted(index)} ON {of_table} ({quoted(qi)}, {quoted(sensitive)})")
             connection.execute(f"COMMENT ON COLUMN {of_table}.{quoted(qi)} IS 'it''s'")
-            connection.execute(f"CREATE VIEW {in_schema}.kanonless AS SELECT {quoted(sensitive)} FROM {of_table}")  # noqa: S608
+            connection.execute(f"CREATE VIEW {in_schema}.kanonless AS SELECT {quoted(sensitive)} FROM {of_table}")  # noqa: S608 - names and numbers of this test
         asked = {"quasi_identifiers": [qi], "sensitive": [sensitive], "rest": "keep", "hierarchies": {qi: "flat"}}
         with kanon.anonymize(path, f"{schema}.{table}", **asked, models=[kanon.KAnonymity(2)]) as release:
             outcome = release.in_place().in_place
         assert outcome is not None
         assert len(outcome.kept) == 2  # the foreign key and the index
-        assert asked_of(path, f"SELECT count(*), min({quoted(qi)}) FROM {of_table}") == [(40, "*")]  # noqa: S608
-        assert asked_of(path, f"SELECT count(*) FROM {in_schema}.{quoted(other)}") == [(3,)]  # noqa: S608
-        assert asked_of(path, f"SELECT count(*) FROM {in_schema}.kanonless") == [(40,)]  # noqa: S608
+        assert asked_of(path, f"SELECT count(*), min({quoted(qi)}) FROM {of_table}") == [(40, "*")]  # noqa: S608 - names and numbers of this test
+        assert asked_of(path, f"SELECT count(*) FROM {in_schema}.{quoted(other)}") == [(3,)]  # noqa: S608 - names and numbers of this test
+        assert asked_of(path, f"SELECT count(*) FROM {in_schema}.kanonless") == [(40,)]  # noqa: S608 - names and numbers of this test
         assert asked_of(path, "SELECT comment FROM duckdb_columns() WHERE comment IS NOT NULL") == [("it's",)]
         assert files_in(Path(directory)) == {path.name}
 

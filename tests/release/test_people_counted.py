@@ -520,7 +520,7 @@ def test_a_column_called_identifying_is_looked_at_whatever_its_name_and_type(
     value = {"TIMESTAMP": "epoch_ms(patient_id * 1000)", "DATE": "(DATE '2000-01-01' + patient_id::INTEGER)"}
     with duckdb.connect(str(ward)) as connection:
         connection.execute(
-            f"CREATE TABLE t AS SELECT {value.get(type_, 'patient_id')}::{type_} AS {number}, birth_date, sex, town "  # noqa: S608
+            f"CREATE TABLE t AS SELECT {value.get(type_, 'patient_id')}::{type_} AS {number}, birth_date, sex, town "  # noqa: S608 - names and numbers of this test
             "FROM visits"
         )
     with pytest.raises(UsageError, match=rf"{number} has repeated values \(60 in 480 rows\)"):
@@ -533,7 +533,7 @@ def test_a_repeated_column_called_identifying_is_noted_where_nothing_can_be_comp
 ) -> None:
     """Fails on 0.1.0: nothing is said."""
     with duckdb.connect(str(ward)) as connection:
-        connection.execute(f"CREATE TABLE t AS SELECT patient_id AS {number}, town FROM visits")  # noqa: S608
+        connection.execute(f"CREATE TABLE t AS SELECT patient_id AS {number}, town FROM visits")  # noqa: S608 - names and numbers of this test
     ended = kanon("anonymize", ward, "t", "--id", number, "--qi", "town", "-k", 5, "--out", "out.csv")
     assert ended.code == 0, ended.err
     assert f"{number} has repeated values (60 in 480 rows)" in ended.err

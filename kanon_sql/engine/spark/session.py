@@ -233,7 +233,7 @@ def place_of(url: str) -> str:
 def _connected(url: str) -> Any:  # noqa: ANN401 - as above
     try:
         import grpc  # type: ignore[import-untyped] # noqa: F401 - says what is missing in fewer words than pyspark
-        import grpc_status  # type: ignore[import-untyped] # noqa: F401
+        import grpc_status  # type: ignore[import-untyped] # noqa: F401 - whether it is there
         from pyspark.sql.connect.session import SparkSession
     except ImportError:
         raise SourceError(

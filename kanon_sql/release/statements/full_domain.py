@@ -35,7 +35,7 @@ class Statements(ABC):
 
     publication: Publication
 
-    def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:  # noqa: ARG002
+    def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
         """Return the statements that are run before the release is made."""
         return ()
 
@@ -58,11 +58,11 @@ class Statements(ABC):
     def require_viewable(self) -> None:  # noqa: B027 - most can
         """Raise if a view cannot recode the rows that its table will have."""
 
-    def read_only_cut(self, engine: Engine) -> Publication:  # noqa: ARG002
+    def read_only_cut(self, engine: Engine) -> Publication:  # noqa: ARG002 - part of what every recoding answers
         """Return what is published by a script that knows only the texts of columns that a cut is about."""
         return self.publication
 
-    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002
+    def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
         """Return the statements of a script that make the tables of the recoding, with their rows.
 
         Args:

@@ -56,7 +56,7 @@ class MondrianStatements(Statements):
         query = _with_walk(query, self.publication, self._recoding).from_(GENERALIZED)
         return query.with_(GENERALIZED, as_=boxed, recursive=True)
 
-    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:  # noqa: ARG002
+    def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:  # noqa: ARG002 - part of what every recoding answers
         labels = sql.column(BoxColumns(self.publication.hierarchies).labels[number])
         of_boxes = exp.select(sql.named(labels, "label")).from_(self._recoding.boxes_table.copy())
         column = self.publication.hierarchies[number].column
