@@ -10,8 +10,8 @@ it, every label covers whatever it can be read as: a value, a label on any level
 that the original has are regarded.
 
 One level is an assumption where a label stands on several, as the root does that is the label of NULL on every level: a
-release of local recoding can look like that, and have it from another one. ``candidates`` tests the assumption by the
-rows of the classes.
+release of local recoding can look like that, and have it from another one. ``candidates`` drops the assumption where
+the rows of the classes contradict it; people are counted without it.
 """
 
 from __future__ import annotations

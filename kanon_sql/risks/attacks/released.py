@@ -204,18 +204,12 @@ def people_by_original(
 ) -> ClassPeople:
     """Return the people of each class of a release, as far as the original tells.
 
-    That labels are on one level is believed only if each class then has just the rows that it can have: the bounds of
-    people hold whichever level they are on.
+    Labels are read on any level, not on the one that all of them can be on: rows that were left out may fit a class
+    there as well as those that are in it.
     """
     counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
     rows, named = engine.row(counts, "rows and people of the original")
-    query = sql.query("attacks/people_members", tables={"pairs": candidates.pairs, "persons": persons})
-    found = _counted(engine, candidates, query, entity, one_row_each=rows == named)
-    if found.settled or not candidates.assumed:
-        return found
-    for table in (found.members, found.sizes):
-        engine.run(sql.drop(table), "drop people by labels on one level")
-    pairs = pairs_on_any_level(engine, people, places, candidates)
+    pairs = pairs_on_any_level(engine, people, places, candidates) if candidates.assumed else candidates.pairs
     query = sql.query("attacks/people_members", tables={"pairs": pairs, "persons": persons})
     return _counted(engine, candidates, query, entity, one_row_each=rows == named)
 
