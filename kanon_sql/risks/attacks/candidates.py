@@ -35,7 +35,7 @@ from kanon_sql.measures.part_labels import text_of
 from kanon_sql.measures.places import place_name
 from kanon_sql.models.base import N
 from kanon_sql.risks import temporary_table
-from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers, make_labels
+from kanon_sql.risks.attacks.covers import NUMBER, PLACE, Covers, make_covers, number_labels
 from kanon_sql.risks.attacks.settled import Settled, settle
 from kanon_sql.sql import build as sql
 
@@ -154,7 +154,7 @@ def find_candidates(
     # 1. Classes, with numbers for their labels.
     query = _written_query(release, columns, places)
     written = temporary_table(engine, "kanon_published", query, "classes of the release")
-    labels = {own.number: make_labels(engine, written, own) for own in places}
+    labels = {own.number: number_labels(engine, written, own) for own in places}
     numbered = temporary_table(engine, "kanon_numbered", _numbered_query(written, labels), "classes and their labels")
     engine.run(sql.drop(written), "drop the classes as they are written")
     covers = [make_covers(engine, labels[own.number], own, one_level=True) for own in places]

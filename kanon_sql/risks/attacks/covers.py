@@ -54,7 +54,7 @@ class Covers:
     assumed: bool
 
 
-def make_labels(engine: Engine, classes: exp.Table, places: Places) -> exp.Table:
+def number_labels(engine: Engine, classes: exp.Table, places: Places) -> exp.Table:
     """Return the labels of a column, ``(number, label, released)``, of classes that have them as text."""
     name = places.hierarchy.column.name
     every = exp.select(sql.named(exp.Window(this=exp.RowNumber()), NUMBER), LABEL, RELEASED)
