@@ -342,7 +342,7 @@ _PAUSE = 0.05
 
 TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
 
-# Nothing is downloaded unasked (see extensions.py).
+# No extension is downloaded by itself (see engine/sources/remote.py).
 _SETTINGS: dict[str, str | int] = {"autoinstall_known_extensions": "false"}
 
 
