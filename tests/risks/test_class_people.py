@@ -239,6 +239,23 @@ def test_rows_that_were_left_out_can_stand_in_for_those_of_a_class(
     assert linkage.succeeded or linkage.open or smallest >= 2
 
 
+def test_null_on_every_level_leaves_no_doubt_where_each_class_is_whole(in_tmp: Path) -> None:
+    """Full domain, level 1: ``*`` is NULL. The one of 45 was left out; she fits ``*`` as well, if that is the root.
+
+    Counted so, the three rows of ``*`` could be of two people: not verified, beside a release that says 3.
+    """
+    ages = {"ann": None, "bob": None, "cem": None, "dan": 31, "eve": 32, "fay": 33}
+    rows = [*((person, age) for person, age in ages.items()), ("gus", 45), ("gus", 45)]
+    original = pd.DataFrame(rows, columns=["who", "age"]).astype({"age": "Int64"})
+    (in_tmp / "age.csv").write_text("31;3x;*\n32;3x;*\n33;3x;*\n45;4x;*\n", encoding="utf-8")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "hierarchies": {"age": "age.csv"}, "entity": "who"}
+    with kanon.anonymize(original, k=3, max_suppressed=0.25, rest="drop", **asked) as release:
+        published = release.to_pandas()
+    assert published["age"].value_counts().to_dict() == {"*": 3, "3x": 3}
+    checked = kanon.check(published, models=[kanon.KAnonymity(3)], original=original, **asked)
+    assert (checked.smallest_class_people, checked.smallest_class_people_at_most, checked.holds) == (3, 3, True)
+
+
 VISITS = [
     *[("ann", 30, "A")] * 5,
     *[(name, 40, "A") for name in ("bob", "cem", "dan", "eve", "fay", "gil")],

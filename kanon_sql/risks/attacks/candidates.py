@@ -129,6 +129,8 @@ class Candidates:
         exact: whether everyone can be in each class that she finds. Else some of them may still be ruled out, and
             ``fewest`` in ``found`` is smaller than ``size``: the rows of the smallest class alone.
         assumed: whether labels were read on one level that could be on others too.
+        believed: whether that is so only for labels that are nested (see ``covers``), in a release where no value has
+            two labels.
     """
 
     classes: exp.Table
@@ -139,6 +141,7 @@ class Candidates:
     full_domain: bool
     exact: bool
     assumed: bool
+    believed: bool
     number: int
     rows: int
 
@@ -164,6 +167,7 @@ def find_candidates(
     # 2. Who can be in them.
     settled = _settled(engine, people, classes, covers)
     assumed = any(own.assumed for own in covers)
+    believed = all(own.functional and own.nested for own in covers)
     if assumed and settled.contradicted:
         engine.run(sql.drop(settled.pairs), "drop the classes by labels on one level")
         settled, assumed = _on_any_level(engine, people, places, classes, labels), False
@@ -177,7 +181,17 @@ def find_candidates(
     counts = exp.select(sql.count_rows(), sql.sum_of(sql.column(N))).from_(classes.copy())
     number, rows = engine.row(counts, "size of the release")
     return Candidates(
-        classes, settled.pairs, found, sets, labels, settled.certain, settled.exact, assumed, number, rows or 0
+        classes,
+        settled.pairs,
+        found,
+        sets,
+        labels,
+        settled.certain,
+        settled.exact,
+        assumed,
+        believed,
+        number,
+        rows or 0,
     )
 
 

@@ -46,12 +46,15 @@ class Covers:
     Attributes:
         functional: whether no value has two labels, so that looking up a value is an equality join.
         assumed: whether labels were read on one level that could be read on others too, and would cover more there.
+        nested: whether that is one label at most, and no label but one that covers everything covers on some level less
+            than on the one that was read.
     """
 
     number: int
     relation: exp.Table
     functional: bool
     assumed: bool
+    nested: bool
 
 
 def number_labels(engine: Engine, classes: exp.Table, places: Places) -> exp.Table:
@@ -74,22 +77,21 @@ def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level:
     (there,) = engine.row(exp.select(sql.count_rows()).from_(labels.copy()), f"labels of {name}")
     by_level = engine.rows(_levels_query(labels, readings), f"levels of {name}")
     common = [level for level, found in by_level if found == there]
-    any_level = exp.select(LABEL, PLACE).distinct().from_(readings.copy())
-    query, assumed = any_level, False
+    query = exp.select(LABEL, PLACE).distinct().from_(readings.copy())
     if common and one_level:
-        on_level = exp.In(this=sql.column("level"), expressions=[sql.literal(level) for level in common])
-        query = any_level.copy().where(on_level)
+        query = query.where(exp.In(this=sql.column("level"), expressions=[sql.literal(level) for level in common]))
     covers = temporary_table(engine, f"kanon_covers_{name}", query, f"values under labels of {name}")
+    wider, apart = 0, 0
     if common and one_level:
-        pairs = [exp.select(sql.count_rows()).from_(each) for each in (any_level.subquery("readings"), covers.copy())]
-        (every,), (some,) = (engine.row(each, f"values under labels of {name}") for each in pairs)
-        assumed = some < every
+        tables = {"readings": readings, "covers": covers}
+        wider, apart = engine.row(sql.query("attacks/covers_wider", tables=tables), f"labels of {name} on other levels")
     if not common and there:
         _add_sets_and_ranges(engine, labels, readings, covers, places)
     engine.run(sql.drop(readings), f"drop what labels of {name} may be in the hierarchy")
     _require_all(engine, covers, there, name)
     (most,) = engine.row(_most_query(covers), f"labels of a value of {name}")
-    return Covers(places.number, covers, most is None or most <= 1, assumed)
+    functional = most is None or most <= 1
+    return Covers(places.number, covers, functional, assumed=wider > 0, nested=wider <= 1 and not apart)
 
 
 def _readings_query(labels: exp.Table, places: Places) -> exp.Select:

@@ -204,14 +204,28 @@ def people_by_original(
 ) -> ClassPeople:
     """Return the people of each class of a release, as far as the original tells.
 
-    Labels are read on any level, not on the one that all of them can be on: rows that were left out may fit a class
-    there as well as those that are in it.
+    That all labels are on one level is believed where each class then has just the rows that fit it, no label of a
+    column but the root covers more on another level, and none covers less (but one that covers everything). A release
+    that leaves out whole classes is then read as it was made: a row that has the root from another level would be
+    missing in its own class, and who fits a published class was not left out. Else labels are read on any level, for
+    rows that were left out may fit a class on one level as well as those that are in it.
     """
     counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
     rows, named = engine.row(counts, "rows and people of the original")
-    pairs = pairs_on_any_level(engine, people, places, candidates) if candidates.assumed else candidates.pairs
+    found = _in_pairs(engine, candidates, candidates.pairs, persons, entity, one_row_each=rows == named)
+    if not candidates.assumed or (candidates.believed and found.settled):
+        return found
+    for table in (found.members, found.sizes):
+        engine.run(sql.drop(table), "drop people by labels on one level")
+    pairs = pairs_on_any_level(engine, people, places, candidates)
+    return _in_pairs(engine, candidates, pairs, persons, entity, one_row_each=rows == named)
+
+
+def _in_pairs(
+    engine: Engine, candidates: Candidates, pairs: exp.Table, persons: exp.Table, entity: Column, *, one_row_each: bool
+) -> ClassPeople:
     query = sql.query("attacks/people_members", tables={"pairs": pairs, "persons": persons})
-    return _counted(engine, candidates, query, entity, one_row_each=rows == named)
+    return _counted(engine, candidates, query, entity, one_row_each=one_row_each)
 
 
 def people_by_release(
