@@ -66,6 +66,7 @@ class Attacked:
             column, order, and joint release for each other release.
         repeated: columns of the original that may name people and have repeated values, where it was not said how
             people are counted; those first that do name people. Then linkage, which counts rows, is not known to fail.
+        contradicted: whether the release has rows that the original cannot have. Then no attack by it is known to fail.
     """
 
     table: str
@@ -75,6 +76,7 @@ class Attacked:
     classes: int
     attacks: tuple[Attack, ...]
     repeated: tuple[RepeatedColumn, ...] = ()
+    contradicted: bool = False
 
     @property
     def succeeded(self) -> bool:
@@ -86,7 +88,7 @@ class Attacked:
         """The verdict on each attack, in their order."""
         people = next((one for one in self.repeated if one.names_people), None)
         several = None if people is None else (people.found(), people.ways_on())
-        return verdicts_on(self.attacks, several_rows=several)
+        return verdicts_on(self.attacks, several_rows=several, contradicted=self.contradicted)
 
     @property
     def said(self) -> str:
@@ -106,7 +108,7 @@ class Attacked:
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,
             "classes": self.classes,
-            "succeeded": self.succeeded,
+            "succeeded": self.succeeded or (None if self.endangered else False),
             "said": self.said,
             "repeated_columns": [repeated.summary() for repeated in self.repeated],
             "attacks": [
@@ -277,7 +279,9 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
         progress(Progress("Joining releases"))
         sensitive = [shared[number] for number in wanted]
         attacks.append(_joined(original, other, policy, places, people, first, sensitive, entity))
-    return Attacked(release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks), repeated)
+    return Attacked(
+        release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks), repeated, candidates.contradicted
+    )
 
 
 def _person_of(entity: str | None, original: Source) -> Column | None:

@@ -433,3 +433,69 @@ def test_a_table_that_changed_since_is_said(kanon: Callable[..., Ended]) -> None
     assert "had 12 rows when" in warning
     assert "has 13 rows now" in warning
     assert warning in second.err
+
+
+@pytest.mark.parametrize(
+    ("change", "table"),
+    [
+        ("ALTER TABLE r1 DROP COLUMN d", "r1"),
+        ("UPDATE r1 SET d = NULL", "r1"),
+        ("UPDATE t SET d = 'x' WHERE d = 'u'", "t"),
+    ],
+)
+@pytest.mark.usefixtures("in_tmp")
+def test_a_sensitive_column_that_changed_since_is_seen(change: str, table: str, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0, and before an adversary found it: fingerprints were of quasi-identifiers alone.
+
+    The two releases together make the value of six certain: who is in A and in P has hiv. Without the column, or with
+    other values in it, the first one says nothing any more; but it was handed out.
+    """
+    rows = [("A", "P", "hiv")] * 6 + [("A", "Q", d) for d in "uvwuvw"]
+    rows += [("B", "P", d) for d in "abcabc"] + [("B", "Q", d) for d in "defdef"]
+    with duckdb.connect("two.duckdb") as connection:
+        connection.execute("CREATE TABLE t (town TEXT, part TEXT, d TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    asked = ("--sensitive", "d", "--rest", "drop", "-k", 3, "--l", 2)
+    own = ("anonymize", "two.duckdb", "t", "--qi", "town", "--hierarchy", "town=flat", *asked)
+    assert kanon(*own, "--into", "r1").code == 0
+    (entry,) = kanon("ledger", "two.duckdb", "--format", "json").json["releases"]
+    assert (entry["as_it_was"], entry["source_as_it_was"]) == (True, True)
+    with duckdb.connect("two.duckdb") as connection:
+        connection.execute(change)
+    (entry,) = kanon("ledger", "two.duckdb", "--format", "json").json["releases"]
+    assert (entry["as_it_was"], entry["source_as_it_was"]) == ((False, True) if table == "r1" else (True, False))
+    if table == "r1":
+        second = kanon(
+            "anonymize", "two.duckdb", "t", "--qi", "part", "--hierarchy", "part=flat", *asked, "--into", "r2"
+        )
+        assert second.code == 1
+        assert "cannot be checked" in second.err
+    else:
+        again = kanon(*own, "--out", "again.csv", "--format", "json")
+        assert any("has 24 rows now" in warning for warning in again.json["ledger"]["warnings"])
+
+
+@pytest.mark.parametrize("order", [("person_id", "ref"), ("ref", "person_id")])
+@pytest.mark.usefixtures("in_tmp")
+def test_people_of_both_releases_are_counted(order: tuple[str, str], kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0, and before an adversary found it: only the column of the second release was counted by.
+
+    Each person has three references. By person, six are alone in a town and a part; by reference, no group is small.
+    """
+    rows, ref = [], 0
+    for person in range(12):
+        for _ in range(3):
+            rows += [(person, ref, "AB"[person % 2], "pqrs"[(person // 2) % 4 if person < 8 else 0])] * 2
+            ref += 1
+    with duckdb.connect("two.duckdb") as connection:
+        connection.execute("CREATE TABLE t (person_id INT, ref INT, town TEXT, part TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    ended = [
+        kanon(
+            "anonymize", "two.duckdb", "t", "--entity", entity, "--id", "person_id,ref", "--qi", name, "--hierarchy",
+            f"{name}=flat", "--rest", "drop", "-k", 2, "--max-suppressed", 0, "--into", f"r_{name}",
+        )
+        for entity, name in zip(order, ("town", "part"), strict=True)
+    ]  # fmt: skip
+    assert [each.code for each in ended] == [0, 1]
+    assert "6 people" in ended[1].err

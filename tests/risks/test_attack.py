@@ -236,7 +236,23 @@ def test_rows_of_another_table_find_nothing() -> None:
         release, original=original, quasi_identifiers=["a", "b"], hierarchies={"a": "flat", "b": "flat"}
     )
     linkage = by_name(found)["linkage"]
-    assert (linkage["rows_without_class"], linkage["smallest"], linkage["succeeded"]) == (4, None, False)
+    assert (linkage["rows_without_class"], linkage["smallest"]) == (4, None)
+    assert linkage["outcome"] == "not excluded"
+
+
+def test_rows_that_were_published_several_times_do_not_hide_anyone() -> None:
+    """Ten people, each alone, each published five times: "linkage fails" on 0.1.0, and before an adversary found it."""
+    original = pd.DataFrame({"age": range(20, 30), "sex": list("FM") * 5})
+    release = pd.concat([original] * 5).sample(frac=1, random_state=1)
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["age", "sex"], "hierarchies": {"age": "intervals:5", "sex": "flat"},
+    }  # fmt: skip
+    found = kanon.attack(release, original=original, models=[kanon.KAnonymity(5)], **asked)
+    linkage = by_name(found)["linkage"]
+    assert (linkage["smallest"], linkage["outcome"], linkage["succeeded"]) == (5, "not excluded", None)
+    assert "is it a release of that table" in linkage["found"]
+    assert found.summary()["succeeded"] is None
+    assert found.endangered
 
 
 def test_overlapping_ranges_by_hand() -> None:

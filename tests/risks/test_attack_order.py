@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import kanon_sql as kanon
-from kanon_sql.risks.attacks.order import ERROR_PROBABILITY, Z_LIMIT
+from kanon_sql.risks.attacks.order import ERROR_PROBABILITY, Z_LIMIT, Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,6 +143,38 @@ def test_z_is_what_all_orders_of_a_few_rows_make_it() -> None:
     found = together((1, 0, 3, 2, 4))
     assert order["orders"]["position"]["z"] == pytest.approx(found / statistics.pstdev(every))
     assert order["orders"]["position"]["correlation"] == pytest.approx(found / 10)
+
+
+@pytest.mark.parametrize("rows", [20, 2000])
+def test_a_release_that_is_the_original_is_caught_however_few_rows_differ(rows: int) -> None:
+    """Fails on 0.1.0, and before an adversary found it: 60 different rows have no place of their own in the mean."""
+    original = patients(rows)[["age", "disease"]]
+    if rows == 20:
+        original["disease"] = [f"disease {number}" for number in range(rows)]
+    original["age"] = original["age"] // 10 * 10
+    order = order_of(original, original, quasi_identifiers=["age"], hierarchies={"age": "intervals:20"})
+    assert (order["outcome"], order["rows_in_place"]) == ("succeeds", rows)
+    shuffled = original.sample(frac=1, random_state=3)
+    order = order_of(shuffled, original, quasi_identifiers=["age"], hierarchies={"age": "intervals:20"})
+    assert order["outcome"] == "fails"
+    assert order["rows_in_place"] == sum(map(tuple.__eq__, *(f.itertuples(index=False) for f in (shuffled, original))))
+
+
+@pytest.mark.parametrize("diseases", ["uvwxyz", "aabbcc", "aaabbc", "aaaaab"])
+def test_the_chance_of_rows_in_place_is_no_smaller_than_in_all_orders(diseases: str) -> None:
+    original = pd.DataFrame({"age": [20] * 6, "sex": ["F"] * 6, "disease": list(diseases)})
+    for shown in ([*diseases], [*diseases[1:], diseases[0]], [*diseases[::-1]]):
+        if shown in (sorted(shown), sorted(shown, reverse=True)):
+            continue  # sorted by what it shows: not counted
+        original["disease"] = list(diseases)
+        release = labelled(original.assign(name="", disease=shown))
+        (order,) = [each for each in kanon.attack(release, original=original, **ASKED).attacks if each.name == "order"]
+        in_place = [sum(map(str.__eq__, way, diseases)) for way in itertools.permutations(diseases)]
+        assert isinstance(order, Order)
+        found = sum(map(str.__eq__, shown, diseases))
+        assert order.rows_in_place == found
+        assert order.chance >= sum(number >= found for number in in_place) / len(in_place) - 1e-12
+        assert order.reason is not None  # six rows prove nothing
 
 
 def test_the_limit_keeps_the_error_probability() -> None:

@@ -53,7 +53,7 @@ class Remembered:
     Attributes:
         entry: what is remembered.
         as_it_was: whether the release is still what it was; None if it is gone.
-        source_as_it_was: whether the quasi-identifiers of its table are; None if they are gone.
+        source_as_it_was: whether the columns of its table are that it was made from; None if they are gone.
     """
 
     entry: Entry
@@ -145,23 +145,33 @@ def _is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
         return None
     if entry.kind == "view":
         return fingerprint.of_view(engine, target) == entry.fingerprint
-    names, columns = entry.quasi_identifiers, engine.columns(target)
-    if any(find_column(name, columns) is None for name in names):
-        return False
-    return fingerprint.of_rows(engine, target, names, "is the earlier release what it was?") == entry.fingerprint
+    columns = engine.columns(target)
+    return any(
+        all(find_column(name, columns) is not None for name in names)
+        and fingerprint.of_rows(engine, target, names, "is the earlier release what it was?") == entry.fingerprint
+        for names in _different(entry.fingerprinted, entry.quasi_identifiers)
+    )
 
 
 def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
-    """Tell whether the quasi-identifiers of the table are what they were; None if they are gone."""
+    """Tell whether the columns of the table are what they were; None if its quasi-identifiers are gone."""
     schema, name = entry.source
     source = sql.relation(name, schema)
     try:
         if engine.kind_of(source) is None:
             return None
-        now = fingerprint.of_source(engine, source, entry.quasi_identifiers)
+        columns = engine.columns(source)
+        return any(
+            fingerprint.of_source(engine, source, names) == entry.source_fingerprint
+            for names in _different(entry.fingerprinted_source, entry.quasi_identifiers)
+            if names == entry.quasi_identifiers or all(find_column(name, columns) is not None for name in names)
+        )
     except KanonError:
         return None
-    return now == entry.source_fingerprint
+
+
+def _different(*lists: list[str]) -> list[list[str]]:
+    return [names for place, names in enumerate(lists) if names not in lists[:place]]
 
 
 def _target_of(entry: Entry) -> exp.Table:

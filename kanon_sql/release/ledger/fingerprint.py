@@ -53,11 +53,11 @@ def quick(engine: Engine, relation: exp.Expr, lists: Sequence[Sequence[str]], ti
     return [_hashed(repr([list(names), rows, total]).encode()) for names, total in zip(lists, found, strict=True)]
 
 
-def of_source(engine: Engine, source: exp.Table, quasi_identifiers: Sequence[str]) -> str:
-    """Return the quick fingerprint of the quasi-identifiers; none of a table whose tuples stay in their warehouse."""
+def of_source(engine: Engine, source: exp.Table, names: Sequence[str]) -> str:
+    """Return the quick fingerprint of some columns; none of a table whose tuples stay in their warehouse."""
     if engine.is_sealed(source):
         return NOT_TAKEN
-    (found,) = quick(engine, source, [quasi_identifiers], "fingerprint of the quasi-identifiers")
+    (found,) = quick(engine, source, [names], "fingerprint of the table")
     return found
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlglot import exp
 
+from kanon_sql.engine.base import find_column
 from kanon_sql.engine.progress import timed
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
@@ -35,6 +36,8 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.ledger.store import ReleaseKind
@@ -119,7 +122,7 @@ class Ledger:
             return
 
         def of_rows() -> str:
-            lists = [self.publication.quasi_identifiers, [column.name for column in source.columns]]
+            lists = [self._fingerprinted_source, [column.name for column in source.columns]]
             self._source_print, whole = fingerprint.quick(
                 self._engine, source.relation, lists, "fingerprints of the table"
             )
@@ -168,12 +171,7 @@ class Ledger:
     def _warn_of_changes(self, earlier: list[Entry]) -> None:
         """Warn that rows came, went or changed since earlier releases: the check is on the rows of today."""
         rows = self.prepared.frequency.rows
-        if changed := [
-            entry
-            for entry in earlier
-            if entry.rows_in != rows
-            or len({self._print_of(entry), entry.source_fingerprint} - {fingerprint.NOT_TAKEN}) > 1
-        ]:
+        if changed := [entry for entry in earlier if entry.rows_in != rows or not self._is_source_of(entry)]:
             last = changed[-1]
             others = f", and {len(changed) - 1:,} before it," if len(changed) > 1 else ""
             self.warnings.append(
@@ -183,12 +181,37 @@ class Ledger:
                 "came or went may show by the difference."
             )
 
-    def _print_of(self, entry: Entry) -> str:
-        """Return the fingerprint that the table has now of the quasi-identifiers of an earlier release."""
-        names = tuple(entry.quasi_identifiers)
+    def _is_source_of(self, entry: Entry) -> bool:
+        """Tell whether the columns of the table are what they were for an earlier release, as far as that is known."""
+        known = {entry.source_fingerprint, fingerprint.NOT_TAKEN}
+        return entry.source_fingerprint == fingerprint.NOT_TAKEN or not known.isdisjoint(self._prints_of(entry))
+
+    def _prints_of(self, entry: Entry) -> Iterator[str]:
+        """Yield the fingerprints that the table has now of the columns that that of an earlier release may be of."""
+        columns = self.prepared.source.columns
+        if not self.prepared.source.in_warehouse and all(
+            find_column(name, columns) is not None for name in entry.fingerprinted_source
+        ):
+            yield self._print_of(tuple(entry.fingerprinted_source))
+        yield self._print_of(tuple(entry.quasi_identifiers))
+
+    @property
+    def _fingerprinted(self) -> list[str]:
+        """Names of the columns of the release that its fingerprint is of."""
+        sensitive = [column.name for column in self.publication.roles.sensitive]
+        return list(dict.fromkeys([*self.publication.quasi_identifiers, *sensitive]))
+
+    @property
+    def _fingerprinted_source(self) -> list[str]:
+        """Names of the columns of the table that its fingerprint is of: those that are here."""
+        if self.prepared.source.in_warehouse:
+            return self.publication.quasi_identifiers
+        entity = self.publication.roles.entity
+        return list(dict.fromkeys([*self._fingerprinted, *([] if entity is None else [entity.name])]))
+
+    def _print_of(self, names: tuple[str, ...]) -> str:
         if names not in self._prints:
-            relation = self.prepared.source.relation
-            self._prints[names] = fingerprint.of_source(self._engine, relation, entry.quasi_identifiers)
+            self._prints[names] = fingerprint.of_source(self._engine, self.prepared.source.relation, names)
         return self._prints[names]
 
     def remember(
@@ -203,11 +226,10 @@ class Ledger:
             return
         engine, publication = self._engine, self.publication
         if isinstance(target, exp.Table):
-            names = publication.quasi_identifiers
             own = (
                 fingerprint.of_view(engine, target)
                 if kind == "view"
-                else fingerprint.of_rows(engine, target, names, "fingerprint of the release")
+                else fingerprint.of_rows(engine, target, self._fingerprinted, "fingerprint of the release")
             )
         else:
             own = fingerprint.of_file(written or target)
@@ -224,7 +246,7 @@ class Ledger:
             self._hierarchies(),
             own,
             self._source_print
-            or fingerprint.of_source(engine, self.prepared.source.relation, publication.quasi_identifiers),
+            or fingerprint.of_source(engine, self.prepared.source.relation, self._fingerprinted_source),
         )
         if any(each.is_of(entry.source) and each.says_the_same(entry) for each in self._seen):
             return
@@ -351,7 +373,7 @@ class Ledger:
         leave_out = self.suppressed > 0 or entry.rows_out < entry.rows_in
         if min(steps) < 0 < max(steps) or (any(steps) and leave_out):
             return False
-        return self._print_of(entry) == entry.source_fingerprint
+        return entry.source_fingerprint in self._prints_of(entry)
 
     def _as_table(self, output: exp.Expr) -> exp.Table:
         """Return a release as a table that can be read often: rows of a file are copied."""

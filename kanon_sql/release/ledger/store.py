@@ -55,8 +55,10 @@ class Entry:
         policy: roles of the columns, models, and how it was searched; without a seed, which nothing here needs.
         levels: the level of each quasi-identifier; None where a column has several.
         hierarchies: of the quasi-identifiers.
-        fingerprint: of the rows of the release; of a view, of its definition.
-        source_fingerprint: of the quasi-identifiers of the table, as they were.
+        fingerprint: of quasi-identifiers and sensitive columns of the release; of a view, of its definition. 0.1.0 left
+            sensitive columns out.
+        source_fingerprint: of these columns of the table and the one that names the person, as they were; of a table in
+            a warehouse, and with 0.1.0, of the quasi-identifiers alone.
     """
 
     number: int
@@ -116,6 +118,16 @@ class Entry:
     def quasi_identifiers(self) -> list[str]:
         """Names of its quasi-identifiers."""
         return [kept.column for kept in self.hierarchies]
+
+    @property
+    def fingerprinted(self) -> list[str]:
+        """Names of the columns of the release that its fingerprint is of."""
+        return list(dict.fromkeys([*self.quasi_identifiers, *self.sensitive]))
+
+    @property
+    def fingerprinted_source(self) -> list[str]:
+        """Names of the columns of the table that its fingerprint is of."""
+        return list(dict.fromkeys([*self.fingerprinted, *([] if self.entity is None else [self.entity])]))
 
     @property
     def published_as_they_are(self) -> list[str]:

@@ -90,19 +90,21 @@ class Joiner:
         source, engine = self.prepared.source, self.prepared.source.engine
         new, old = self._new(), self._old(entry)
         both = [*new.hierarchies, *(own for own in old.hierarchies if all(own is not each for each in new.hierarchies))]
-        entity = self.publication.roles.entity
-        if entity is None and entry.entity is not None:
-            entity = find_column(entry.entity, source.columns)
+        theirs = None if entry.entity is None else find_column(entry.entity, source.columns)
+        entities = dict.fromkeys(each for each in (self.publication.roles.entity, theirs) if each is not None)
+        persons: list[Column | None] = [*entities] or [None]
         sensitive = self._sensitive(entry, new, old)
         needed = [column.original for column in sensitive]
-        lookup = self._lookup(both, new, [*needed, *([] if entity is None else [entity])])
+        lookup = self._lookup(both, new, [*needed, *entities])
         try:
             found = self._find(lookup.people, lookup.places, old)
         except UsageError as error:
             raise CannotBeCheckedError(f"its labels cannot be read: {error}") from None
-        joint = join(
-            engine, lookup.people, (lookup.new, found), sensitive, entry.name, min(self.k, entry.k), person=entity
-        )
+        sides, k = (lookup.new, found), min(self.k, entry.k)
+        joints = [join(engine, lookup.people, sides, sensitive, entry.name, k, person=person) for person in persons]
+        joint = max(
+            joints, key=lambda joint: (joint.succeeded, joint.classes.rows_below_k)
+        )  # where releases count people by different columns
         found.drop()
         self._drop(*_tables(found.candidates))
         return joint

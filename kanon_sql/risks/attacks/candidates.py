@@ -131,6 +131,7 @@ class Candidates:
         assumed: whether labels were read on one level that could be on others too.
         believed: whether that is so only for labels that are nested (see ``covers``), in a release where no value has
             two labels.
+        contradicted: whether the rows of the release cannot all be rows of this original, as far as that was seen.
     """
 
     classes: exp.Table
@@ -142,6 +143,7 @@ class Candidates:
     exact: bool
     assumed: bool
     believed: bool
+    contradicted: bool
     number: int
     rows: int
 
@@ -190,6 +192,7 @@ def find_candidates(
         settled.exact,
         assumed,
         believed,
+        settled.contradicted,
         number,
         rows or 0,
     )
@@ -216,10 +219,7 @@ def _on_any_level(
 def _settled(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequence[Covers]) -> Settled:
     """Return the pairs of a tuple and a class that it can be in; what labels cover is dropped."""
     covered = _find(engine, people, classes, _by_spread(engine, people, classes, covers))
-    if all(own.functional and not own.assumed for own in covers):
-        settled = Settled(covered, exact=True, certain=True, contradicted=False)
-    else:
-        settled = settle(engine, people.tuples, classes, covered)
+    settled = settle(engine, people.tuples, classes, covered)
     for own in covers:
         engine.run(sql.drop(own.relation), "drop what labels cover")
     return settled

@@ -14,6 +14,13 @@ approximation where there are many items.
 A release that is sorted by columns that it shows is tested among rows that are alike in these: to be sorted by what
 everyone sees gives nothing away. The test raises a false alarm with a probability of 1 in a million.
 
+Few items have no place of their own in the mean, be their rows as many as they may. So, where the release is not sorted
+and has as many rows as find a class, it is also counted how many rows stand where the original, without the rows that
+were left out, has one that they can be. By chance these are ``m`` in the mean; ``m + t`` with a probability of at most
+2 exp(-t^2 / (4 m + 2 t)) (Chatterjee 2007, for a random permutation), and all of them with one of at most the product
+of (r!)^(1/r) over all rows, divided by n!, where r rows of the release can be a row (Bregman 1973). Together with these
+the probability of a false alarm stays 1 in a million.
+
     kanon_items(item, class, published_1, ..., size, place)  rows of the release that are alike in every column
     kanon_scores(item, class, published_1, ..., size, place, label_1, ..., score)
 """
@@ -21,7 +28,8 @@ everyone sees gives nothing away. The test raises a false alarm with a probabili
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import exp as to_the_power
+from math import lgamma, log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,6 +51,9 @@ ERROR_PROBABILITY = 1e-6
 """How often a release in random order is accused."""
 Z_LIMIT = NormalDist().inv_cdf(1 - ERROR_PROBABILITY / 2)
 """What z must exceed, upwards or downwards."""
+_IN_PLACE_PROBABILITY = 1e-9
+"""How often one is accused by the number of rows that stand in their place: a thousandth of the above."""
+_TOO_FEW = "too few rows of the release differ: an order that follows the original could be chance"
 _ITEM, _PLACE, _SCORE = "item", "place", "score"
 _AFTER_ALL = ">"
 """Comes after every text that begins with the mark of a value."""
@@ -58,6 +69,8 @@ class Order:
         sorted_by: columns of the release that it is sorted by, one after the other.
         correlation: of score and place among items that chance could exchange; None where there are none.
         z: how many standard deviations that is from what chance gives.
+        rows_in_place: those that stand where the original has one that they can be; None where that was not counted.
+        chance: a probability that as many do by chance, or a larger one.
     """
 
     reason: str | None
@@ -66,18 +79,20 @@ class Order:
     sorted_by: tuple[str, ...] = ()
     correlation: float | None = None
     z: float = 0.0
+    rows_in_place: int | None = None
+    chance: float = 1.0
     name: ClassVar[str] = "order"
 
     @property
     def succeeded(self) -> bool:
-        return abs(self.z) > Z_LIMIT
+        return abs(self.z) > Z_LIMIT or self.chance <= _IN_PLACE_PROBABILITY
 
     @property
     def stopped_by(self) -> str:
         return "random order, in which kanon anonymize publishes; ORDER BY random() when you copy a release"
 
     def figures(self) -> dict[str, Any]:
-        tested = self.reason is None
+        tested = self.reason in {None, _TOO_FEW}
         return {
             "reason": self.reason,
             "followed": ["position"] if self.succeeded else [],
@@ -85,6 +100,7 @@ class Order:
             "rows_distinct": self.rows_distinct,
             "sorted_by": list(self.sorted_by),
             "orders": {"position": {"correlation": self.correlation, "z": self.z}} if tested else {},
+            "rows_in_place": self.rows_in_place,
             "z_limit": Z_LIMIT if tested else 0.0,
             "error_probability": ERROR_PROBABILITY,
         }
@@ -112,16 +128,69 @@ def order_of(
     scores = temporary_table(engine, "kanon_scores", query, "where the original has what each of them could be")
     # 2. The test.
     found = engine.row(_test_query(scores, [*(own.name for own in sorted_by), SIZE]), "how far it follows the original")
-    covariation, variance, of_scores, of_places = map(float, found)
-    alone = exp.select(sql.count_rows()).from_(items.copy())
-    alone = alone.where(exp.EQ(this=sql.column(SIZE), expression=sql.literal(1)))
-    (distinct,) = engine.row(alone, "rows that are like no other")
+    covariation, variance, of_scores, of_places, most = map(float, found)
+    alone = sql.where(sql.count_rows(), exp.EQ(this=sql.column(SIZE), expression=sql.literal(1)))
+    counts = exp.select(sql.count_rows(), alone).from_(items.copy())
+    different, distinct = engine.row(counts, "different rows, and rows that are like no other")
+    # 3. The rows that stand in their place.
+    in_place = None if sorted_by else _rows_in_place(engine, people, candidates, released, items, rows)
     for table in (scores, items):
         engine.run(sql.drop(table), "drop what the order was tested with")
     named = tuple(own.column.name for own in sorted_by)
-    if variance <= 0 or of_scores <= 0 or of_places <= 0:
-        return Order(None, rows, distinct, named)
-    return Order(None, rows, distinct, named, covariation / sqrt(of_scores * of_places), covariation / sqrt(variance))
+    correlation, z = None, 0.0
+    if variance > 0 and of_scores > 0 and of_places > 0:
+        correlation, z = covariation / sqrt(of_scores * of_places), covariation / sqrt(variance)
+    number, chance, least_chance = (None, 1.0, 1.0) if in_place is None else in_place
+    could = least_chance <= _IN_PLACE_PROBABILITY or (variance > 0 and most / sqrt(variance) > Z_LIMIT)
+    reason = None if sorted_by or could or different == 1 else _TOO_FEW
+    return Order(reason, rows, distinct, named, correlation, z, number, chance)
+
+
+def _rows_in_place(
+    engine: Engine, people: OriginalRows, candidates: Candidates, released: Released, items: exp.Table, rows: int
+) -> tuple[int, float, float] | None:
+    """Return how many rows stand in their place, how probable that is by chance, and how it would be of all rows.
+
+    None where other rows than these find a class: then it is not known which place is whose.
+    """
+    rooms = _could_be(people, candidates, released, items).select(
+        sql.named(exp.Sum(this=sql.column(SIZE, "items")), SIZE)
+    )
+    rooms = rooms.group_by(sql.column(POSITION, "people"))
+    size = sql.cast(sql.column(SIZE), "DOUBLE")
+    of_all = exp.Div(this=exp.func("LGAMMA", size + 1, dialect="duckdb"), expression=size.copy())
+    query = exp.select(sql.count_rows(), sql.sum_of(sql.column(SIZE)), exp.Sum(this=of_all))
+    placed, fitting, most_ways = engine.row(query.from_(rooms.subquery("rooms")), "how many rows each row can be")
+    if placed != rows:
+        return None
+    query = _in_place_query(people, candidates, released, items)
+    (found,) = engine.row(query, "how many rows stand in their place")
+    expected = int(fitting) / rows
+
+    def chance(number: int) -> float:
+        more = number - expected
+        bound = log(2) - more * more / (4 * expected + 2 * more) if more > 0 else 0.0
+        return min(bound, float(most_ways) - lgamma(rows + 1)) if number == rows else bound
+
+    of_found, of_all_rows = (to_the_power(min(chance(number), 0.0)) for number in (int(found), rows))
+    return int(found), of_found, of_all_rows
+
+
+def _in_place_query(people: OriginalRows, candidates: Candidates, released: Released, items: exp.Table) -> exp.Select:
+    """Return the query of how many rows stand where the original has one that they can be."""
+
+    def place(rank: type[exp.Func], alias: str) -> exp.Expr:
+        order = exp.Order(expressions=[exp.Ordered(this=sql.column(POSITION, alias))])
+        return sql.named(exp.Window(this=rank(), order=order), _PLACE)
+
+    there = _could_be(people, candidates, released, items)
+    there = there.select(sql.column(_ITEM, "items"), place(exp.DenseRank, "people"))
+    shown = [CLASS, *(shared_name(number) for number in range(len(released.shared)))]
+    same = sql.all_of(exp.EQ(this=sql.column(n, "items"), expression=sql.column(n, "released")) for n in shown)
+    here = exp.select(sql.column(_ITEM, "items"), place(exp.RowNumber, "released"))
+    here = here.from_(sql.aliased(released.relation, "released")).join(sql.aliased(items, "items"), on=same)
+    both = sql.all_of(exp.EQ(this=sql.column(n, "here"), expression=sql.column(n, "there")) for n in (_ITEM, _PLACE))
+    return exp.select(sql.count_rows()).from_(here.subquery("here")).join(there.subquery("there"), on=both)
 
 
 def _items_query(released: Released) -> exp.Select:
@@ -140,18 +209,7 @@ def _scores_query(people: OriginalRows, candidates: Candidates, released: Releas
     """Return the query of items with their labels, and the mean place of the rows of the original that could be it."""
     shared = [shared_name(number) for number in range(len(released.shared))]
     score = sql.named(exp.Avg(this=sql.column(POSITION, "people")), _SCORE)
-    query = exp.select(sql.column(_ITEM, "items"), score).from_(sql.aliased(people.copy, "original"))
-    of_class = [exp.EQ(this=sql.column(CLASS, "items"), expression=sql.column(CLASS, "pairs"))]
-    of_class += [
-        exp.EQ(this=sql.column(name, "items"), expression=truth(people.value(both.original, "original"), both.original))
-        for name, both in zip(shared, released.shared, strict=True)
-    ]
-    for alias, relation, condition in (
-        ("people", people.relation, exp.EQ(this=sql.column(POSITION, "people"), expression=position("original"))),
-        ("pairs", candidates.pairs, exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "people"))),
-        ("items", items, sql.all_of(of_class)),
-    ):
-        query = query.join(sql.aliased(relation, alias), on=condition)
+    query = _could_be(people, candidates, released, items).select(sql.column(_ITEM, "items"), score)
     scored = query.group_by(sql.column(_ITEM, "items"))
     labels = [label_name(number) for number in candidates.labels]
     same_item = exp.EQ(this=sql.column(_ITEM, "items"), expression=sql.column(_ITEM, "scored"))
@@ -165,10 +223,29 @@ def _scores_query(people: OriginalRows, candidates: Candidates, released: Releas
     )
 
 
+def _could_be(people: OriginalRows, candidates: Candidates, released: Released, items: exp.Table) -> exp.Select:
+    """Return the query of the rows of the original, each with the items that it can be; it selects nothing yet."""
+    shared = [shared_name(number) for number in range(len(released.shared))]
+    query = exp.select().from_(sql.aliased(people.copy, "original"))
+    of_class = [exp.EQ(this=sql.column(CLASS, "items"), expression=sql.column(CLASS, "pairs"))]
+    of_class += [
+        exp.EQ(this=sql.column(name, "items"), expression=truth(people.value(both.original, "original"), both.original))
+        for name, both in zip(shared, released.shared, strict=True)
+    ]
+    for alias, relation, condition in (
+        ("people", people.relation, exp.EQ(this=sql.column(POSITION, "people"), expression=position("original"))),
+        ("pairs", candidates.pairs, exp.EQ(this=sql.column(TUPLE, "pairs"), expression=sql.column(TUPLE, "people"))),
+        ("items", items, sql.all_of(of_class)),
+    ):
+        query = query.join(sql.aliased(relation, alias), on=condition)
+    return query
+
+
 def _test_query(scores: exp.Table, groups: Sequence[str]) -> exp.Select:
     """Return the query of the test within groups of items, each a sum over the groups.
 
-    They are: products of deviations, their variance by chance, and squared deviations of scores and of places.
+    They are: products of deviations, their variance by chance, squared deviations of scores and of places, and the most
+    that the first can be.
     """
     score, place = sql.column(_SCORE), sql.column(_PLACE)
     grouped = exp.select(
@@ -187,7 +264,11 @@ def _test_query(scores: exp.Table, groups: Sequence[str]) -> exp.Select:
             product = exp.Mul(this=product, expression=sql.column(factor))
         return exp.Coalesce(this=exp.Sum(this=product), expressions=[sql.literal(0.0)])
 
-    sums = (total("both"), total("of_scores", "of_places"), total("of_scores"), total("of_places"))
+    both = exp.Sqrt(this=exp.Mul(this=sql.column("of_scores"), expression=sql.column("of_places")))
+    most = exp.Coalesce(
+        this=exp.Sum(this=exp.Mul(this=freedom.copy(), expression=both)), expressions=[sql.literal(0.0)]
+    )
+    sums = (total("both"), total("of_scores", "of_places"), total("of_scores"), total("of_places"), most)
     return exp.select(*sums).from_(grouped.subquery("groups"))
 
 

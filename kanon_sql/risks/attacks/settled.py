@@ -268,7 +268,7 @@ def _class_by_class(
     """Return the pairs of a tuple and a class that are left by looking at single classes, and how many they are.
 
     Raises:
-        _NoAssignmentError: some tuple that fits a class has none left.
+        _NoAssignmentError: some tuple that fits a class has none left, or some class has too few.
     """
     pairs, before, (number, tuples) = covered, None, _count(engine, covered)
     while number not in {tuples, before}:
@@ -277,7 +277,9 @@ def _class_by_class(
         before, (number, left) = number, _count(engine, fewer)
         if pairs is not covered:
             engine.run(sql.drop(pairs), "drop the pairs before")
-        if left < tuples:
+        room = sql.query("attacks/settled_room", tables={**tables, "pairs": fewer})
+        _, _, too_many = engine.row(room, "rows that classes still have room for")
+        if left < tuples or too_many:
             engine.run(sql.drop(fewer), "drop what contradicts itself")
             raise _NoAssignmentError
         pairs = fewer

@@ -20,7 +20,7 @@ from kanon_sql.risks.attacks.guesses import Background, Homogeneity
 from kanon_sql.risks.attacks.joint import Joint
 from kanon_sql.risks.attacks.linkage import Linkage, LinkedPeople
 from kanon_sql.risks.attacks.minimality import Minimality
-from kanon_sql.risks.attacks.order import Order
+from kanon_sql.risks.attacks.order import Z_LIMIT, Order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,10 @@ Outcome = Literal["succeeds", "not excluded", "fails", "not meaningful", "not te
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _LEAST_SHARE = 0.0001
 _CLASSES = "in which of several classes they were published cannot be told"
+_ANOTHER_TABLE = (
+    "the release has more rows in some classes than this original has for them: is it a release of that table, and "
+    "each row in it once?"
+)
 _LABELS = "which rows were published cannot be told from the labels"
 
 
@@ -62,13 +66,35 @@ class Verdict:
 
 
 def verdicts_on(
-    attacks: Sequence[Attack], *, with_original: bool = True, several_rows: tuple[str, str] | None = None
+    attacks: Sequence[Attack],
+    *,
+    with_original: bool = True,
+    several_rows: tuple[str, str] | None = None,
+    contradicted: bool = False,
 ) -> tuple[Verdict, ...]:
+    """Return the verdict on each attack.
+
+    Args:
+        attacks: what was tried.
+        with_original: whether the original is there.
+        several_rows: where one person has several rows and rows were counted: what was found, and the ways on.
+        contradicted: whether the release has rows that the original cannot have.
+    """
     sensitive = {attack.column for attack in attacks if isinstance(attack, Homogeneity)}
     verdicts = [_verdict(attack, len(sensitive) == 1, with_original) for attack in attacks]
     if several_rows is not None:
         verdicts = [_of_rows(one, *several_rows) if one.attack == "linkage" else one for one in verdicts]
+    if contradicted:
+        verdicts = [_of_another_table(one) for one in verdicts]
     return tuple(verdicts)
+
+
+def _of_another_table(verdict: Verdict) -> Verdict:
+    """Return the verdict on an attack by an original that cannot have all rows of the release."""
+    if verdict.outcome != "fails" or verdict.attack not in {"linkage", "homogeneity", "background knowledge"}:
+        return verdict
+    found = f"{verdict.found}; {_ANOTHER_TABLE}"
+    return replace(verdict, outcome="not excluded", found=found)
 
 
 def _of_rows(verdict: Verdict, several_rows: str, ways_on: str) -> Verdict:
@@ -209,6 +235,8 @@ def _order(found: Order, *, with_original: bool) -> str:
     if not with_original:
         return "the rows follow position"
     distinct = f"{counted(found.rows_distinct, 'row')} of the release like no other can be told by their place"
+    if abs(found.z) <= Z_LIMIT or found.correlation is None:
+        return f"the rows follow position: {found.rows_in_place or 0:,} stand where the original has one like them"
     return f"the rows follow position (correlation {found.correlation:.2f}); {distinct}"
 
 
