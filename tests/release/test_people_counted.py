@@ -665,3 +665,15 @@ def test_people_who_are_spelled_in_several_ways_are_noted(in_tmp: Path, kanon: C
         assert "write them in one way" in ended.err
     table.assign(email=range(10)).astype({"email": str}).to_parquet(in_tmp / "t.parquet")
     assert "in spaces" not in kanon("check", "t.parquet", *asked).err
+
+
+def test_people_without_a_name_are_noted(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0, and before an adversary found it: each class is one named person, and "k = 2 holds"."""
+    names = [f"p{place}" if place % 2 else "  "[: place % 3] for place in range(10)]
+    table = pd.DataFrame({"email": names, "town": ["A", "A", "B", "B", "C"] * 2})
+    table.to_parquet(in_tmp / "t.parquet")
+    asked = ("--qi", "town", "--hierarchy", "town=flat", "--entity", "email", "-k", 2)
+    for command in (("anonymize", "t.parquet", *asked, "--out", "out.csv"), ("check", "t.parquet", *asked)):
+        assert "email is blank in 5 rows. A blank is counted as a person: write NULL" in kanon(*command).err
+    table.assign(email=[name if name.strip() else None for name in names]).to_parquet(in_tmp / "t.parquet")
+    assert "blank" not in kanon("check", "t.parquet", *asked).err

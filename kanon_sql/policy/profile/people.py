@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 
 from kanon_sql.engine.equality import written
+from kanon_sql.errors import counted
 from kanon_sql.hierarchy.vocabulary import is_of_person, kinds_of_name, role_of_kind, words_of
 from kanon_sql.measures.shares import in_percent
 from kanon_sql.sql import build as sql
@@ -74,7 +75,8 @@ class RepeatedColumn:
         rows: rows that have a value.
         names_people: whether the repeated rows are taken to be of one person.
         reason: why: its ``name``, its ``type``, or ``traits`` in which they agree; None where nothing says so. Or
-            ``spelling``: values of the entity, of which ``rows`` differ, and ``values`` without case and spaces around.
+            ``spelling``: values of the entity, of which ``rows`` differ, and ``values`` without case and outer spaces. Or
+            ``blank``: the entity has ``values`` different texts without anything but spaces, in ``rows`` rows.
         trait: the column in which repeated rows agree most beyond chance; None where none was looked at.
         agreeing: the share of repeated rows that agree in it.
         by_chance: the share of other rows that do.
@@ -84,7 +86,7 @@ class RepeatedColumn:
     values: int
     rows: int
     names_people: bool
-    reason: Literal["name", "type", "traits", "spelling"] | None = None
+    reason: Literal["name", "type", "traits", "spelling", "blank"] | None = None
     trait: str | None = None
     agreeing: float | None = None
     by_chance: float | None = None
@@ -96,6 +98,8 @@ class RepeatedColumn:
     def found(self) -> str:
         """Return what was found, as a part of a sentence."""
         has = "has" if len(self.columns) == 1 else "together have"
+        if self.reason == "blank":
+            return f"{self.listed} is blank in {counted(self.rows, 'row')}"
         if self.reason == "spelling":
             spellings = f"{self.rows:,} for {self.values:,} values"
             return f"{self.listed} {has} values that differ in case or in spaces around them alone ({spellings})"
@@ -114,6 +118,8 @@ class RepeatedColumn:
         way = "if rows of one person repeat, name the column that names the person with --entity"
         if self.reason == "spelling":
             way = "if they are the same people, write them in one way"
+        if self.reason == "blank":
+            return f"{self.found()}. A blank is counted as a person: write NULL where no one is named."
         return f"{self.found()}. They are taken for different people; {way}."
 
     def ways_on(self) -> str:
@@ -232,7 +238,7 @@ def entity_of_rows(
 
     1. Another column whose name says that it names people, with several rows each, where the entity has one row each.
        A number of a visit or a record has so as soon as it has more values than the other column.
-    2. The entity itself, where texts differ in case or in spaces around them alone.
+    2. The entity itself, where texts are blank, or differ in case or in spaces around them alone.
 
     One scan; none where no other column has such a name, and the entity is no text.
     """
@@ -243,8 +249,12 @@ def entity_of_rows(
         return None
     named = written(sql.column(entity.name, "source"), entity)
     spelled = exp.Lower(this=exp.Trim(this=named.copy())) if entity.family == "text" else named.copy()
-    query = _repeats_query(table, [named, spelled, *(one.value for one in candidates)])
-    ((_, rows, people, _, spelled_alike, *counts),) = ask(query, "do columns that name people repeat?")
+    is_blank = exp.EQ(this=spelled.copy(), expression=sql.literal(""))
+    blank = exp.Case().when(is_blank, named.copy()) if entity.family == "text" else named.copy()
+    query = _repeats_query(table, [named, spelled, blank, *(one.value for one in candidates)])
+    ((_, rows, people, _, spelled_alike, blanks, of_blanks, *counts),) = ask(
+        query, "do columns that name people repeat?"
+    )
     is_event = _kind(entity) == "visit_id" or not _EVENTS.isdisjoint(words_of(entity.name))
     found = [
         candidate.repeated(int(values), int(distinct))
@@ -253,6 +263,8 @@ def entity_of_rows(
     ]
     if found:
         return min(found, key=lambda one: (not is_of_person(one.columns[0]), one.values))
+    if entity.family == "text" and blanks:
+        return RepeatedColumn((entity.name,), int(of_blanks), int(blanks), names_people=False, reason="blank")
     if int(spelled_alike) == int(people):
         return None
     return RepeatedColumn((entity.name,), int(spelled_alike), int(people), names_people=False, reason="spelling")
