@@ -75,8 +75,8 @@ class RepeatedColumn:
         rows: rows that have a value.
         names_people: whether the repeated rows are taken to be of one person.
         reason: why: its ``name``, its ``type``, or ``traits`` in which they agree; None where nothing says so. Or
-            ``spelling``: values of the entity, of which ``rows`` differ, and ``values`` without case and outer spaces. Or
-            ``blank``: the entity has ``values`` different texts without anything but spaces, in ``rows`` rows.
+            ``spelling``: values of the entity, of which ``rows`` differ, and ``values`` without case and outer spaces.
+            Or ``blank``: the entity has ``values`` different texts without anything but spaces, in ``rows`` rows.
         trait: the column in which repeated rows agree most beyond chance; None where none was looked at.
         agreeing: the share of repeated rows that agree in it.
         by_chance: the share of other rows that do.
