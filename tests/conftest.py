@@ -112,9 +112,15 @@ def clinic(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hears_ctrl_c() -> Iterator[None]:
-    """Python's own answer to Ctrl-C: a run in the background ignores it, and a session of Spark has another."""
+    """Python's own answer to Ctrl-C: a run in the background ignores it, and a session of Spark has another.
+
+    Hypothesis times the garbage collector by a callback, in which Python drops every exception, a Ctrl-C too.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
     yield
+    gc.callbacks.extend(callbacks)
     signal.signal(signal.SIGINT, before)
 
 
