@@ -96,7 +96,7 @@ def _ready_coverage_query(
         exp.select(sql.named(value, "value"), sql.named(sql.count_rows(), "n"))
         .from_(sql.aliased(source, "source"))
         .where(own.is_(exp.null()).not_())
-        .group_by(value.copy())
+        .group_by(own.copy())  # and not by its text, which is made of each value once
     )
     coded = exp.select("value", "n", sql.named(compared_value(sql.column("value")), "code")).from_("present")
     parts = [_counted(_ALL)]

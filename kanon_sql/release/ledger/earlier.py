@@ -145,11 +145,12 @@ def _is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
         return None
     if entry.kind == "view":
         return fingerprint.of_view(engine, target) == entry.fingerprint
-    columns = engine.columns(target)
+    columns, names = engine.columns(target), entry.quasi_identifiers
     return any(
-        all(find_column(name, columns) is not None for name in names)
-        and fingerprint.of_rows(engine, target, names, "is the earlier release what it was?") == entry.fingerprint
-        for names in _different(entry.fingerprinted, entry.quasi_identifiers)
+        all(find_column(name, columns) is not None for name in [*names, *members])
+        and fingerprint.of_rows(engine, target, names, "is the earlier release what it was?", members)
+        == entry.fingerprint
+        for members in _different(entry.sensitive, [])
     )
 
 

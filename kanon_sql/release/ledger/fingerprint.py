@@ -2,10 +2,10 @@
 
 The fingerprint of rows is a hash of the sum of hashes of the different rows: their order does not matter. It shows that
 a release was changed by accident or by hand; it is no proof against a person who looks for another table with the same
-sum. Of a release it is that of its classes: labels, and how many rows have them. MD5 is the same in every version of
-DuckDB; it is computed for different rows only, because it takes long. The quick one is the engine's own hash, which
-another version may compute in another way: then rows seem changed, which costs a check that could have been spared, and
-nothing else.
+sum. Of a release it is that of its classes: labels, how many rows have them, and their sensitive values. MD5 is the
+same in every version of DuckDB; it is computed for different rows only, because it takes long. The quick one is the
+engine's own hash, which another version may compute in another way: then rows seem changed, which costs a check that
+could have been spared, and nothing else.
 """
 
 from __future__ import annotations
@@ -28,21 +28,41 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
+_NUMBER = "number"
 NOT_TAKEN = "not taken: the tuples stayed in their warehouse"
 
 
-def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str) -> str:
-    columns = [sql.column(name) for name in names]
+def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str, members: Sequence[str] = ()) -> str:
+    """Return the fingerprint of columns of a relation.
+
+    Args:
+        engine: where the relation is.
+        relation: a table, a view or a subquery.
+        names: columns whose different rows are few, as the labels of classes are.
+        title: of the statement.
+        members: columns whose different rows may be many. Each class of ``names`` has the sum of their hashes, so that
+            nothing is grouped by both.
+    """
+    others = [name for name in members if name not in names]
+    own = sql.aliased(exp.select("*").from_(relation.copy()).subquery(), "released")
+    columns = [sql.column(name, "released") for name in names]
     places = [f"column_{number}" for number in range(len(columns))]
-    different = exp.select(
+    classes = exp.select(
         *(sql.named(column, place) for column, place in zip(columns, places, strict=True)),
         sql.named(sql.count_rows(), N),
+        *([sql.named(exp.Sum(this=sql.column(_NUMBER, "members")), _NUMBER)] if others else []),
     )
-    different = different.from_(relation.copy()).group_by(*(column.copy() for column in columns))
-    row = exp.Concat(expressions=[_with_length(sql.column(name)) for name in [*places, N]], safe=True)
-    number = exp.Anonymous(this="MD5_NUMBER_LOWER", expressions=[row])
-    query = exp.select(sql.count_rows(), _total(number)).from_(different.subquery("different"))
-    return _hashed(repr([list(names), *engine.row(query, title)]).encode())
+    classes = classes.from_(own).group_by(*(column.copy() for column in columns))
+    if others:
+        # One row of ``members`` for each row of the release.
+        hashed = _hash_of([sql.column(name) for name in others])
+        known = exp.select(*map(sql.column, others), sql.named(hashed, _NUMBER)).from_(relation.copy())
+        known = known.group_by(*map(sql.column, others))
+        alike = [sql.same(sql.column(name, "released"), sql.column(name, "members"), sql.SAME_TYPE) for name in others]
+        classes = classes.join(known.subquery("members"), on=sql.all_of(alike))
+    of_class = _hash_of([sql.column(name) for name in [*places, N, *([_NUMBER] if others else [])]])
+    query = exp.select(sql.count_rows(), _total(of_class)).from_(classes.subquery("classes"))
+    return _hashed(repr([list(names), *([others] if others else []), *engine.row(query, title)]).encode())
 
 
 def quick(engine: Engine, relation: exp.Expr, lists: Sequence[Sequence[str]], title: str) -> list[str]:
@@ -74,6 +94,11 @@ def of_view(engine: DuckDBEngine, view: exp.Table) -> str:
 def of_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hash_of(columns: Sequence[exp.Expr]) -> exp.Expr:
+    row = exp.Concat(expressions=[_with_length(column) for column in columns], safe=True)
+    return exp.Anonymous(this="MD5_NUMBER_LOWER", expressions=[row])
 
 
 def _total(number: exp.Expr) -> exp.Expr:

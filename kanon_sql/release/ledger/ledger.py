@@ -196,10 +196,8 @@ class Ledger:
         yield self._print_of(tuple(entry.quasi_identifiers))
 
     @property
-    def _fingerprinted(self) -> list[str]:
-        """Names of the columns of the release that its fingerprint is of."""
-        sensitive = [column.name for column in self.publication.roles.sensitive]
-        return list(dict.fromkeys([*self.publication.quasi_identifiers, *sensitive]))
+    def _sensitive(self) -> list[str]:
+        return [column.name for column in self.publication.roles.sensitive]
 
     @property
     def _fingerprinted_source(self) -> list[str]:
@@ -207,7 +205,8 @@ class Ledger:
         if self.prepared.source.in_warehouse:
             return self.publication.quasi_identifiers
         entity = self.publication.roles.entity
-        return list(dict.fromkeys([*self._fingerprinted, *([] if entity is None else [entity.name])]))
+        named = [] if entity is None else [entity.name]
+        return list(dict.fromkeys([*self.publication.quasi_identifiers, *self._sensitive, *named]))
 
     def _print_of(self, names: tuple[str, ...]) -> str:
         if names not in self._prints:
@@ -229,7 +228,9 @@ class Ledger:
             own = (
                 fingerprint.of_view(engine, target)
                 if kind == "view"
-                else fingerprint.of_rows(engine, target, self._fingerprinted, "fingerprint of the release")
+                else fingerprint.of_rows(
+                    engine, target, publication.quasi_identifiers, "fingerprint of the release", self._sensitive
+                )
             )
         else:
             own = fingerprint.of_file(written or target)

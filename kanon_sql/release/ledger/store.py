@@ -120,14 +120,10 @@ class Entry:
         return [kept.column for kept in self.hierarchies]
 
     @property
-    def fingerprinted(self) -> list[str]:
-        """Names of the columns of the release that its fingerprint is of."""
-        return list(dict.fromkeys([*self.quasi_identifiers, *self.sensitive]))
-
-    @property
     def fingerprinted_source(self) -> list[str]:
         """Names of the columns of the table that its fingerprint is of."""
-        return list(dict.fromkeys([*self.fingerprinted, *([] if self.entity is None else [self.entity])]))
+        named = [] if self.entity is None else [self.entity]
+        return list(dict.fromkeys([*self.quasi_identifiers, *self.sensitive, *named]))
 
     @property
     def published_as_they_are(self) -> list[str]:
