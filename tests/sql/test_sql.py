@@ -177,6 +177,7 @@ LISTS = {
         "same_class": "too_small.age = generalized.age AND too_small.sex = generalized.sex",
         "order": "HASH(generalized.age, generalized.sex)",
     },
+    "release/alike": {"columns": "class, published_1", "order": "HASH(class, published_1)"},
     "release/suppression": {"labels": "classes.age", "fails": "classes.measure_0 < 2"},
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
     | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},

@@ -21,7 +21,7 @@ from kanon_sql.engine.sources.data_files import is_among
 from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.release.publish.publisher import Sink, verified
-from kanon_sql.release.statements.release import readable_lookups, release_query
+from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.verify import ROW_BY_ROW
 from kanon_sql.sql import build as sql
 
@@ -81,6 +81,8 @@ def check_format(path: Path) -> str:
 class FileSink(Sink):
     """A file of a format, written beside where it is to be; it is verified as it can be read back."""
 
+    is_made_of_rows = True
+
     def __init__(self, source: Source, publication: Publication, path: Path, format_name: str) -> None:
         super().__init__(source, publication, path, str(path))
         require_types(publication, format_name)
@@ -98,7 +100,7 @@ class FileSink(Sink):
         return reading_back(self.publication, self.partial, self.format_name)
 
     def make(self) -> None:
-        query = release_query(self.publication, self.lookups)
+        query = self.released()
         if self.publication.spreadsheet_safe:
             query = spreadsheet_safe(query, self.publication)
         self.engine.run(copy_statement(query, self.partial, self.format_name), "write the release")
@@ -112,6 +114,8 @@ class FileSink(Sink):
 
 class DatabaseSink(Sink):
     """The only table of a new DuckDB file."""
+
+    is_made_of_rows = True
 
     def __init__(self, source: Source, publication: Publication, path: Path) -> None:
         super().__init__(source, publication, path, str(path))
@@ -131,8 +135,7 @@ class DatabaseSink(Sink):
         return table_in(self.source, self.attached)
 
     def make(self) -> None:
-        query = release_query(self.publication, self.lookups)
-        self.engine.run(sql.create_table(self.output, query), "make the release")
+        self.engine.run(sql.create_table(self.output, self.released()), "make the release")
 
     def complete(self, seconds: dict[str, float]) -> None:
         with timed(seconds, "write"):

@@ -26,6 +26,7 @@ from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms
+from kanon_sql.release.publish.alike import make_alike, rows_of
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements, without_dots
@@ -198,7 +199,12 @@ class Sink(ABC):
         target: the relation or the file that the release will be; None where it will be neither.
         name: of the destination, as it is called in what is returned.
         lookups: for each quasi-identifier, the relation that holds its hierarchy.
+        alike: the different rows of the release, where many are alike; else None.
     """
+
+    alike: exp.Table | None = None
+    is_made_of_rows: ClassVar[bool] = False
+    """Whether ``make`` writes what ``released`` returns."""
 
     def __init__(self, source: Source, publication: Publication, target: exp.Table | Path | None, name: str) -> None:
         self.engine: DuckDBEngine = source.engine
@@ -217,6 +223,12 @@ class Sink(ABC):
     @abstractmethod
     def make(self) -> None:
         """Make the release, with the lookups and after the steps of its recoding."""
+
+    def released(self) -> exp.Select:
+        """Return the query of the release."""
+        if self.alike is not None:
+            return rows_of(self.alike, self.publication)
+        return release_query(self.publication, self.lookups)
 
     def verify(self, expected: Expected) -> Verification:
         return verified(self.engine, self.publication, self.lookups, self.output, expected)
@@ -239,7 +251,7 @@ def publish(sink: Sink, expected: Expected, ledger: Ledger | None = None, *, dry
         try:
             with timed(seconds, "publish"):
                 recode(sink.engine, sink.publication, sink.lookups)
-                sink.make()
+                _make(sink, expected)
             with timed(seconds, "verify"):
                 verification = sink.verify(expected)
             if ledger is not None:
@@ -256,6 +268,17 @@ def publish(sink: Sink, expected: Expected, ledger: Ledger | None = None, *, dry
                 at_end.enter_context(uninterrupted(f"the release is there: {sink.name}"))
             sink.take_name(verification.rows, ledger)
     return Published(sink.name, verification, seconds, None if ledger is None else ledger.outcome)
+
+
+def _make(sink: Sink, expected: Expected) -> None:
+    if sink.is_made_of_rows:
+        sink.alike = make_alike(sink.engine, sink.publication, sink.lookups, expected)
+    try:
+        sink.make()
+    finally:
+        if sink.alike is not None:
+            with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+                sink.engine.run(sql.drop(sink.alike), "drop the different rows")
 
 
 def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
@@ -292,6 +315,7 @@ class TableSink(Sink):
     """A table; another's reader sees the old one or the whole new one."""
 
     kind: ClassVar[Literal["table", "view"]] = "table"
+    is_made_of_rows = True
     target: exp.Table
 
     def __init__(self, source: Source, publication: Publication, name: str, *, replace: bool) -> None:
@@ -306,8 +330,7 @@ class TableSink(Sink):
         return self.engine.transaction()
 
     def make(self) -> None:
-        query = release_query(self.publication, self.lookups)
-        self.engine.run(sql.create_table(self.staging, query), "make the release")
+        self.engine.run(sql.create_table(self.staging, self.released()), "make the release")
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
         engine, target, kind = self.engine, self.target, self.kind.upper()
@@ -326,6 +349,7 @@ class ViewSink(TableSink):
     """A view, with hierarchies of its own in the schema ``kanon`` that nothing else changes."""
 
     kind = "view"
+    is_made_of_rows = False
 
     def make(self) -> None:
         for statement in view_statements(self.publication, self.name, self.staging, self.lookups):
@@ -341,6 +365,8 @@ class FrameSink(Sink):
 
     A dry run has the target under whose name the ledger checks the release.
     """
+
+    is_made_of_rows = True
 
     def __init__(
         self,
@@ -361,8 +387,7 @@ class FrameSink(Sink):
         return self.engine.snapshot()
 
     def make(self) -> None:
-        query = release_query(self.publication, self.lookups)
-        self.engine.run(sql.create_table(self.staging, query, temporary=True), "make the release")
+        self.engine.run(sql.create_table(self.staging, self.released(), temporary=True), "make the release")
 
     def complete(self, seconds: dict[str, float]) -> None:  # noqa: ARG002 - fetching is not timed
         self.frame = self.engine.fetched(self.staging, self._fetch)

@@ -1,0 +1,28 @@
+/* The rows of a release where many are alike: each different row once for every eight times that it is there, with how
+   often it is meant, in the order of the release. It takes a sort of few rows, and several threads can write from it.
+   released stands for the rows of the release in any order. */
+WITH counted AS (
+  SELECT
+    $columns,
+    COUNT(*) AS n
+  FROM released
+  GROUP BY
+    $columns
+), ordered AS (
+  SELECT
+    $columns,
+    n
+  FROM counted
+  ORDER BY
+    $order
+), parts AS (
+  SELECT
+    $columns,
+    n,
+    UNNEST(RANGE(CAST(0 AS BIGINT), n, 8)) AS first
+  FROM ordered
+)
+SELECT
+  $columns,
+  LEAST(n - first, 8) AS n
+FROM parts
