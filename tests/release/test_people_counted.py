@@ -138,6 +138,10 @@ def test_rows_that_were_asked_for_are_called_rows(ward: Path, kanon: Callable[..
     assert found["smallest_class"] == min(rows for rows, _ in classes)
     assert found["smallest_class_people"] is None
     assert "counted      rows, not people" in kanon(*asked, "--out", "again.csv").out
+    kanon(*asked, "--out", "third.csv", "--report", "report.md")
+    page = (ward.parent / "report.md").read_text()
+    assert "Nobody is alone" not in page
+    assert "a class may be of one person" in page.replace("\n", " ")
     report = (ward.parent / "report.json").read_text()
     assert "k counts rows, not people" in report
     assert '"smallest_class_people": null' in report
@@ -156,6 +160,7 @@ def test_the_report_says_both(ward: Path, kanon: Callable[..., Ended], suffix: s
     assert "people in the smallest class" in text
     assert "rows in the smallest class" in text
     assert f"{min(people for _, people in classes)} people" in text
+    assert "Nobody is alone in a class" in text.replace("\n", " ")
     assert "k counts rows" not in text
 
 
