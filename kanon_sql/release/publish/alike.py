@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.engine.equality import collated
-from kanon_sql.release.statements.release import order_of, release_query
+from kanon_sql.release.statements.release import release_order, release_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -37,7 +37,7 @@ _OFTEN = 8
 def make_alike(
     engine: DuckDBEngine, publication: Publication, lookups: Mapping[str, exp.Table], expected: Expected
 ) -> exp.Table | None:
-    """Return a temporary table of the different rows of a release, as ``rows_of`` reads it; None if most differ."""
+    """Return a temporary table of the different rows of a release, as ``repeated_query`` reads it; None if most differ."""
     if not _are_alike(engine, publication, expected):
         return None
     query = release_query(publication, lookups)
@@ -47,7 +47,7 @@ def make_alike(
     n, first = unused_name("n", names), unused_name("first", names)
     made = sql.select(
         "release/alike",
-        values={"columns": columns, "order": [order_of(publication, columns)]},
+        values={"columns": columns, "order": [release_order(publication, columns)]},
         relations={"released": query.subquery("released")},
         names={"n": n, "first": first},
     )
@@ -56,7 +56,7 @@ def make_alike(
     return table
 
 
-def rows_of(alike: exp.Table, publication: Publication) -> exp.Select:
+def repeated_query(alike: exp.Table, publication: Publication) -> exp.Select:
     """Return the query of a release whose different rows were made."""
     names = [column.name for column in publication.columns]
     n = unused_name("n", names)

@@ -26,7 +26,7 @@ from kanon_sql.engine.progress import lift_deadlines, timed
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
 from kanon_sql.release.pseudonyms import forget_pseudonyms, make_pseudonyms
-from kanon_sql.release.publish.alike import make_alike, rows_of
+from kanon_sql.release.publish.alike import make_alike, repeated_query
 from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.statements.view import publication_of_view, view_lookups, view_statements, without_dots
@@ -227,7 +227,7 @@ class Sink(ABC):
     def released(self) -> exp.Select:
         """Return the query of the release."""
         if self.alike is not None:
-            return rows_of(self.alike, self.publication)
+            return repeated_query(self.alike, self.publication)
         return release_query(self.publication, self.lookups)
 
     def verify(self, expected: Expected) -> Verification:

@@ -59,7 +59,7 @@ def release_query(
             counted elsewhere; the source is then read once.
     """
     published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
-    order = order_of(publication, published)
+    order = release_order(publication, published)
     if not (live or publication.recoding.leaves_out_classes):
         return statements_for(publication).released_query(lookups).order_by(order)
     generalized = generalized_query(publication, lookups)
@@ -89,10 +89,10 @@ def generalized_release(publication: Publication, lookups: Mapping[str, exp.Tabl
     """Return the query of a release that leaves nothing out."""
     published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
     released = statements_for(publication).released_query(lookups)
-    return released.order_by(order_of(publication, published))
+    return released.order_by(release_order(publication, published))
 
 
-def order_of(publication: Publication, published: Sequence[exp.Column]) -> exp.Expr:
+def release_order(publication: Publication, published: Sequence[exp.Column]) -> exp.Expr:
     """Return what a release is ordered by, given its columns."""
     plain = all(column.family != "other" for column in publication.columns)
     return shuffled([column.copy() for column in published], publication.seed, plain=plain)
