@@ -37,7 +37,7 @@ _OFTEN = 8
 def make_alike(
     engine: DuckDBEngine, publication: Publication, lookups: Mapping[str, exp.Table], expected: Expected
 ) -> exp.Table | None:
-    """Return a temporary table of the different rows of a release, as ``repeated_query`` reads it; None if most differ."""
+    """Return a temporary table of the different rows of a release, for ``repeated_query``; None if most differ."""
     if not _are_alike(engine, publication, expected):
         return None
     query = release_query(publication, lookups)
