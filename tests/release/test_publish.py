@@ -13,7 +13,6 @@ from conftest import files_in, tables_of
 from sqlglot import exp
 
 import kanon_sql as kanon
-from kanon_sql.release.publish import files as publish_files
 from kanon_sql.release.publish import publisher
 from kanon_sql.release.statements import view as publish_view
 from kanon_sql.release.statements.release import release_query
@@ -207,7 +206,7 @@ def test_a_release_that_fails_its_check_leaves_nothing_behind(
     with anonymize(clinic, models=models, max_suppressed=0.5) as release:
         assert release.rows_suppressed > 0
         assert any(level > 0 for level in release.levels.values())
-        for module in (publisher, publish_files, publish_view):
+        for module in (publisher, publish_view):
             monkeypatch.setattr(module, "release_query", broken)
         publish = {
             "table": lambda: release.to_table("released"),
@@ -240,7 +239,7 @@ def test_labels_that_are_not_those_of_the_level_are_counted(
         assert release.levels["age"] > 0
         assert release.levels["zip"] > 0
         foreign = release.to_pandas()[column].nunique()
-        monkeypatch.setattr(publish_files, "release_query", with_other_labels)
+        monkeypatch.setattr(publisher, "release_query", with_other_labels)
         with pytest.raises(kanon.VerificationError, match=f": {foreign} labels of column '{column}' are not of its"):
             release.to_file(tmp_path / f"released.{suffix}")
     assert files_in(tmp_path) == {"clinic.duckdb"}
