@@ -28,7 +28,7 @@ from kanon_sql.release.statements.release import readable_lookups
 from kanon_sql.release.verify.pseudonyms import k_of_rows, leave_out
 from kanon_sql.search.local.remaining import Remaining
 from kanon_sql.search.prepare import Prepared, prepare_source, problem_of
-from kanon_sql.search.problem import SearchResult, SharedTests, rows_allowed
+from kanon_sql.search.problem import LISTABLE, UNLISTED_SECONDS, SearchResult, SharedTests, rows_allowed
 from kanon_sql.search.run import search
 from kanon_sql.sql import build as sql
 
@@ -42,10 +42,12 @@ if TYPE_CHECKING:
     from kanon_sql.measures.recoding import ClassCounts
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
+    from kanon_sql.search.problem import Problem
 
 
 _FINISHING = 1.0  # seconds that measuring, publishing and verifying take, for each second of preparing
 _FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
+_FINISHING_STEPS = 1.5  # further seconds for local recoding, whose statements are long; half of the time at most
 _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
@@ -109,7 +111,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         measure: what to lose least of: "loss", "gcp", "precision" or "nonuniform_entropy"; or, for full-domain
             recoding, "discernibility" or "average_class_size".
         time_limit: seconds for all of the work, reading and publishing included: the search ends in time, with the
-            best release so far and its proven gap.
+            best release so far and its proven gap. If None, a search by "optimal" in a lattice of more than 1,000,000
+            nodes ends after 10 seconds, and nothing else is limited.
         sample_rate: the share of rows on which "spolg" chooses its path; 0.01 if not given.
         choose: the column that "mondrian" cuts a part in: "range" (default), "distinct", "loss" or "random".
         cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
@@ -356,8 +359,8 @@ def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple
 
 
 def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
-    deadline = None if policy.time_limit is None else _search_until(prepared, policy, policy.time_limit, begun)
     problem = problem_of(prepared, policy)
+    deadline = _search_until(prepared, policy, begun) if policy.time_limit else _default_end(prepared, policy, problem)
 
     def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         value, least = (None if cost is None else problem.objective.value(cost) for cost in (best, bound))
@@ -367,7 +370,16 @@ def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float
     return search(problem, policy.algorithm, deadline=deadline, progress=report)
 
 
-def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float) -> float:
+def _default_end(prepared: Prepared, policy: Policy, problem: Problem) -> float | None:
+    """Return when a search for the optimum ends without a time limit: a lattice that cannot be listed may take years.
+
+    A transaction of the caller is not stopped: it would be lost.
+    """
+    endless = policy.algorithm == "optimal" and problem.lattice.size > LISTABLE
+    return time.monotonic() + UNLISTED_SECONDS if endless and not prepared.source.engine.in_transaction() else None
+
+
+def _search_until(prepared: Prepared, policy: Policy, begun: float) -> float:
     """Return when the search ends so that what it found can be measured, published and verified within the limit.
 
     That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
@@ -375,5 +387,8 @@ def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float
     """
     factor = _FINISHING if policy.algorithm in algorithms_of("full-domain") else _FINISHING_PARTS
     now = time.monotonic()
-    left = begun + limit - now
-    return now + left - min(factor * sum(prepared.seconds.values()), _MOST_FOR_FINISHING * left)
+    left = begun + (policy.time_limit or 0) - now
+    finishing = factor * sum(prepared.seconds.values())
+    if policy.algorithm in algorithms_of("local"):
+        finishing += min(_FINISHING_STEPS, left / 2)
+    return now + left - min(finishing, _MOST_FOR_FINISHING * left)

@@ -447,6 +447,7 @@ class Release:
             "labels": self.labels,
             "steps": self.steps,
             "cutting": self.cutting,
+            "instead": self.result.instead,
             "path_share": None if self.path_share is None else round(self.path_share, 4),
             "heights": {hierarchy.column.name: hierarchy.height for hierarchy in self.publication.hierarchies},
             "hierarchies": {

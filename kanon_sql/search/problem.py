@@ -30,6 +30,8 @@ SAMPLE_RATE = 0.01
 """The share of rows that SPOLG samples where nothing else is said, as its paper does."""
 LISTABLE = 1_000_000
 """Nodes of a lattice that can be listed."""
+UNLISTED_SECONDS = 10
+"""Of a search for the optimum in a larger lattice, where no time limit is set."""
 
 
 @dataclass
@@ -106,6 +108,7 @@ class SearchResult:
         stopped: why the search ended before it was complete; None if it is complete.
         published: rows published at each step of a local recoding.
         path_seconds: how long it took to choose SPOLG's path; None for other algorithms.
+        instead: the algorithm whose recoding ``local`` took, since it costs less than its own; None if it is its own.
     """
 
     recoding: Recoding
@@ -117,6 +120,7 @@ class SearchResult:
     stopped: Stopped | None = None
     published: tuple[int, ...] = ()
     path_seconds: float | None = None
+    instead: str | None = None
 
     @property
     def optimal(self) -> bool:

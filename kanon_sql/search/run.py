@@ -123,6 +123,7 @@ def _search_steps(
         stopped,
         remaining.published,
         remaining.seconds.get("path"),
+        remaining.instead,
     )
 
 

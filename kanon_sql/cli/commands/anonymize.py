@@ -38,6 +38,7 @@ from kanon_sql.errors import NOTHING_WRITTEN, UsageError
 from kanon_sql.policy.destination import Destination
 from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.release import Release
+from kanon_sql.search.problem import UNLISTED_SECONDS
 from kanon_sql.sql.dialects import capabilities_of
 
 if TYPE_CHECKING:
@@ -215,7 +216,12 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
     note_repeated_columns(release.prepared.repeated, talk)
     if release.rows_in == 0:
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
-    if release.result.stopped is not None:
+    if release.result.stopped == "time limit" and release.policy.time_limit is None:
+        talk.note(
+            f"The lattice has {release.prepared.lattice.size:,} nodes: without a --time-limit, such a search ends "
+            f"after {UNLISTED_SECONDS} seconds; this is the best release so far."
+        )
+    elif release.result.stopped is not None:
         talk.note(f"The search was stopped ({release.result.stopped}); this is the best release so far.")
     note_columns_at_root(
         talk,

@@ -55,7 +55,7 @@ _OPTIONS: dict[str, Any] = {
             "--time-limit",
             metavar="SECONDS",
             help="For all of the work: the search ends in time to publish and verify the best release so far, with its "
-            "proven gap.",
+            "proven gap. (Default: none, and 10 seconds of search where a lattice has more than 1,000,000 nodes.)",
         ),
     ],
     "sample_rate": Annotated[

@@ -160,7 +160,8 @@ def _proof(summary: dict[str, Any]) -> str:
         return f"by {summary['algorithm']}{stopped}, in {counted(summary['cutting']['rounds'], 'round')} of cuts"
     if summary["steps"] is not None:
         path = "" if summary["path_share"] is None else f" (path: {summary['path_share']:.0%} of the search)"
-        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}"
+        taken = "" if summary["instead"] is None else f": what {summary['instead']} found, which loses less"
+        return f"by {summary['algorithm']}{stopped}, in {counted(len(summary['steps']), 'step')}{path}{taken}"
     return f"by {summary['algorithm']}{stopped}: others may be better{by} ({tested})"
 
 

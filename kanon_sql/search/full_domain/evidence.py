@@ -64,12 +64,16 @@ class Evidence:
         proven: no node costs less than this; None until something is proven.
         best: the best node so far, its suppressed rows and its cost.
         tested: suppressed rows of every tested node.
+        promising: the node of the least ``estimate`` that was not measured yet, after its estimate.
+        price: what an estimate charges for a row that is left out, as a share of what it loses with all its cells.
     """
 
     problem: Problem
     proven: Cost | None = field(default=None, init=False)
     best: tuple[Node, int, Cost] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
+    promising: tuple[Cost | float, Node] | None = field(default=None, init=False)
+    price: float = field(default=1, init=False)
 
     def __post_init__(self) -> None:
         self.roll_ups = RollUps(self.problem.frequency, self.problem.lattice)
@@ -87,6 +91,7 @@ class Evidence:
         self._pass_screens: list[int] = []
         self._statements: dict[tuple[str, str, tuple[bool, ...]], exp.Select] = {}
         self._best_classes: RollUp | None = None
+        self._counted: set[Node] = set()
         self._exact: dict[Node, Cost | float] = {}
         self._sizes: dict[Node, ClassSizes] = {}
         self._ahead: dict[Node, tuple[Any, ...]] = {}
@@ -121,6 +126,7 @@ class Evidence:
 
         ``stopped`` is why the search ended early: without it no node was left out without a proof.
         """
+        self.measure_promising()
         if self.best is not None:
             return self.best
         if stopped == "interrupt":
@@ -205,11 +211,10 @@ class Evidence:
 
         Of a node that suppresses too much, these may be only those that k suppresses.
         """
-        if node not in self.tested:
+        if node not in self.tested or node in self._counted:
             classes = self._roll_up_if_small(node)
-            suppressed, below = self._screened(node, classes) or self._count_suppressed(node, classes)
-            self.tested[node] = suppressed
-            self._mark(node, below)
+            suppressed = self._count(node, classes)
+            self._counted.discard(node)
             best = self.best
             if suppressed <= self.problem.limit and self._may_be_best(node, suppressed):
                 cost = self._exact_cost(node, suppressed, classes)
@@ -217,6 +222,58 @@ class Evidence:
                     self.best = (node, suppressed, cost)
             self._keep_if_best(classes, became_best=self.best is not best)
         return self.tested[node]
+
+    def _count(self, node: Node, classes: RollUp | None) -> int:
+        if node not in self.tested:
+            suppressed, below = self._screened(node, classes) or self._count_suppressed(node, classes)
+            self.tested[node] = suppressed
+            self._mark(node, below)
+        return self.tested[node]
+
+    def estimate(self, node: Node) -> Cost | float:
+        """Return about what a node costs, as if what is suppressed there lost as much as other rows; by a test.
+
+        Impossible if it suppresses too much.
+        """
+        if node not in self.tested:
+            self._count(node, None)
+            self._counted.add(node)
+        suppressed = self.tested[node]
+        if suppressed > self.problem.limit:
+            return IMPOSSIBLE
+        estimate = self._estimated(node, suppressed)
+        if node in self._counted and estimate < (self.best_estimate if self.promising is None else self.promising[0]):
+            self.promising = (estimate, node)
+        return estimate
+
+    def estimate_at_least(self, node: Node) -> Cost | float:
+        """Return what ``estimate`` will not be below, as far as is known without a test."""
+        if node in self.tested:
+            return self.estimate(node)
+        if not self.bounds_are_free:
+            return 0
+        suppressed, rows = self.suppresses_at_least(node), self.problem.frequency.rows
+        if suppressed > self.problem.limit:
+            return IMPOSSIBLE
+        return min(self._estimated(node, suppressed), self._estimated(node, rows))
+
+    def _estimated(self, node: Node, suppressed: int) -> Cost | float:
+        if (measure := self.problem.objective.of_classes) is not None:
+            return measure.cost(self._sizes[node])
+        costs, published = self.problem.costs, self.problem.frequency.rows - suppressed
+        lost = published * costs.generalization(node) // max(1, costs.rows)
+        return lost + suppressed * sum(costs.full) * self.price
+
+    @property
+    def best_estimate(self) -> Cost | float:
+        return IMPOSSIBLE if self.best is None else self._estimated(self.best[0], self.best[1])
+
+    def measure_promising(self) -> None:
+        """Measure the most promising node exactly: it becomes the best so far if it costs least."""
+        if self.promising is not None:
+            _, node = self.promising
+            self.promising = None
+            self.test(node)
 
     def look_ahead(self, nodes: Iterable[Node]) -> None:
         """Test nodes that will probably be needed in one statement, where that takes less than one by one.
@@ -237,13 +294,20 @@ class Evidence:
         """Tell whether a node was tested, or looked at ahead."""
         return node in self.tested or node in self._ahead
 
+    @property
+    def most_together(self) -> int:
+        """How many nodes are worth testing in one statement, where all of them are needed."""
+        if self.problem.frequency.engine.tests_together:
+            return _IN_A_UNION
+        return self._worth_joining(self.roll_ups.source(self.problem.lattice.top), _TOGETHER)
+
     def looks_ahead(self, node: Node) -> bool:
         """Tell whether a node should be tested in one statement with others that will probably be needed."""
         return not self.knows(node) and self._worth_joining(self.roll_ups.source(node)) > 1
 
-    def _worth_joining(self, source: RollUp) -> int:
+    def _worth_joining(self, source: RollUp, most: int | None = None) -> int:
         """Return how many nodes are worth testing in one statement: planning it costs more than reading few tuples."""
-        return max(1, min(self._together, _READ // max(1, source.tuples))) if self._joins_masks else 1
+        return max(1, min(most or self._together, _READ // max(1, source.tuples))) if self._joins_masks else 1
 
     def _test_in_a_union(self, nodes: list[Node]) -> None:
         if len(nodes) > 1:

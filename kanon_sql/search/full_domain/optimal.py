@@ -25,8 +25,8 @@ below it can publish (``kanon_sql.classes.of_node``), which only fall upwards; a
 The lattice is never listed: an interval is two nodes. The design's first version of this search used the suppression
 cost at ``b`` for the bound and neither tightened nor split by cost; on Adult it needs about twice as many tests.
 
-Lattices too large to be searched to the end begin with descent and local search. A good node is worth as much to the
-proof as a good bound: every interval whose bound reaches it is done with.
+In a lattice that cannot be listed, rounds of annealing take turns with the proof, in the place of 5. A good node is
+worth as much to the proof as a good bound: every interval whose bound reaches it is done with.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.lattice import steps_down, with_level
-from kanon_sql.search.problem import require_sizes_enough
+from kanon_sql.search.full_domain.annealing import anneal
+from kanon_sql.search.problem import LISTABLE, require_sizes_enough
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import SearchProgress
 
 _PATIENCE = 400  # tests of branch and bound before descent is worth its own tests
-_LARGE = 1_000_000  # nodes of a lattice in which descent comes first
+_ENDED = object()
 _AHEAD = 32  # open intervals in which the nodes are looked for that are tested next
 
 Interval = tuple["Cost", int, "Node", "Node"]
@@ -62,7 +63,11 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     if shared is not None:
         evidence.recall(shared)
     # 1. The top, which was tested before; then the whole lattice.
-    _prove(evidence, progress)
+    if evidence.problem.lattice.size > LISTABLE:
+        _in_turn(evidence, anneal(evidence), _prove(evidence, progress, improve=False))
+    else:
+        for _ in _prove(evidence, progress, improve=True):
+            pass
     # 6. Undo what costs nothing.
     node = lower_for_free(evidence)
     if shared is not None:
@@ -70,8 +75,21 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
     return node
 
 
-def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
-    """Work the open intervals off, smallest bound first.
+def _in_turn(evidence: Evidence, rounds: Iterator[None], proof: Iterator[None]) -> None:
+    """Go on with the proof after each round of annealing, for as many tests as the round took; at last to its end."""
+    before = evidence.nodes_tested
+    for _ in rounds:
+        turn = 2 * evidence.nodes_tested - before
+        while evidence.nodes_tested < turn:
+            if next(proof, _ENDED) is _ENDED:
+                return
+        before = evidence.nodes_tested
+    for _ in proof:
+        pass
+
+
+def _prove(evidence: Evidence, progress: SearchProgress | None, *, improve: bool) -> Iterator[None]:
+    """Work the open intervals off, smallest bound first, one after each ``next``.
 
     No interval has a smaller bound than the one in hand, and none that comes later will: wherever this is stopped,
     ``evidence.proven`` is the bound of the one in hand.
@@ -92,7 +110,7 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
             for half in _halves(evidence, bound, *tightened):
                 heapq.heappush(open_intervals, (half[0], -next(arrival), *half[1:]))
         # 5. A better node.
-        if not descended and (evidence.nodes_tested >= _PATIENCE or lattice.size >= _LARGE):
+        if improve and not descended and evidence.nodes_tested >= _PATIENCE:
             _descend(evidence, lattice.top)
             _improve(evidence)
             descended, best_known = True, evidence.best_cost
@@ -101,6 +119,7 @@ def _prove(evidence: Evidence, progress: SearchProgress | None) -> None:
             best_known = evidence.best_cost
         if progress is not None and evidence.best is not None:
             progress(evidence.nodes_tested, evidence.best[2], bound)
+        yield
     *_, evidence.proven = evidence.the_best()
 
 
@@ -109,6 +128,7 @@ def _tighten(evidence: Evidence, lower: Node, upper: Node, others: list[Interval
     while (narrowed := _narrowed(evidence, lower, upper)) is not None:
         upper = narrowed
         if upper in evidence.tested:
+            evidence.test(upper)
             return lower, upper
         if evidence.worth_probing(upper):
             evidence.probe(upper)

@@ -4,7 +4,8 @@ SPOLG walks one path. Here every node is a step, so that rows leave at the cheap
 enough: in ascending order of the loss of all rows at the node, those are published whose class, among the rows that are
 left, satisfies the models.
 
-1. Nodes come from a heap in ascending order of what they lose; the lattice is not listed. At most ``_NODES`` are taken.
+1. Nodes come from a heap in ascending order of what they lose. Where there are more than ``_NODES``, those of least
+   loss lie near the bottom, where next to no class is large enough: then steps are found by ``priced.py``.
 2. A step that publishes few of the rows that are left is passed over at first: it would cost a statement to save next
    to nothing. What is left is then gone through once more, with a lower threshold.
 3. Several nodes are tested by one statement; where many tuples are left, each by a probe of one class in several.
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kanon_sql.classes.lattice import with_level
+from kanon_sql.search.local.priced import publish_by_price
 from kanon_sql.search.local.spolg import cheapest_path
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from kanon_sql.search.local.remaining import Publishable, Remaining
     from kanon_sql.search.problem import Problem, SearchProgress
 
-_NODES = 10_000  # of the lattice that are gone through
+_NODES = 10_000  # of a lattice that is gone through
 _MANY = 200_000  # tuples from which a probe is cheaper than a test
 _AT_ONCE = (32, 256)  # nodes that one statement tests: fewer after several became steps, more after none did
 _PAIRS = 1_000_000  # of tuples and nodes that one statement goes through at most
@@ -54,9 +56,12 @@ _PASSES_OF_MANY = (_Threshold(0.03, 0.003), _Threshold(0, 0.001))  # where each 
 def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
     """Publish at the nodes of the lattice in ascending order of their loss."""
     problem = remaining.problem
+    if problem.lattice.size > _NODES:
+        publish_by_price(remaining, progress)
+        return
     passes = _PASSES_OF_MANY if remaining.tuples >= _MANY else _PASSES
     # 1. The nodes; where nothing could be published before, nothing can be later: what is left only shrinks.
-    nodes = list(_nodes_by_cost(problem, _NODES))
+    nodes = list(_nodes_by_cost(problem))
     way = cheapest_path(problem, problem.costs.totals)
     remaining.will_test(list(dict.fromkeys([*nodes, *way])))
     for threshold in passes:
@@ -112,15 +117,14 @@ def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) 
     return False
 
 
-def _nodes_by_cost(problem: Problem, most: int) -> Iterator[Node]:
-    """Return nodes in ascending order of what all rows lose at them, the bottom first; at most so many."""
+def _nodes_by_cost(problem: Problem) -> Iterator[Node]:
+    """Return nodes in ascending order of what all rows lose at them, the bottom first."""
     costs, heights = problem.costs, problem.lattice.heights
     bottom = problem.lattice.bottom
     heap = [(costs.generalization(bottom), bottom)]
     seen = {bottom}
-    while heap and most > 0:
+    while heap:
         _, node = heapq.heappop(heap)
-        most -= 1
         yield node
         for column, level in enumerate(node):
             if level < heights[column]:

@@ -8,7 +8,8 @@ kanon_nodes(node, mask_0, [mask_1, ...])                             nodes that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -18,16 +19,18 @@ from kanon_sql.classes.measured import measured_query
 from kanon_sql.classes.of_node import PROBED, classes_query, coded_columns, coded_members, is_published, node_query
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.classes.recoding import Local
+from kanon_sql.engine.base import make_table
 from kanon_sql.errors import NoSolutionError
 from kanon_sql.measures.recoding import STEP, local_cost, rows_by_step
 from kanon_sql.models.base import N
+from kanon_sql.search.full_domain.evidence import Evidence
 from kanon_sql.sql import build as sql
 
 _LATE = 30  # steps from the end among which one may be left out
 _TRIES = 6  # of them, those that are tried
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.search.problem import Problem
@@ -46,6 +49,15 @@ class Publishable:
     tuples: int | None
 
 
+@dataclass(frozen=True)
+class Other:
+    """The steps that another algorithm takes, to the end, and what they cost."""
+
+    algorithm: str
+    steps: tuple[Node, ...]
+    cost: int
+
+
 class Remaining:
     """The rows that are not published yet."""
 
@@ -55,6 +67,7 @@ class Remaining:
         self.relation = self.engine.temporary_name("kanon_assigned")
         self._left = self.engine.temporary_name("kanon_remaining")
         self.steps: list[Node] = []
+        self.instead: str | None = None
         self.seconds: dict[str, float] = {}
         self._tested: set[Node] = set()
         self._nodes: exp.Table | None = None
@@ -92,6 +105,23 @@ class Remaining:
     @property
     def tested(self) -> int:
         return len(self._tested)
+
+    @contextmanager
+    def evidence(self) -> Iterator[Evidence]:
+        """Return what node tests say of the rows that are left; any number of them may be left further."""
+        frequency, rows = self.problem.frequency, self.rows
+        names = [*map(key_name, range(frequency.keys)), *frequency.counted]
+        left = exp.select(*map(sql.column, names)).from_(self._left.copy())
+        relation = make_table(self.engine, "kanon_left", left, "what is left")
+        try:
+            part = replace(frequency, relation=relation, rows=rows, tuples=self.tuples)
+            evidence = Evidence(replace(self.problem, frequency=part, limit=rows))
+            evidence.expect_many()
+            yield evidence
+            self._tested |= evidence.tested.keys()
+        finally:
+            evidence.roll_ups.drop_all_but(relation)
+            self.engine.run(sql.drop(relation), "drop what was left")
 
     def will_test(self, nodes: Sequence[Node]) -> None:
         frequency = self.problem.frequency
@@ -176,9 +206,9 @@ class Remaining:
     def take_back(self) -> None:
         """Undo the last step: its rows are left again."""
         self.steps.pop()
-        self._forget_later_steps()
+        self.forget_later_steps()
 
-    def _forget_later_steps(self) -> None:
+    def forget_later_steps(self) -> None:
         """Give no step to tuples whose step is not, or no longer, among the steps."""
         later = sql.column(STEP) > len(self.steps)
         update = exp.update(self.relation.copy(), {STEP: exp.null()}, where=later)
@@ -195,7 +225,7 @@ class Remaining:
         """
         top = self.problem.lattice.top
         # 0. The statement of a step may have ended just when the search was stopped.
-        self._forget_later_steps()
+        self.forget_later_steps()
         # 1. The root.
         self.publish(top)
         if self.rows <= self.problem.limit:
@@ -224,9 +254,31 @@ class Remaining:
             "--algorithm optimal, ask for less, or allow more to be suppressed."
         )
 
+    def finished(self, algorithm: str) -> list[Other]:
+        """Return the steps, with what is left at the root, as those of another algorithm; none if that cannot be."""
+        try:
+            self.finish()
+        except NoSolutionError:
+            return []
+        return [Other(algorithm, tuple(self.steps), self.cost())]
+
+    def begin_again(self) -> None:
+        """Leave all rows again."""
+        self._go([])
+
+    def take_cheapest(self, others: Sequence[Other]) -> None:
+        """Take the steps of another algorithm in the place of these, if they cost less in the end; note whose."""
+        own = self.finished("local")
+        best = min([*own, *others], key=lambda one: one.cost, default=None)
+        if best is not None and best not in own:
+            self._go(best.steps)
+            self.instead = best.algorithm
+
     def cost(self) -> int:
         """Return what the steps cost, and the rows that are left, in units of ``Problem.costs``."""
         problem = self.problem
+        if not self.steps:
+            return problem.frequency.rows * sum(problem.costs.full)
         recoding = Local(tuple(self.steps))
         return local_cost(problem.frequency, self.relation, recoding, problem.labels, problem.costs)
 
@@ -237,7 +289,7 @@ class Remaining:
             min(len(self.steps), len(steps)),
         )
         del self.steps[common:]
-        self._forget_later_steps()
+        self.forget_later_steps()
         for node in steps[common:]:
             self.publish(node)
 

@@ -1,0 +1,94 @@
+"""Simulated annealing (Kirkpatrick et al. 1983) over the nodes of a lattice that is too large to be listed.
+
+A neighbour of a node differs by one level in one column or in two. Nodes that suppress too much are not gone to.
+
+1. The first round begins at the top. Each later one begins at the best node and is less hot, but where the last one
+   found nothing better it begins at the top again; and it is twice as long as the one before. Temperatures are shares
+   of what all cells cost at most, and fall evenly on a logarithmic scale.
+2. Draw a neighbour, and with it the most that it may cost: what the node in hand costs, and a random part of the
+   temperature (the rule of Metropolis, with its chance drawn first). It is rejected without a test where what is known
+   of its suppression makes it cost more.
+3. When there are several that need one, test them in one statement, and go to the first that is accepted.
+4. Cells of suppressed rows are taken to cost as much as all cells do on average, which needs no statement
+   (``Evidence.estimate``); the best node of a round is measured exactly.
+5. End when several rounds in a row have found nothing better. No step goes by the clock: a search that has more time
+   takes the same way further, and finds no worse node.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kanon_sql.classes.lattice import Lattice, Node
+    from kanon_sql.search.full_domain.evidence import Evidence
+
+HOT, WARM, COLD = 0.02, 0.005, 0.0002
+"""Temperatures at the beginning of a round that begins at the top, of a later one, and at the end of each."""
+_STEPS = 500  # of the first round
+_IN_VAIN = 5  # rounds without a better node, after which no more are made
+_PAIRS = 0.6  # of the neighbours differ in two columns, or twice in one
+_DRAWN = 200  # neighbours after which those are tested that need it, however few they are
+
+
+def anneal(evidence: Evidence) -> Iterator[None]:
+    """Look for a node that costs little, round by round."""
+    draw = random.Random(0)  # noqa: S311 - the same search takes the same way
+    steps, in_vain = _STEPS, 0
+    # 5. Until several rounds have found nothing better.
+    while in_vain < _IN_VAIN:
+        before = evidence.best_cost
+        # 1. At the top, or at the best node.
+        afresh = steps == _STEPS or in_vain % 2 == 1 or evidence.best is None
+        node, hot = (evidence.problem.lattice.top, HOT) if afresh else (evidence.the_best()[0], WARM)
+        walk(evidence, draw, node, hot, steps)
+        # 4. The best node of the round.
+        evidence.measure_promising()
+        in_vain = 0 if evidence.best_cost < before else in_vain + 1
+        steps *= 2
+        yield
+
+
+def walk(evidence: Evidence, draw: random.Random, node: Node, hot: float, steps: int) -> Node:
+    """Go from a node to others for so many steps, from a temperature downwards; return the best by its estimate."""
+    lattice = evidence.problem.lattice
+    cost = evidence.estimate(node)
+    everything = evidence.problem.frequency.rows * sum(evidence.problem.costs.full)
+    best, step = (cost, node), 0
+    while step < steps:
+        temperature = everything * hot * (COLD / hot) ** (step / steps)
+        # 2. Neighbours, and what each may cost.
+        drawn: list[tuple[Node, float]] = []
+        unknown: dict[Node, None] = {}
+        for _ in range(_DRAWN):
+            neighbour = _neighbour(lattice, node, draw)
+            most = cost - temperature * math.log(1 - draw.random())
+            step += 1
+            if neighbour == node or evidence.estimate_at_least(neighbour) > most:
+                continue
+            drawn.append((neighbour, most))
+            if evidence.knows(neighbour):
+                break
+            unknown[neighbour] = None
+            if len(unknown) == evidence.most_together:
+                break
+        # 3. Those that need a test, and the first that is accepted.
+        evidence.look_ahead(unknown)
+        for neighbour, most in drawn:
+            if (found := evidence.estimate(neighbour)) <= most:
+                node, cost = neighbour, found
+                best = min(best, (cost, node))
+                break
+    return best[1]
+
+
+def _neighbour(lattice: Lattice, node: Node, draw: random.Random) -> Node:
+    levels = list(node)
+    for _ in range(1 + (draw.random() < _PAIRS)):
+        column = draw.randrange(len(levels))
+        levels[column] = min(lattice.heights[column], max(0, levels[column] + draw.choice((-1, 1))))
+    return tuple(levels)
