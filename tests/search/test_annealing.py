@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COLUMNS = 12
+MODELS = [kanon.KAnonymity(5)]
 
 
 def made(rows: int = 400) -> pd.DataFrame:
@@ -87,7 +88,7 @@ def test_more_time_takes_the_same_way_further(prepared: kanon.PreparedTable, max
         """The search is stopped."""
 
     found = []
-    with prepared.anonymize(models=[kanon.KAnonymity(5)], max_suppressed=max_suppressed, time_limit=0.5) as release:
+    with prepared.anonymize(models=MODELS, max_suppressed=max_suppressed, algorithm="datafly") as release:
         for intervals in (20, 60, 200):
             left = iter(range(intervals))
 
@@ -109,7 +110,7 @@ def test_more_time_takes_the_same_way_further(prepared: kanon.PreparedTable, max
 @pytest.mark.parametrize("max_suppressed", [0, 0.05, 1])
 def test_it_ends_by_itself_and_is_better_than_a_step_down(prepared: kanon.PreparedTable, max_suppressed: float) -> None:
     """What it ends with has no neighbour that costs less: the neighbours are tested here, one by one."""
-    with prepared.anonymize(models=[kanon.KAnonymity(5)], max_suppressed=max_suppressed, time_limit=0.5) as release:
+    with prepared.anonymize(models=MODELS, max_suppressed=max_suppressed, algorithm="datafly") as release:
         evidence = annealed(release)
         assert evidence.best is not None
         node, suppressed, cost = evidence.best
@@ -120,9 +121,12 @@ def test_it_ends_by_itself_and_is_better_than_a_step_down(prepared: kanon.Prepar
                 assert evidence.cost((*node[:column], other, *node[column + 1 :])) >= cost
 
 
-def test_the_cost_is_that_of_the_release_that_is_published(prepared: kanon.PreparedTable) -> None:
+def test_the_cost_is_that_of_the_release_that_is_published(
+    prepared: kanon.PreparedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Estimates guide the search; what is published is measured."""
-    with prepared.anonymize(models=[kanon.KAnonymity(5)], max_suppressed=1, time_limit=1) as release:
+    monkeypatch.setattr("kanon_sql.release.anonymize.UNLISTED_SECONDS", 1)
+    with prepared.anonymize(models=MODELS, max_suppressed=1) as release:
         out = release.to_pandas()
         frame = made().astype(str)
         classes = out.groupby(list(out.columns), dropna=False)[out.columns[0]].transform("size")
