@@ -102,7 +102,7 @@ def test_every_destination_has_the_same_rows(name: str, tmp_path: Path, monkeypa
 
 
 @given(cases(max_rows=25))
-@examples(60, quick=10)
+@examples(60, quick=5)
 def test_small_tables_of_every_kind(case: Case) -> None:
     connection, person = load(case)
     for algorithm in ("optimal", "local"):
