@@ -137,7 +137,7 @@ def test_a_step_whose_statement_ended_when_the_search_was_stopped_is_taken_back(
 
 def test_stopped_early_it_publishes_what_it_has(prepared: kanon.PreparedTable) -> None:
     losses = []
-    for looks in (1, 4, 9):
+    for looks in (1, 12, 25):
         left = iter(range(looks))
 
         def stop(progress: kanon.Progress, left: Iterator[int] = left) -> None:
