@@ -360,7 +360,10 @@ def _measured(prepared: Prepared, policy: Policy, result: SearchResult) -> tuple
 
 def _search(prepared: Prepared, policy: Policy, progress: Listener, begun: float) -> SearchResult:
     problem = problem_of(prepared, policy)
-    deadline = _search_until(prepared, policy, begun) if policy.time_limit else _default_end(prepared, policy, problem)
+    if policy.time_limit is None:
+        deadline = _default_end(prepared, policy, problem)
+    else:
+        deadline = _search_until(prepared, policy, policy.time_limit, begun)
 
     def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         value, least = (None if cost is None else problem.objective.value(cost) for cost in (best, bound))
@@ -379,7 +382,7 @@ def _default_end(prepared: Prepared, policy: Policy, problem: Problem) -> float 
     return time.monotonic() + UNLISTED_SECONDS if endless and not prepared.source.engine.in_transaction() else None
 
 
-def _search_until(prepared: Prepared, policy: Policy, begun: float) -> float:
+def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float) -> float:
     """Return when the search ends so that what it found can be measured, published and verified within the limit.
 
     That reads the table about as often as preparing it did, and builds statements as long; so the time that is left for
@@ -387,7 +390,7 @@ def _search_until(prepared: Prepared, policy: Policy, begun: float) -> float:
     """
     factor = _FINISHING if policy.algorithm in algorithms_of("full-domain") else _FINISHING_PARTS
     now = time.monotonic()
-    left = begun + (policy.time_limit or 0) - now
+    left = begun + limit - now
     finishing = factor * sum(prepared.seconds.values())
     if policy.algorithm in algorithms_of("local"):
         finishing += min(_FINISHING_STEPS, left / 2)

@@ -401,6 +401,13 @@ def select_count(table: exp.Table) -> exp.Select:
     return exp.select(count_rows()).from_(table.copy())
 
 
+def repeated(table: exp.Table, names: Sequence[str], n: str) -> exp.Select:
+    """Return the query of these columns of a table, each row of it as often as its column ``n`` says."""
+    copies = exp.Explode(this=exp.Anonymous(this="RANGE", expressions=[column(n)]))
+    rows = exp.select(*map(column, names), named(copies, n)).from_(table.copy())
+    return exp.select(*(column(name, "repeated") for name in names)).from_(rows.subquery("repeated"))
+
+
 def count_distinct(expression: exp.Expr) -> exp.Count:
     """Return ``COUNT(DISTINCT expression)``; NULLs are not counted."""
     return exp.Count(this=exp.Distinct(expressions=[expression]))

@@ -284,12 +284,7 @@ class Workbench(DuckDBEngine):
     def _show(self, mirror: Mirror, tuples: exp.Table) -> None:
         """Make the view that has each tuple as often as the relation does."""
         names = [column.name for column in mirror.columns if column.name in mirror.brought]
-        rows = exp.Anonymous(this="RANGE", expressions=[sql.column(N)])
-        repeated = exp.select(*(sql.column(name) for name in names), sql.named(exp.Explode(this=rows), N))
-        view = exp.select(*(sql.column(name) for name in names)).from_(
-            repeated.from_(tuples.copy()).subquery("repeated")
-        )
-        create = sql.create_view(mirror.relation.copy(), view)
+        create = sql.create_view(mirror.relation.copy(), sql.repeated(tuples, names, N))
         create.set("replace", True)  # noqa: FBT003 - the name of an argument of the expression
         super().rows(create, f"{mirror.relation.name}: each tuple as often as it is there")
 

@@ -59,11 +59,7 @@ def make_alike(
 def repeated_query(alike: exp.Table, publication: Publication) -> exp.Select:
     """Return the query of a release whose different rows were made."""
     names = [column.name for column in publication.columns]
-    n = unused_name("n", names)
-    copies = exp.Explode(this=exp.GenerateSeries(start=sql.literal(0), end=sql.column(n), is_end_exclusive=True))
-    columns = [sql.column(name) for name in names]
-    rows = exp.select(*columns, sql.named(copies, n)).from_(alike.copy())
-    return exp.select(*(sql.column(name, "released") for name in names)).from_(rows.subquery("released"))
+    return sql.repeated(alike, names, unused_name("n", names))
 
 
 def _are_alike(engine: DuckDBEngine, publication: Publication, expected: Expected) -> bool:

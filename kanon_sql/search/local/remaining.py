@@ -113,13 +113,13 @@ class Remaining:
         names = [*map(key_name, range(frequency.keys)), *frequency.counted]
         left = exp.select(*map(sql.column, names)).from_(self._left.copy())
         relation = make_table(self.engine, "kanon_left", left, "what is left")
+        part = replace(frequency, relation=relation, rows=rows, tuples=self.tuples)
+        evidence = Evidence(replace(self.problem, frequency=part, limit=rows))
         try:
-            part = replace(frequency, relation=relation, rows=rows, tuples=self.tuples)
-            evidence = Evidence(replace(self.problem, frequency=part, limit=rows))
             evidence.expect_many()
             yield evidence
-            self._tested |= evidence.tested.keys()
         finally:
+            self._tested |= evidence.tested.keys()
             evidence.roll_ups.drop_all_but(relation)
             self.engine.run(sql.drop(relation), "drop what was left")
 
