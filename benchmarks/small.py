@@ -57,8 +57,16 @@ def make_table(where: Path, name: str) -> list[str]:
         for _ in range(rows):
             person = draw.random()  # columns depend on each other, and low values are frequent
             table.writerow(10 + int(values * ((person + draw.random()) / 2) ** 2) for values, _ in columns)
-    arguments = [f"{name}.csv"]
-    for column, (values, height) in zip(names, columns, strict=True):
+    return [f"{name}.csv", *write_trees(where, name, dict(zip(names, columns, strict=True)))]
+
+
+def write_trees(where: Path, name: str, columns: dict[str, tuple[int, int]]) -> list[str]:
+    """Write hierarchies of whole numbers from 10, and return the arguments that name them.
+
+    ``columns`` has the number of values of each column, and the height of its tree.
+    """
+    arguments = []
+    for column, (values, height) in columns.items():
         fan = next(fan for fan in range(2, values + 1) if fan**height >= values)
         with (where / f"{name}_{column}.csv").open("w", newline="", encoding="utf-8") as file:
             tree = csv.writer(file, delimiter=";")
@@ -78,15 +86,23 @@ def of_adult(adult: Path) -> list[str]:
 
 def run(python: str, arguments: list[str], where: Path) -> Measured:
     """Run kanon once, as it is installed there."""
+    done, cpu, wall = run_process(python, arguments, where)
+    done.check_returncode()
+    return Measured(cpu, wall, json.loads(done.stdout)["seconds"] if "json" in arguments else {})
+
+
+def run_process(
+    python: str, arguments: list[str], where: Path
+) -> tuple[subprocess.CompletedProcess[bytes], float, float]:
+    """Run kanon once, as it is installed there; return how it ended, its CPU seconds and its wall seconds."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(where / "byte_code")}
     for name in ("PYTHONDONTWRITEBYTECODE", *(["PYTHONPATH"] if python != sys.executable else [])):
         environment.pop(name, None)
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [python, "-m", "kanon_sql", *arguments]
-    done = subprocess.run(command, cwd=where, env=environment, capture_output=True, check=True)  # noqa: S603 - ours
+    done = subprocess.run(command, cwd=where, env=environment, capture_output=True, check=False)  # noqa: S603 - ours
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return Measured(cpu, wall, json.loads(done.stdout)["seconds"] if "json" in arguments else {})
+    return done, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, wall
 
 
 def measure(pythons: list[str], arguments: list[str], runs: int, where: Path) -> list[Measured]:

@@ -15,15 +15,13 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import random
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from small import run_process, write_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,52 +119,16 @@ def make_table(where: Path, name: str) -> list[str]:
                 10 + min(values - 1, int(values * share))
                 for (values, _), share in zip(columns.values(), person(draw), strict=True)
             )
-    arguments = [f"{name}.csv"]
-    for column, (values, height) in columns.items():
-        fan = next(fan for fan in range(2, values + 1) if fan**height >= values)
-        with (where / f"{name}_{column}.csv").open("w", newline="", encoding="utf-8") as file:
-            tree = csv.writer(file, delimiter=";")
-            for value in range(values):
-                tree.writerow([10 + value, *(f"{level}-{value // fan**level}" for level in range(1, height)), "*"])
-        arguments += ["--qi", column, "--hierarchy", f"{column}={name}_{column}.csv"]
-    return arguments
+    return [f"{name}.csv", *write_trees(where, name, columns)]
 
 
 def run(python: str, table: list[str], algorithm: str, max_suppressed: str, where: Path) -> str:
     """Run kanon once, and return what is printed of it."""
     name, *limit = algorithm.split(":")
-    options = [
-        "-k",
-        "5",
-        "--max-suppressed",
-        max_suppressed,
-        "--format",
-        "json",
-        "--out",
-        "out.csv",
-        "--replace",
-        "--quiet",
-    ]
+    search = ["-k", "5", "--max-suppressed", max_suppressed, "--algorithm", name]
     limits = ["--time-limit", limit[0]] if limit else []
-    command = [
-        python,
-        "-m",
-        "kanon_sql",
-        "anonymize",
-        *table,
-        *options,
-        "--ignore-ledger",
-        "--algorithm",
-        name,
-        *limits,
-    ]
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(where / "byte_code")}
-    if python != sys.executable:
-        environment.pop("PYTHONPATH", None)
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, cwd=where, env=environment, capture_output=True, check=False)  # noqa: S603 - ours
-    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    output = ["--format", "json", "--out", "out.csv", "--replace", "--quiet", "--ignore-ledger"]
+    done, cpu, wall = run_process(python, ["anonymize", *table, *search, *limits, *output], where)
     if done.returncode:
         return f"{'':>10}{'':>10}{wall:10.2f}{cpu:10.2f}   {done.stderr.decode().strip().splitlines()[-1][:80]}"
     said = json.loads(done.stdout)
