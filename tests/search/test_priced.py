@@ -10,7 +10,7 @@ import pytest
 from effort import examples
 from hypothesis import given
 from strategies import Case, anonymize, cases, load
-from test_annealing import MODELS, made
+from test_annealing import MODELS, kept_rows, made, written
 
 import kanon_sql as kanon
 from kanon_sql.cli.main import run
@@ -37,11 +37,9 @@ def assert_replayed(release: kanon.Release) -> None:
     """Go through the steps again: at each, those rows are published whose class among the rows left has five."""
     left = made(2000)
     for step in release.summary()["steps"]:
-        widths = {column: [1, 4, 16, 1000][level] for column, level in step["levels"].items()}
-        keys = pd.DataFrame({column: left[column] // width for column, width in widths.items()})
-        large = keys.groupby(list(keys.columns))[keys.columns[0]].transform("size") >= 5
-        assert step["rows"] == large.sum()
-        left = left[~large]
+        published = kept_rows(left, step["levels"])
+        assert step["rows"] == len(published)
+        left = left.drop(published)
     assert len(left) == release.rows_suppressed
 
 
@@ -98,14 +96,11 @@ def test_what_another_algorithm_found_is_taken_and_named(
     monkeypatch.setattr(priced, "_PRICES", (1.0,))
     monkeypatch.setattr(priced, "_FEW", 2.0)  # every step publishes too few rows
     frame, out = made(), tmp_path / "out.csv"
-    frame.to_csv(tmp_path / "made.csv", index=False)
-    chosen = [option for name in frame.columns for option in ("--qi", name, "--hierarchy", f"{name}=intervals:4,16")]
-    arguments = ["anonymize", str(tmp_path / "made.csv"), *chosen, "--out", str(out), "--algorithm", "local"]
-    assert run([*arguments, "--max-suppressed", "1", "-k", "5", "--count", "rows"]) == 0
+    asked = ["--algorithm", "local", "--max-suppressed", "1", "-k", "5", "--count", "rows"]
+    arguments = [*written(frame, out), *asked]
+    assert run(arguments) == 0
     assert f"what {better} found, which loses less" in " ".join(capsys.readouterr().out.split())
-    assert (
-        run([*arguments, "--max-suppressed", "1", "-k", "5", "--count", "rows", "--format", "json", "--replace"]) == 0
-    )
+    assert run([*arguments, "--format", "json", "--replace"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["instead"] == better
     assert said["measures"]["loss"] < 1
