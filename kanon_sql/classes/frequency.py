@@ -256,6 +256,7 @@ class SensitiveColumn:
         code: the column of the frequency set that holds the codes of its values.
         shares: the relation of its values.
         values: how many there are.
+        spellings: of how many values they are spellings: texts that differ in case or in spaces around them alone.
         features: for each distance that a model compares by, what values are compared by.
     """
 
@@ -263,6 +264,7 @@ class SensitiveColumn:
     code: str
     shares: exp.Table
     values: int
+    spellings: int
     features: dict[str, exp.Table] = field(default_factory=dict, repr=False)
 
 
@@ -300,10 +302,14 @@ def code_sensitive(
             "classes/codes_of_values", values={"value": sql.column(code)}, relations={"staged": staged}, names={"n": n}
         )
         engine.run(sql.create_table(shares, coded, temporary=True), f"values of the sensitive column {column.name}")
-        (values,) = engine.row(exp.select(sql.count_rows()).from_(shares.copy()), f"how many values {column.name} has")
+        spelled: exp.Expr = sql.column("original")
+        if column.family == "text":
+            spelled = exp.Lower(this=exp.Trim(this=spelled))
+        counts = sql.query("classes/spellings", values={"spelled": spelled}, relations={"shares": shares})
+        values, spellings = engine.row(counts, f"how many values {column.name} has")
         same = sql.same(sql.column(code, "staged"), sql.column("original", alias))
         lookups.append((sql.aliased(shares, alias), same))
-        found.append(SensitiveColumn(column, code, shares, int(values)))
+        found.append(SensitiveColumn(column, code, shares, int(values), int(spellings)))
     query = sql.query(
         "classes/sensitive_coded",
         values={

@@ -249,14 +249,13 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     found_people = None
     if entity is not None:
         persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
-        found_people = (
-            persons,
-            (
-                people_by_original(engine, people, places, candidates, persons, entity)
-                if published is None
-                else people_by_release(engine, candidates, release.relation, columns, published)
-            ),
-        )
+        in_classes = people_by_original(engine, people, places, candidates, persons, entity)
+        if published is not None:
+            by_release = people_by_release(
+                engine, candidates, release.relation, columns, published, persons, in_classes
+            )
+            in_classes = by_release or in_classes
+        found_people = (persons, in_classes)
     attacks: list[Attack] = [linkage := link(engine, candidates, k, found_people)]
     released = make_released(engine, release.relation, columns, shared, candidates)
     for number in wanted:

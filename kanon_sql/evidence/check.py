@@ -306,21 +306,25 @@ def _with_people(source: Source, policy: Policy, original: Source | None) -> tup
         raise UsageError(
             "An original says how many people each class has: name the column that tells them apart, --entity."
         )
-    if find_column(entity, source.columns) is not None:
-        return source, None
-    person = find_column(entity, original.columns)
-    if person is None:
+    own, person = find_column(entity, source.columns), find_column(entity, original.columns)
+    if person is None and own is None:
         raise UsageError(f"Neither {source.name} nor {original.name} has a column {entity!r} to count people by.")
+    if person is None:
+        return source, None
     quasi = policy.columns.quasi_identifiers
     columns = resolve_quasi_identifiers(quasi, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
     original.bring(resolve_quasi_identifiers(quasi, original.columns, original.name), person)
-    kept = list(dict.fromkeys([*columns, *_columns_of(source, _models_of(source, policy)[0], policy)]))
-    source.bring(kept)
+    about = _columns_of(source, _models_of(source, policy)[0], policy)
+    kept = list(dict.fromkeys(column for column in (*columns, *about) if column != own))
+    source.bring(kept, own)
     prepared = prepare_source(original, policy.of_rows())
-    table, people = name_people(
-        source.engine, original.relation, prepared.places(), person, source.relation, columns, kept
+    named = name_people(
+        source.engine, original.relation, prepared.places(), person, source.relation, columns, kept, own
     )
+    if named is None:
+        return source, None
+    table, people = named
     return replace(source, relation=table, columns=source.engine.columns(table), warehouse=None), people
 
 

@@ -44,7 +44,7 @@ class MeasuredPeople:
             names them, and for a table without rows.
         smallest_class_at_most: ... at most.
         settled: whether it is known who is in which class. If not, the risk is that of the fewest people that each
-            class can have; who is in two classes is two people then.
+            class can have; who is in two classes may be two people then, and shares of people are not known.
     """
 
     entity: str
@@ -274,6 +274,8 @@ def measure_against(
     )
     size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
     risk = risk_of(counted, policy, settings, population, size, repeated)
+    if people is not None and not people.settled:
+        risk = risk.of_fewest(risk_before.people or 0)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]
     return Measured(
         release.name,
@@ -296,12 +298,16 @@ def _with_people(prepared: Prepared, release: Source, policy: Policy) -> tuple[S
     """Return a release with the column that names people, by its original where it does not have the column itself."""
     entity, original = policy.columns.entity, prepared.source
     person = None if entity is None else find_column(entity, original.columns)
-    if entity is None or person is None or find_column(entity, release.columns) is not None:
+    if entity is None or person is None:
         return release, None
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
-    table, found = name_people(
-        original.engine, original.relation, prepared.places(), person, release.relation, columns, columns
+    own = find_column(entity, release.columns)
+    by_original = name_people(
+        original.engine, original.relation, prepared.places(), person, release.relation, columns, columns, own
     )
+    if by_original is None:
+        return release, None
+    table, found = by_original
     named = replace(release, relation=table, columns=original.engine.columns(table), warehouse=None)
     return named, MeasuredPeople(entity, found.smallest, found.smallest_at_most, found.settled or found.one_row_each)
 

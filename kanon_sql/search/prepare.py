@@ -109,6 +109,15 @@ class Prepared:
         of_classes = CLASS_MEASURES.get(measure)
         return Objective(self.costs_of("loss" if of_classes is not None else measure), of_classes)
 
+    def spellings(self) -> list[str]:
+        """Return what is to be said of sensitive values that models count as different ones."""
+        return [
+            f"{one.column.name} has values that differ in case or in spaces around them alone ({one.values:,} for "
+            f"{one.spellings:,} values). They are counted as different values; if they are not, write them in one way."
+            for one in self.frequency.sensitive
+            if one.spellings < one.values
+        ]
+
 
 def prepare_source(source: Source, policy: Policy, tell: Tell = silent) -> Prepared:
     """Return a table ready to be searched.

@@ -447,3 +447,42 @@ def test_nothing_is_left_in_a_connection() -> None:
             verb(connection, "r", original=connection, original_table="o", **asked)
         seen = connection.execute("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'kanon%'").fetchall()
         assert seen == []
+
+
+def test_numbers_of_rows_under_the_name_of_people_are_not_counted(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails on 0.1.0, and before an adversary found it: "k = 5 holds" for a class of five visits of one patient."""
+    original = pd.DataFrame({"who": [*["ann"] * 5, *"bcdef"], "a": [1] * 5 + [2] * 5})
+    original.to_csv(in_tmp / "visits.csv", index=False)
+    asked = ("--qi", "a", "--entity", "who", "-k", 5, "--original", "visits.csv", "--hierarchy", "a=flat")
+    for numbers in (range(10), [*"vwxyz", *"bbbbb"]):
+        original.assign(who=numbers).to_csv(in_tmp / "released.csv", index=False)
+        checked = kanon("check", "released.csv", *asked, "--format", "json").json
+        assert (checked["smallest_class_people"], checked["original"], checked["holds"]) == (1, "visits.csv", False)
+        measured = kanon("measure", "released.csv", *asked, "--format", "json").json
+        assert (measured["people"]["smallest_class"], measured["risk"]["after"]["prosecutor"]["highest"]) == (1, 1.0)
+        linkage = kanon("attack", "released.csv", *asked, "--format", "json").json["attacks"][0]
+        assert (linkage["succeeded"], linkage["people"]["people_below_k"]) == (True, 1)
+    # Pseudonyms, also of a release that has a part of the rows, are counted as they are.
+    original.assign(who=[*["p"] * 5, *"qrstu"])[1:].to_csv(in_tmp / "released.csv", index=False)
+    checked = kanon("check", "released.csv", *asked, "--format", "json").json
+    assert (checked["smallest_class_people"], checked["original"]) == (1, None)
+
+
+def test_shares_of_people_are_not_known_where_classes_are_not() -> None:
+    """Fails before: ann and bob are two people in each class, four together, and a share of four is too small."""
+    original = pd.DataFrame({"who": [*["ann"] * 3, *["bob"] * 2], "a": [1, 1, 2, 1, 2]})
+    release = pd.DataFrame({"a": ["1", "1", "*", "*"]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "hierarchies": {"a": "flat"}, "entity": "who"}
+    measured = kanon.measure(
+        release, original=original, **asked, population=original.assign(a=["1", "1", "*", "1", "*"])
+    )
+    assert measured.people is not None
+    assert not measured.people.settled
+    after = measured.risk
+    assert after.people is not None
+    assert after.people <= 2
+    assert after.prosecutor.above_threshold <= 2
+    assert after.prosecutor.uniques <= 2
+    assert (after.prosecutor.share_above_threshold, after.prosecutor.share_unique) == (None, None)
+    assert after.journalist is not None
+    assert (after.journalist.average, after.journalist.share_above_threshold) == (None, None)

@@ -105,6 +105,8 @@ CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
 CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
 CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
+CREATE TABLE by_original AS FROM in_classes;
+CREATE TABLE by_release AS SELECT * REPLACE (n AS at_most) FROM in_classes;
 CREATE TABLE released AS FROM (VALUES (0, '=ann'), (0, ''), (1, '=bob')) released(class, published_1);
 -- What two releases have in common: two groups, one of rows that the second release left out.
 CREATE TABLE first_found AS FROM (VALUES (1, 2, 1), (2, 2, 2)) f(tuple, n, found);
@@ -143,6 +145,7 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
+    "classes/spellings": {"spelled": "LOWER(TRIM(original))"},
     "classes/sensitive_coded": {
         "others": "staged.key_0, staged.n",
         "codes": "shares.value AS sensitive_0",

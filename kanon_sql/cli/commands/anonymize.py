@@ -214,6 +214,8 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         for note in hierarchy.notes:
             talk.note(f"{hierarchy.column.name}: {note}.")
     note_repeated_columns(release.prepared.repeated, talk)
+    for note in release.prepared.spellings():
+        talk.note(note)
     if release.rows_in == 0:
         talk.note(f"{release.prepared.source.name} has no rows; the release has none either.")
     if release.result.stopped == "time limit" and release.policy.time_limit is None:

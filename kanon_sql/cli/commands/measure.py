@@ -194,7 +194,8 @@ def _uncounted(people: MeasuredPeople) -> str | None:
         )
     return (
         "Which rows were published cannot be told from the labels: the release is counted as if each class had the "
-        "fewest people possible, and who may be in two classes is counted in both. Subsets are not looked at."
+        "fewest people possible, and who may be in two classes is counted in both: shares of people are not known. "
+        "Subsets are not looked at."
     )
 
 

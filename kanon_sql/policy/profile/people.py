@@ -76,7 +76,8 @@ class RepeatedColumn:
         names_people: whether the repeated rows are taken to be of one person.
         reason: why: its ``name``, its ``type``, or ``traits`` in which they agree; None where nothing says so. Or
             ``spelling``: values of the entity, of which ``rows`` differ, and ``values`` without case and outer spaces.
-            Or ``blank``: the entity has ``values`` different texts without anything but spaces, in ``rows`` rows.
+            Or ``blank``: the entity has ``values`` different texts without anything but spaces, in ``rows`` rows. Or
+            ``nan``: it is NaN in so many.
         trait: the column in which repeated rows agree most beyond chance; None where none was looked at.
         agreeing: the share of repeated rows that agree in it.
         by_chance: the share of other rows that do.
@@ -86,7 +87,7 @@ class RepeatedColumn:
     values: int
     rows: int
     names_people: bool
-    reason: Literal["name", "type", "traits", "spelling", "blank"] | None = None
+    reason: Literal["name", "type", "traits", "spelling", "blank", "nan"] | None = None
     trait: str | None = None
     agreeing: float | None = None
     by_chance: float | None = None
@@ -98,8 +99,8 @@ class RepeatedColumn:
     def found(self) -> str:
         """Return what was found, as a part of a sentence."""
         has = "has" if len(self.columns) == 1 else "together have"
-        if self.reason == "blank":
-            return f"{self.listed} is blank in {counted(self.rows, 'row')}"
+        if self.reason in {"blank", "nan"}:
+            return f"{self.listed} is {'blank' if self.reason == 'blank' else 'NaN'} in {counted(self.rows, 'row')}"
         if self.reason == "spelling":
             spellings = f"{self.rows:,} for {self.values:,} values"
             return f"{self.listed} {has} values that differ in case or in spaces around them alone ({spellings})"
@@ -118,8 +119,9 @@ class RepeatedColumn:
         way = "if rows of one person repeat, name the column that names the person with --entity"
         if self.reason == "spelling":
             way = "if they are the same people, write them in one way"
-        if self.reason == "blank":
-            return f"{self.found()}. A blank is counted as a person: write NULL where no one is named."
+        if self.reason in {"blank", "nan"}:
+            what = "A blank" if self.reason == "blank" else "NaN"
+            return f"{self.found()}. {what} is counted as a person: write NULL where no one is named."
         return f"{self.found()}. They are taken for different people; {way}."
 
     def ways_on(self) -> str:
@@ -238,19 +240,21 @@ def entity_of_rows(
 
     1. Another column whose name says that it names people, with several rows each, where the entity has one row each.
        A number of a visit or a record has so as soon as it has more values than the other column.
-    2. The entity itself, where texts are blank, or differ in case or in spaces around them alone.
+    2. The entity itself, where texts are blank, or differ in case or in spaces around them alone; or numbers are NaN.
 
-    One scan; none where no other column has such a name, and the entity is no text.
+    One scan; none where no other column has such a name, and the entity is neither a text nor a float.
     """
     others = [column for column in columns if column != entity and column.family != "boolean"]
     persons = [one for one in others if _says(one, identifying=False) == "person"]
     candidates = [_Candidate((one,), "person", identifying=False) for one in persons]
-    if not candidates and entity.family != "text":
+    nobody: dict[str, tuple[str, Literal["blank", "nan"]]] = {"text": ("", "blank"), "float": ("nan", "nan")}
+    if not candidates and entity.family not in nobody:
         return None
-    named = written(sql.column(entity.name, "source"), entity)
-    spelled = exp.Lower(this=exp.Trim(this=named.copy())) if entity.family == "text" else named.copy()
-    is_blank = exp.EQ(this=spelled.copy(), expression=sql.literal(""))
-    blank = exp.Case().when(is_blank, named.copy()) if entity.family == "text" else named.copy()
+    spelled = named = written(sql.column(entity.name, "source"), entity)
+    blank, (text, reason) = named, nobody.get(entity.family, ("", "blank"))
+    if entity.family in nobody:
+        spelled = exp.Lower(this=exp.Trim(this=named.copy()))
+        blank = exp.Case().when(exp.EQ(this=spelled.copy(), expression=sql.literal(text)), named.copy())
     query = _repeats_query(table, [named, spelled, blank, *(one.value for one in candidates)])
     ((_, rows, people, _, spelled_alike, blanks, of_blanks, *counts),) = ask(
         query, "do columns that name people repeat?"
@@ -263,8 +267,8 @@ def entity_of_rows(
     ]
     if found:
         return min(found, key=lambda one: (not is_of_person(one.columns[0]), one.values))
-    if entity.family == "text" and blanks:
-        return RepeatedColumn((entity.name,), int(of_blanks), int(blanks), names_people=False, reason="blank")
+    if entity.family in nobody and blanks:
+        return RepeatedColumn((entity.name,), int(of_blanks), int(blanks), names_people=False, reason=reason)
     if int(spelled_alike) == int(people):
         return None
     return RepeatedColumn((entity.name,), int(spelled_alike), int(people), names_people=False, reason="spelling")

@@ -13,7 +13,7 @@ A release does not name people. Its rows are matched with those of the original 
 people are known. What is left has rows to choose from: suppressed rows that look like those of a class, or classes with
 overlapping labels. There the people are counted on the safe side, as if those with most rows had been published
 (``at_least``), and the other way round (``at_most``). A release that has the column itself (as pseudonyms, for example)
-is counted by it.
+is counted by it, unless it tells more people apart than its original has.
 """
 
 from __future__ import annotations
@@ -229,12 +229,33 @@ def _in_pairs(
 
 
 def people_by_release(
-    engine: Engine, candidates: Candidates, release: exp.Table, columns: Sequence[Column], entity: Column
-) -> ClassPeople:
-    """Return the people of each class of a release that has the column that names them, or its pseudonyms."""
+    engine: Engine,
+    candidates: Candidates,
+    release: exp.Table,
+    columns: Sequence[Column],
+    entity: Column,
+    persons: exp.Table,
+    by_original: ClassPeople,
+) -> ClassPeople | None:
+    """Return the people of each class of a release that has the column that names them, or its pseudonyms.
+
+    None where the column tells more people apart than there are in the original, in all or in one class: numbers of
+    rows under the name of a person's number, for example.
+    """
     released = make_released(engine, release, columns, (Shared(entity, entity),), candidates)
     query = sql.query("attacks/people_of_release", tables={"released": released.relation})
-    return _counted(engine, candidates, query, entity)
+    found = _counted(engine, candidates, query, entity)
+    query = sql.query(
+        "attacks/more_people",
+        tables={
+            "members": found.members,
+            "persons": persons,
+            "by_release": found.sizes,
+            "by_original": by_original.sizes,
+        },
+    )
+    (more,) = engine.row(query, "does the release tell more people apart than its original?")
+    return None if more else found
 
 
 def with_people(
@@ -286,17 +307,20 @@ def name_people(
     release: exp.Table,
     columns: Sequence[Column],
     kept: Sequence[Column],
-) -> tuple[exp.Table, ClassPeople]:
+    own: Column | None = None,
+) -> tuple[exp.Table, ClassPeople] | None:
     """Return a copy of a release with the column that names people, and what is known of them.
 
     ``columns`` are the quasi-identifiers of the release in the order of the places; ``kept`` are those that the copy
-    has.
+    has; ``own`` is the release's own column of people. None where it is to be counted by that.
     """
     known = [own.hierarchy.column for own in places]
     people = make_people(engine, original, [*known, entity], places)
     candidates = find_candidates(engine, people, places, release, columns)
     persons = persons_of(engine, people, entity)
     found = people_by_original(engine, people, places, candidates, persons, entity)
+    if own is not None and people_by_release(engine, candidates, release, columns, own, persons, found) is not None:
+        return None
     return with_people(engine, release, columns, kept, candidates, found), found
 
 

@@ -224,6 +224,28 @@ class Risk:
             subset["columns"] = list(subset["columns"])
         return plain
 
+    def of_fewest(self, most: int) -> Risk:
+        """Return the same of classes that are counted as if each had the fewest people that it can have.
+
+        Who is in several of them is not known, but that they are ``most`` people together at most. Shares of people
+        are not known then, nor what is an average or an estimate over the members of a population's classes.
+        """
+        if self.people is None:
+            return self
+        people = min(self.people, most)
+        prosecutor, journalist = self.prosecutor, self.journalist
+        prosecutor = replace(
+            prosecutor,
+            above_threshold=min(prosecutor.above_threshold, people),
+            share_above_threshold=None,
+            uniques=min(prosecutor.uniques, people),
+            share_unique=None,
+        )
+        if journalist is not None:
+            above = min(journalist.above_threshold, people)
+            journalist = replace(journalist, average=None, above_threshold=above, share_above_threshold=None)
+        return replace(self, people=people, prosecutor=prosecutor, journalist=journalist, uniqueness=None)
+
     def of_rows(self, people_repeat: Sequence[str]) -> Risk:
         """Return the same, of rows of which several are of one person: no threshold is known to be met."""
         if not people_repeat:
@@ -277,6 +299,8 @@ def assess(
 @dataclass(frozen=True)
 class Prosecutor:
     """The risks of who is known to be in the table; None where a table has no rows.
+
+    Shares are None, too, where it is not known who is in which class.
 
     Attributes:
         highest: of a member of the smallest class.
