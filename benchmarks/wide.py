@@ -6,8 +6,8 @@
 Two made tables: accounts (30,000 rows; 24 columns: six columns of people, six monthly states, bills and payments) and
 visits (70,000 rows; 16 columns). Columns depend on each other, and most on a few numbers of each person; trees have
 heights of 2 to 7. k = 5, and any share of the rows may be suppressed if nothing else is said. An algorithm may be
-followed by a time limit. What is printed is the loss of the release as kanon measures it, what is proven, and wall and
-CPU seconds of the whole process.
+followed by a time limit and by options, each after a colon. What is printed is the loss of the release as kanon
+measures it, what is proven, and wall and CPU seconds of the whole process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SEED = 24
-ALGORITHMS = ["optimal:2", "optimal:5", "optimal:10", "local:10", "mondrian", "mondrian-plus"]
+ALGORITHMS = [
+    "optimal:2",
+    "optimal:5",
+    "optimal:10",
+    "local:10",
+    "mondrian",
+    "mondrian-plus:15",
+    "mondrian-plus:15:numbers=tree",
+]
 
 Columns = dict[str, tuple[int, int]]
 """Of each column: its values, which are 0 to so many less one, and the height of its tree."""
@@ -124,9 +132,9 @@ def make_table(where: Path, name: str) -> list[str]:
 
 def run(python: str, table: list[str], algorithm: str, max_suppressed: str, where: Path) -> str:
     """Run kanon once, and return what is printed of it."""
-    name, *limit = algorithm.split(":")
+    name, *rest = algorithm.split(":")
     search = ["-k", "5", "--max-suppressed", max_suppressed, "--algorithm", name]
-    limits = ["--time-limit", limit[0]] if limit else []
+    limits = [f"--{each}" if "=" in each else f"--time-limit={each}" for each in rest if each]
     output = ["--format", "json", "--out", "out.csv", "--replace", "--quiet", "--ignore-ledger"]
     done, cpu, wall = run_process(python, ["anonymize", *table, *search, *limits, *output], where)
     if done.returncode:
@@ -140,20 +148,20 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", default=list(SHAPES), help="of accounts, visits (default: both)")
-    parser.add_argument("--algorithm", nargs="+", default=ALGORITHMS, help="each with :SECONDS for a time limit")
+    parser.add_argument("--algorithm", nargs="+", default=ALGORITHMS, help="each with :SECONDS, :numbers=tree")
     parser.add_argument("--other", metavar="PYTHON", help="the interpreter of an environment to compare with")
     parser.add_argument("--max-suppressed", default="1", help="the share of the rows that may be suppressed")
     arguments = parser.parse_args()
     pythons = {"": sys.executable, **({"other": arguments.other} if arguments.other else {})}
     with tempfile.TemporaryDirectory() as directory:
         where = Path(directory)
-        print(f"{'k = 5':<30}{'loss':>10}{'gap':>10}{'wall':>10}{'CPU':>10}{'left out':>10}")
+        print(f"{'k = 5':<45}{'loss':>10}{'gap':>10}{'wall':>10}{'CPU':>10}{'left out':>10}")
         for name in arguments.tables:
             table = make_table(where, name)
             for algorithm in arguments.algorithm:
                 for kind, python in pythons.items():
                     found = run(python, table, algorithm, arguments.max_suppressed, where)
-                    print(f"{name}, {algorithm:<14}{kind:<6}{found}", flush=True)
+                    print(f"{name}, {algorithm:<29}{kind:<6}{found}", flush=True)
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ def by_name(hierarchies: Sequence[Hierarchy], node: Node) -> dict[str, int]:
 Choose = Literal["range", "distinct", "loss", "random"]
 Cut = Literal["strict", "relaxed", "node"]
 Texts = Literal["tree", "set", "range"]
-Numbers = Literal["range", "mean", "median"]
+Numbers = Literal["range", "mean", "median", "tree"]
 
 MONDRIAN = ("mondrian", "mondrian-plus")
 """The algorithms that cut a table into parts."""
@@ -208,7 +208,8 @@ class Cutting:
         cut: where: "strict" (at the median; equal values stay together), "relaxed" (in half; rows that have the median
             go to either side) or "node" (columns with a tree: each child of a label is a side).
         labels: how texts of a part are written: "tree" (the lowest label over all of them), "set" or "range".
-        numbers: how numbers and dates of a part are written: "range", "mean" or "median".
+        numbers: how numbers and dates of a part are written: "range", "mean" or "median"; or like texts, as the lowest
+            label of their "tree" over all of them, by which they are cut then.
         every_cut: whether all places are compared, or only the median of each column.
         pairs: of mondrian-plus: how often pairs of parts are gone through at the end, to cut them again together.
         seed: of random choices.
@@ -250,6 +251,10 @@ def cutting_of(
         choose = "loss" if every_cut else "range"
     if cut is None:
         cut = "node" if every_cut and labels in {None, "tree"} else "strict"
+    if numbers == "tree" and labels not in {None, "tree"}:
+        raise UsageError(f"Numbers are written by their tree where texts are: with labels tree, not {labels}.")
+    if numbers == "tree" and choose == "loss" and measure == "gcp":
+        raise UsageError("Cuts of numbers that are written by their tree are compared by loss: use measure loss.")
     if choose == "loss":
         _require_comparable(measure, cut, every_cut=every_cut)
     return Cutting(
@@ -258,7 +263,7 @@ def cutting_of(
         labels=cast("Texts", labels or "tree"),
         numbers=cast("Numbers", numbers or "range"),
         every_cut=every_cut,
-        pairs=pairs or 0,
+        pairs=int(every_cut) if pairs is None else pairs,
         seed=seed or 0,
     )
 

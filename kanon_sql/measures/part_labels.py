@@ -25,7 +25,7 @@ from sqlglot import exp
 from kanon_sql.engine.equality import published
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.measures.labels import LABEL
-from kanon_sql.measures.places import PART, same_label
+from kanon_sql.measures.places import LOWER, PART, UPPER, same_label
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
@@ -144,10 +144,20 @@ def _texts(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Select:
         sql.named(sql.cast(rows, "BIGINT"), N),
         sql.named(sql.cast(leaves, "BIGINT"), "leaves"),
         sql.named(at_root, "at_root"),
-        *_no_numbers(),
+        *(_extremes(level, column) if column.by_tree and column.labels.numeric else _no_numbers()),
         sql.column("low", "spans"),
         sql.column("high", "spans"),
     )
+
+
+def _extremes(level: exp.Expr, column: Places) -> list[exp.Expr]:
+    """Return the extremes under the labels of numbers that are published by their tree."""
+    found: list[exp.Expr] = []
+    for name, of_all in ((LOWER, column.labels.lower), (UPPER, column.labels.upper)):
+        inner = [sql.column(f"{name}_{above}", _LOW) for above in range(1, column.hierarchy.height)]
+        root = exp.null() if of_all is None else sql.literal(of_all)
+        found.append(sql.named(_by_level(level, [sql.column("number", _LOW), *inner, root]), name))
+    return found
 
 
 def _set(tuples: exp.Table, column: Places) -> exp.Select:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _FINISHING = 1.0  # seconds that measuring, publishing and verifying take, for each second of preparing
 _FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
-_FINISHING_STEPS = 1.5  # further seconds for local recoding, whose statements are long; half of the time at most
+_FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
 _MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
 
 
@@ -117,7 +117,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         choose: the column that "mondrian" cuts a part in: "range" (default), "distinct", "loss" or "random".
         cut: where Mondrian cuts it: "strict" (at the median), "relaxed" (in half) or "node" (of a tree).
         labels: how Mondrian writes the texts of a part: "tree" (default), "set" or "range".
-        numbers: how it writes numbers and dates: "range" (default), "mean" or "median".
+        numbers: how it writes numbers and dates: "range" (default), "mean", "median" or "tree", as texts.
         pairs: how often "mondrian-plus" goes through pairs of parts at the end, to cut them again together.
         search_on: where the search runs when the table is in PostgreSQL or Spark: on the "workbench", which fetches its
             distinct tuples, or on the "warehouse" itself.
@@ -392,6 +392,6 @@ def _search_until(prepared: Prepared, policy: Policy, limit: float, begun: float
     now = time.monotonic()
     left = begun + limit - now
     finishing = factor * sum(prepared.seconds.values())
-    if policy.algorithm in algorithms_of("local"):
+    if policy.algorithm not in algorithms_of("full-domain"):
         finishing += min(_FINISHING_STEPS, left / 2)
     return now + left - min(finishing, _MOST_FOR_FINISHING * left)

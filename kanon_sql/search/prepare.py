@@ -83,7 +83,7 @@ class Prepared:
     repeated: tuple[RepeatedColumn, ...] = ()
     shared_tests: SharedTests | None = None
     _costs: dict[str, Costs] = field(default_factory=dict, repr=False)
-    _places: list[tuple[Places, ...]] = field(default_factory=list, repr=False)
+    _places: dict[bool, tuple[Places, ...]] = field(default_factory=dict, repr=False)
 
     def costs_of(self, measure: str) -> Costs:
         if not self._costs:  # of all measures: by which of them a release is chosen, it is measured by each
@@ -99,10 +99,11 @@ class Prepared:
         population = None if self.population is None else self.population[1].relation
         return _coded_models(models, self.frequency, self.sensitive_hierarchies, population)
 
-    def places(self) -> tuple[Places, ...]:
-        if not self._places:
-            self._places.append(make_places(self.frequency, self.hierarchies, self.labels))
-        return self._places[0]
+    def places(self, *, by_tree: bool = False) -> tuple[Places, ...]:
+        """Return the values of each quasi-identifier in their order; of numbers, too, by their tree if it is asked."""
+        if by_tree not in self._places:
+            self._places[by_tree] = make_places(self.frequency, self.hierarchies, self.labels, by_tree=by_tree)
+        return self._places[by_tree]
 
     def objective(self, measure: str) -> Objective:
         """Return what is minimized when it is a measure of this name; loss is the guide to one of class sizes."""
@@ -243,7 +244,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     rate = SAMPLE_RATE if policy.sample_rate is None else policy.sample_rate
     objective = prepared.objective(policy.measure)
     cutting = policy.cutting
-    places = () if cutting is None else prepared.places()
+    places = () if cutting is None else prepared.places(by_tree=cutting.numbers == "tree")
     models = prepared.coded(prepared.resolved(policy.models))
     return Problem(
         frequency,

@@ -131,7 +131,7 @@ def _search_parts(
     problem: Problem, cutting: Cutting, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
     from kanon_sql.search.mondrian.boxes import recoding_of
-    from kanon_sql.search.mondrian.mondrian import begin, mondrian
+    from kanon_sql.search.mondrian.mondrian import begin, finish, mondrian
 
     evidence = Evidence(problem)
     evidence.require_top()
@@ -145,6 +145,7 @@ def _search_parts(
         if not parts.whole:
             raise
         stopped = _why(reason)
+    finish(parts)
     recoding, tables = recoding_of(parts)
     parts.close()
     return SearchResult(recoding, 0, None, None, 1, tables, stopped)

@@ -232,7 +232,7 @@ PairsOption = Annotated[
     typer.Option(
         "--pairs",
         metavar="PASSES",
-        help="How often mondrian-plus goes through pairs of parts at the end, to cut them again together (default: 0).",
+        help="How often mondrian-plus goes through pairs of parts at the end, to cut them again together (default: 1).",
     ),
 ]
 EntityOption = Annotated[

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 _TOTAL = "total"
 _BY_COLUMN = ("part", "column_number", "level")
 
-_BLOCK = 512  # parts among which all pairs are looked at
-_NEAREST = 6  # of them, those that are cut together
-_LEAST_GAIN = 0.002  # of what is lost, below which another pass is not worth its time
-_SMALL = 1e-9
+BLOCK = 512  # parts among which all pairs are looked at
+NEAREST = 6  # of them, those that are cut together
+LEAST_GAIN = 0.002  # of what is lost, below which another pass is not worth its time
+SMALL = 1e-9
 _CUT = ("column_number", "from_place", "to_place")
 
 
@@ -246,7 +246,7 @@ def recut_pairs(parts: Parts, number: int, costs: SideCosts) -> bool:
     parts.make(
         "kanon_leaves", "parts in the order of the tree, and what they lose", lambda: _leaves_query(parts, costs)
     )
-    shift = number % 2 * _BLOCK // 2
+    shift = number % 2 * BLOCK // 2
     title = "pairs that could be merged at little cost"
     parts.make("kanon_pairs", title, lambda: _pairs_query(parts, costs), shift=shift)
     # 3. The best cut of each.
@@ -272,7 +272,7 @@ def recut_pairs(parts: Parts, number: int, costs: SideCosts) -> bool:
         parts.replace("kanon_finished", "other parts are finished", lambda: _others_query(parts))
     parts.numbers += 2 * int(pairs)
     parts.all_finished = False
-    return bool(pairs) and float(gain) > _LEAST_GAIN * float(lost)
+    return bool(pairs) and float(gain) > LEAST_GAIN * float(lost)
 
 
 def _leaves_query(parts: Parts, costs: SideCosts) -> exp.Query:
@@ -298,7 +298,7 @@ def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
     names = costs.group_names()
     leaves = parts["kanon_leaves"]
     shifted = sql.column("number") + exp.Placeholder(this="shift")
-    block = sql.cast(exp.Floor(this=exp.Paren(this=shifted) / float(_BLOCK)), "INTEGER")
+    block = sql.cast(exp.Floor(this=exp.Paren(this=shifted) / float(BLOCK)), "INTEGER")
     blocks = exp.select("*", sql.named(block, "block")).from_(leaves.copy())
     same = exp.and_(
         sql.column("block", "one").eq(sql.column("block", "other")),
@@ -329,7 +329,7 @@ def _pairs_query(parts: Parts, costs: SideCosts) -> exp.Query:
         rank = sql.over(exp.RowNumber(), by=[part], order=("more", "one", "other"))
         ranks.append(sql.named(rank, f"rank_{part}"))
     ranked = exp.select("*", *ranks).from_(weighed.subquery("weighed"))
-    near = [sql.column(f"rank_{part}") <= _NEAREST for part in ("one", "other")]
+    near = [sql.column(f"rank_{part}") <= NEAREST for part in ("one", "other")]
     pair = sql.cast(sql.over(exp.RowNumber(), order=("one", "other")), "INTEGER")
     found = exp.select(sql.named(pair, "pair"), "one", "other", "lost").from_(ranked.subquery("ranked"))
     return found.where(exp.or_(*near)).with_("blocks", as_=blocks, materialized=True)
@@ -357,7 +357,7 @@ def _better_query(parts: Parts) -> exp.Query:
         .join(chosen.copy(), on=of_pair)
         .join(allowed.copy(), on=still)
         .where(sql.column("allowed", allowed.name))
-        .where(exp.GT(this=gain.copy(), expression=sql.literal(_SMALL)))
+        .where(exp.GT(this=gain.copy(), expression=sql.literal(SMALL)))
     )
     # A part is in pairs as the one and as the other: of all of them one is its best.
     sides = _members(sql.relation("gained"), "member", "one", "other", "gain")

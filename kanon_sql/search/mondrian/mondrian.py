@@ -8,7 +8,8 @@ Begin with the whole table as one part. Then, round by round:
 3. A cut is allowed if all sides satisfy the models. Of a part whose cut is not, the column was tried in vain.
 4. The tuples of each part that was cut go to its sides.
 
-Where cuts are compared by what they save, 1 and 2 are ``best_cuts`` instead.
+Where cuts are compared by what they save, 1 and 2 are ``best_cuts`` instead; or all of it is done over arrays, where
+rows alone are counted and tuples are few enough.
 
 Parts do not depend on each other: cutting all of them in a round gives the same as cutting the largest one first.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kanon_sql.errors import UnsuitableError
+from kanon_sql.search.mondrian import arrays
 from kanon_sql.search.mondrian.best_cuts import best_cuts, recut_pairs
 from kanon_sql.search.mondrian.cuts import choose_columns, forbid, make, propose_cuts
 from kanon_sql.search.mondrian.parts import Parts
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 def mondrian(parts: Parts, progress: SearchProgress | None = None) -> None:
     """Cut until no part can be cut; then cut pairs of parts again, as often as ``pairs`` says."""
+    if parts.arrays is not None:
+        parts.arrays.search(progress)
+        return
     _cut(parts, progress)
     if parts.costs is None:
         return
@@ -69,7 +74,18 @@ def begin(problem: Problem, cutting: Cutting) -> Parts:
             "Relaxed cuts part rows that are alike, and what is counted does not say whose they are, nor their "
             "sensitive values: leave cut relaxed out, or all models but k."
         )
+    few = problem.frequency.tuples * (len(problem.places) + 1) <= arrays.MOST_VALUES
+    if cutting.every_cut and problem.only_counts_rows and few:
+        parts = Parts(problem, cutting, problem.places)
+        parts.arrays = arrays.ArrayParts(parts)
+        return parts
     costs = None
     if cutting.choose == "loss":
         costs = SideCosts(problem.places, problem.objective.name, cutting.labels)
     return Parts(problem, cutting, problem.places, costs)
+
+
+def finish(parts: Parts) -> None:
+    """Leave the parts as they are in the tables of the search."""
+    if parts.arrays is not None:
+        parts.arrays.write()
