@@ -18,6 +18,7 @@ import json
 import random
 import sys
 import tempfile
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,8 +115,8 @@ def visits(draw: random.Random) -> Iterator[float]:
     yield from (min(1.0, max(0.0, draw.gauss(chapter, spread))) ** 2 for spread in (0.1, 0.2, 0.3))
 
 
-def make_table(where: Path, name: str) -> list[str]:
-    """Write a table and the hierarchies of its columns, and return the arguments that name them."""
+def make_table(where: Path, name: str, first: int | None = None) -> list[str]:
+    """Write a table and the hierarchies of its ``first`` columns, and return the arguments that name them."""
     rows, columns = SHAPES[name]
     draw = random.Random(SEED)  # noqa: S311 - a table that is made again must be the same
     person = {"accounts": accounts, "visits": visits}[name]
@@ -127,7 +128,8 @@ def make_table(where: Path, name: str) -> list[str]:
                 10 + min(values - 1, int(values * share))
                 for (values, _), share in zip(columns.values(), person(draw), strict=True)
             )
-    return [f"{name}.csv", *write_trees(where, name, columns)]
+    known = dict(islice(columns.items(), first))
+    return [f"{name}.csv", *write_trees(where, name, known), "--rest", "drop"]
 
 
 def run(python: str, table: list[str], algorithm: str, max_suppressed: str, where: Path) -> str:
@@ -150,6 +152,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", default=list(SHAPES), help="of accounts, visits (default: both)")
     parser.add_argument("--algorithm", nargs="+", default=ALGORITHMS, help="each with :SECONDS, :numbers=tree")
     parser.add_argument("--other", metavar="PYTHON", help="the interpreter of an environment to compare with")
+    parser.add_argument("--columns", type=int, help="how many are quasi-identifiers, from the first on (default: all)")
     parser.add_argument("--max-suppressed", default="1", help="the share of the rows that may be suppressed")
     arguments = parser.parse_args()
     pythons = {"": sys.executable, **({"other": arguments.other} if arguments.other else {})}
@@ -157,7 +160,7 @@ def main() -> None:
         where = Path(directory)
         print(f"{'k = 5':<45}{'loss':>10}{'gap':>10}{'wall':>10}{'CPU':>10}{'left out':>10}")
         for name in arguments.tables:
-            table = make_table(where, name)
+            table = make_table(where, name, arguments.columns)
             for algorithm in arguments.algorithm:
                 for kind, python in pythons.items():
                     found = run(python, table, algorithm, arguments.max_suppressed, where)

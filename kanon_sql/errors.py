@@ -132,7 +132,7 @@ class PolicyError(UsageError):
 
 
 class UnsuitableError(UsageError):
-    """An algorithm cannot search under the required privacy models."""
+    """An algorithm cannot search under the required privacy models, or in so large a lattice."""
 
 
 class SourceError(KanonError):

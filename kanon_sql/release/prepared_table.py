@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Count, Policy
     from kanon_sql.policy.roles import Rest
     from kanon_sql.release.release import Release
+
+
+_LEAST_SECONDS = 0.001  # of a release, where those before it took all the time that there was
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class Compared:
         classes: its equivalence classes, as counted in the output.
         smallest: the measure of its worst class, in the output.
         levels: of each quasi-identifier.
+        bound: what the measure says that no full-domain release can beat, as far as is proven; None if nothing is.
         optimal: whether it is proven that no full-domain release is better.
         nodes_tested: lattice nodes that were tested.
         seconds: of the search.
@@ -79,6 +84,7 @@ class Compared:
     classes: int | None = None
     smallest: int | None = None
     levels: dict[str, int] | None = None
+    bound: float | None = None
     optimal: bool = False
     nodes_tested: int | None = None
     seconds: float | None = None
@@ -201,8 +207,8 @@ class PreparedTable:
             k: the smallest classes to compare; other models are those of the policy.
             max_suppressed: the limits of suppression; by default that of the policy.
             progress: called as the work goes on.
-            settings: further settings of ``anonymize``: ``measure``, ``time_limit``, and those that only some
-                algorithms have, for these.
+            settings: further settings of ``anonymize``: ``measure``, ``time_limit`` (seconds for all releases
+                together: each has an equal share of what is left), and those that only some algorithms have, for these.
 
         Raises:
             UsageError: a setting is wrong.
@@ -216,9 +222,14 @@ class PreparedTable:
         if not (names and k and limits):
             raise UsageError("There is nothing to compare: name an algorithm, a k and a limit of suppression at least.")
         others = [model for model in self.policy.models if not isinstance(model, KAnonymity)]
-        results = []
-        for algorithm, size, limit in product(names, dict.fromkeys(k), limits):
+        results: list[Compared] = []
+        seconds, begun = settings.get("time_limit", self.policy.time_limit), time.monotonic()
+        wanted = list(product(names, dict.fromkeys(k), limits))
+        for algorithm, size, limit in wanted:
             tell(Progress(f"{algorithm}, k = {size}"))
+            if seconds is not None:
+                left = begun + seconds - time.monotonic()
+                settings["time_limit"] = max(_LEAST_SECONDS, left / (len(wanted) - len(results)))
             models = (KAnonymity(size, entity=self.policy.columns.entity), *others)
             own = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
             own |= dict.fromkeys(options_of_others(algorithm))
@@ -255,6 +266,7 @@ def _compared(release: Release, k: int) -> Compared:
         classes=verification.classes,
         smallest=None if smallest is None else int(smallest),
         levels=release.levels,
+        bound=release.bound,
         optimal=release.optimal,
         nodes_tested=release.result.nodes_tested,
         seconds=release.seconds["search"],

@@ -168,7 +168,7 @@ def require_cell_measure(objective: Objective, algorithm: str) -> None:
 def require_listable(lattice: Lattice, algorithm: str) -> None:
     """Raise if there are too many nodes for an algorithm that lists them."""
     if lattice.size > LISTABLE:
-        raise UsageError(
+        raise UnsuitableError(
             f"Algorithm {algorithm} lists nodes of the lattice, and this one has {lattice.size:,} (at most "
             f"{LISTABLE:,}): use --algorithm optimal, which never lists it, or hierarchies with fewer levels."
         )

@@ -39,6 +39,7 @@ LONG = {
     "profile",
     "report",
     "risk",
+    "wide-tables",
 }
 BLOCK = re.compile(r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXIT_CODE = "; echo $?"

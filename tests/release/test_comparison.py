@@ -14,6 +14,7 @@ from kanon_sql.classes.recoding import MONDRIAN
 from kanon_sql.evidence.report import comparison_plot
 from kanon_sql.policy.algorithms import ALGORITHMS as NAMES
 from kanon_sql.policy.algorithms import algorithms_of
+from kanon_sql.search import problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,8 +144,36 @@ def test_a_screen_and_a_script(in_tmp: Path, frame: pd.DataFrame, kanon: Callabl
     asked = ("compare", "t.csv", "--qi", "a,b", "-k", "2,61", "--algorithm", "optimal,datafly", "--max-suppressed", "0")
     shown = kanon(*asked)
     assert shown.code == 0
-    assert "no solution" in shown.out
+    assert "no release" in shown.out
     assert "fewer than 61" in shown.out
     script = kanon(*asked, "--sql")
     assert "-- make the release" in script.out
     assert not {path.name for path in in_tmp.iterdir()} - {"t.csv"}
+
+
+def test_a_time_limit_is_shared_by_all_releases(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has an equal share of what is left; what takes no time leaves its share to those after it."""
+    limits: list[float] = []
+
+    def refused(_: kanon_sql.PreparedTable, **settings: Any) -> None:
+        limits.append(settings["time_limit"])
+        raise kanon_sql.NoSolutionError("not this one")
+
+    monkeypatch.setattr(kanon_sql.PreparedTable, "anonymize", refused)
+    with prepared(frame) as table:
+        table.compare(algorithms=["optimal", "local"], k=[2, 5], time_limit=1_000)
+    assert limits == pytest.approx([250, 1_000 / 3, 500, 1_000], rel=0.01)
+
+
+def test_an_algorithm_that_cannot_list_a_lattice_stops_no_other(
+    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails before: the whole comparison of a table with many columns ended with the first such algorithm."""
+    monkeypatch.setattr(problem, "LISTABLE", 3)
+    with prepared(frame) as table:
+        found = table.compare(algorithms=["incognito", "samarati", "optimal"], k=[3], max_suppressed=[1])
+    losses = {result.algorithm: result.loss is not None for result in found.results}
+    assert losses == {"incognito": False, "samarati": False, "optimal": True}
+    assert all("lists nodes" in (result.problem or "") for result in found.results if result.loss is None)
+    optimal = found.results[0]
+    assert (optimal.bound, optimal.optimal) == (optimal.value, True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,7 +59,7 @@ def compare_command(
     measure: shared.MeasureOption = None,
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="Of each search alone."),
+        typer.Option("--time-limit", metavar="SECONDS", help="Of all releases together, preparing included."),
     ] = None,
     choose: shared.ChooseOption = None,
     cut: shared.CutOption = None,
@@ -82,6 +83,7 @@ def compare_command(
     population: str | None,
 ) -> None:
     """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped."""
+    begun = time.monotonic()
     check_options(context, {("sql", "plot_file"): "--sql prints what is run and draws nothing"})
     try:
         sizes = [int(size) for size in _listed(k, "-k")]
@@ -109,7 +111,9 @@ def compare_command(
             settings={"count": count, "population": population, "measure": measure, "time_limit": time_limit},
         )
         cutting = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
-        said = {name: value for name, value in cutting.items() if value is not None}
+        said: dict[str, Any] = {name: value for name, value in cutting.items() if value is not None}
+        if (limit := prepared.policy.time_limit) is not None:
+            said["time_limit"] = max(0.001, begun + limit - time.monotonic())
         comparison = prepared.compare(algorithms=names, k=sizes, max_suppressed=limits, progress=talk, **said)
         if sql:
             print_sql(logged_script(opened.engine.statements, dialect))
@@ -145,7 +149,7 @@ def _print_comparison(comparison: Comparison) -> None:
 def _row(result: Compared, shown: Sequence[str], most: float) -> tuple[object, ...]:
     """Return the cells of a release: the measures ``shown``, and its loss as a share of the ``most`` that one loses."""
     if result.measures is None:
-        nothing = Share(0.0), "no solution", *[""] * (len(shown) + 5)
+        nothing = Share(0.0), "no release", *[""] * (len(shown) + 5)
         return (result.algorithm, result.k, str(result.max_suppressed), *nothing)
     figures = [Share((result.measures["loss"] or 0.0) / most), *(figure(result.measures[name]) for name in shown)]
     return (
