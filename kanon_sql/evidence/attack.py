@@ -34,6 +34,7 @@ from kanon_sql.risks.attacks.order import Order, order_of
 from kanon_sql.risks.attacks.released import Shared, make_released, people_by_original, people_by_release, persons_of
 from kanon_sql.risks.attacks.verdicts import Verdict, tally, verdicts_on
 from kanon_sql.search.prepare import prepare_source, repeated_in
+from kanon_sql.search.problem import rows_allowed
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -256,7 +257,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
             )
             in_classes = by_release or in_classes
         found_people = (persons, in_classes)
-    attacks: list[Attack] = [linkage := link(engine, candidates, k, found_people)]
+    attacks: list[Attack] = [linkage := link(engine, people, candidates, k, found_people)]
     released = make_released(engine, release.relation, columns, shared, candidates)
     for number in wanted:
         progress(Progress("Guessing sensitive values"))
@@ -319,6 +320,8 @@ def _known_algorithm(
             reason = f"not counted where {policy.measure} is minimized"
         elif rows > MOST_ROWS:
             reason = f"only counted for tables of at most {MOST_ROWS:,} rows"
+        elif rows_allowed(policy.max_suppressed, rows, policy.k):
+            reason = "not counted where rows may be left out"
         if reason is not None:
             yield Minimality(name, algorithm, rows, reason=reason)
             continue

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from kanon_sql.search.prepare import Prepared
 
 _RELEASE = "The release: generalize, leave out classes that are too small, mix the rows"
+_RELEASE_OF_BOXES = (
+    "The release: write each row as its box says, mix the rows. Boxes are those of the table as it was when they were "
+    "made: rows that came or went since are not counted"
+)
 _IN_PLACE = "A new database with the release and all else; verified, its file takes the name of the old one"
 _README = "README.txt"
 _NOTE = """\
@@ -246,7 +250,7 @@ def plan_of(
     query = release_query(publication, lookups)
     make: tuple[exp.Expr, ...] = (query,)
     output: exp.Expr | None = None
-    title = _RELEASE
+    title = _RELEASE_OF_BOXES if publication.recoding.is_partition else _RELEASE
     if destination.in_place and not stands_alone:
         from kanon_sql.release.in_place.publish import in_place_statements
 

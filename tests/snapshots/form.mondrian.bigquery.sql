@@ -256,7 +256,7 @@ FROM UNNEST([
   )
 ]) AS `lines`;
 
--- 2. The release: generalize, leave out classes that are too small, mix the rows
+-- 2. The release: write each row as its box says, mix the rows. Boxes are those of the table as it was when they were made: rows that came or went since are not counted
 CREATE TABLE `released` AS
 WITH RECURSIVE `walk` AS (
   SELECT DISTINCT

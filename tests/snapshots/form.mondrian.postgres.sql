@@ -65,7 +65,7 @@ FROM (VALUES
   ('18', '47', '57', '2', '2', '2', '4', '[47-57]', '10***'),
   ('19', '59', '97', '2', '2', '1', '4', '[59-97]', '*')) AS lines(box, age_from, age_to, sex_from, sex_to, zip_from, zip_to, age, zip);
 
--- 2. The release: generalize, leave out classes that are too small, mix the rows
+-- 2. The release: write each row as its box says, mix the rows. Boxes are those of the table as it was when they were made: rows that came or went since are not counted
 CREATE TABLE released AS
 WITH RECURSIVE walk AS (
   SELECT DISTINCT

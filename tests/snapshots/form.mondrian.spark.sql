@@ -73,7 +73,7 @@ FROM VALUES
 
 CACHE TABLE kanon_boxes;
 
--- 2. The release: generalize, leave out classes that are too small, mix the rows
+-- 2. The release: write each row as its box says, mix the rows. Boxes are those of the table as it was when they were made: rows that came or went since are not counted
 SET spark.sql.cteRecursionLevelLimit = -1;
 
 SET spark.sql.cteRecursionRowLimit = -1;

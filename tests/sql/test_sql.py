@@ -19,6 +19,7 @@ from kanon_sql.classes.frequency import frequency_query
 from kanon_sql.engine.sources.open_source import Source
 from kanon_sql.evidence.report.proof import release_rows, require_same_rows
 from kanon_sql.policy.policy import Destination
+from kanon_sql.search.mondrian import arrays
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
 from kanon_sql.sql.names import needs_quotes, unused_name
@@ -105,6 +106,8 @@ CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
 CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
 CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
+CREATE TABLE scores AS FROM (VALUES (1, 1, 1.0, 2.0), (2, 1, 2.0, 1.0), (3, 1, 3.0, 3.0)) s(item, size, place, score);
+CREATE TABLE who AS FROM persons;
 CREATE TABLE by_original AS FROM in_classes;
 CREATE TABLE by_release AS SELECT * REPLACE (n AS at_most) FROM in_classes;
 CREATE TABLE released AS FROM (VALUES (0, '=ann'), (0, ''), (1, '=bob')) released(class, published_1);
@@ -145,6 +148,8 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
+    "attacks/neighbours": {"of_group": "size"},
+    "attacks/fitting": {"fitting": "SUM(who.n)"},
     "classes/spellings": {"spelled": "LOWER(TRIM(original))"},
     "classes/sensitive_coded": {
         "others": "staged.key_0, staged.n",
@@ -252,6 +257,7 @@ def values(path: Path, tmp_path: Path) -> dict[str, Any]:
         **dict.fromkeys(["levels", "hierarchies", "fingerprint", "source_fingerprint"], "{}"),
         **dict.fromkeys(["rows_in", "rows_out"], 5),
         "bins": 4,
+        "many": 2,
         **dict.fromkeys(["place", "entity", "question", "group_column", "group_value"], "t"),
         **dict.fromkeys(["epsilon", "delta"], "0.25"),
         "spent_at": "2026-11-21 10:00:00",
@@ -399,8 +405,11 @@ def test_approved_statements_of_a_report(release: kanon.Release, request: pytest
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])
-def test_approved_round_of_mondrian(clinic: Path, algorithm: str, request: pytest.FixtureRequest) -> None:
+def test_approved_round_of_mondrian(
+    clinic: Path, algorithm: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The statements of one round, each with what it is for."""
+    monkeypatch.setattr(arrays, "MOST_VALUES", -1)
     with cut_clinic(clinic, algorithm) as release:
         seen = kinds_of_statements(release)
     titles = list(seen)

@@ -278,6 +278,8 @@ def _with_roles(
     united: dict[str, Any] = {}
     for role, names in of_file.items():
         own = {_key(name, columns): name for name in named.get(role, ())}
+        if role == "pseudonymize" and entity is not None:  # people are counted by the values behind pseudonyms
+            own |= {_key(entity, columns): name for name in names if _key(name, columns) == _key(entity, columns)}
         # In the order of the file, also where the command line names a column of the same role again.
         kept = {_key(name, columns): name for name in names if _key(name, columns) not in moved - own.keys()}
         united[role] = tuple((kept | own).values())

@@ -79,7 +79,8 @@ def read_file(
 
     Text is parsed once, into a table; Parquet is read where it lies, column by column. The path may be a directory of
     files of one kind; where there is none of that name, ``*``, ``**``, ``?`` and ``[...]`` in it stand for several.
-    Columns of several are matched by their names. With ``as_text``, values of CSV are taken as they are written.
+    Columns of several are matched by their names. With ``as_text``, values of CSV are taken as they are written; so
+    are those of JSON that would be floats or dates.
     """
     pattern = _pattern(path)
     reader = reader_of(Path(pattern) if path.is_dir() else path)
@@ -100,10 +101,32 @@ def read_file(
             raise unreadable(path) from None
     first = glob.escape(str(files[0]))
     columns = engine.columns(relation)
+    if reader == "read_json" and as_text and (as_written := _json_as_written(columns)):
+        engine.run(sql.drop(relation), "read once more")
+        create = reading(reader, pattern, relation, {**settings, "columns": as_written})
+        engine.run(create, f"read {path.name} as it is written")
+        columns = engine.columns(relation)
     named_once(raw_names(engine, reader, sql.literal(first), columns), path.name)
     if reader == "read_parquet":
         engine.watch(lambda: matching(pattern))
     return create, columns
+
+
+def _json_as_written(columns: Sequence[Column]) -> exp.Struct | None:
+    """Return the types by which values of JSON stay as they are written; None where the types that were found do.
+
+    Numbers beyond 64 bits would become floats, and dates that are written in several ways one: different values could
+    be one value then.
+    """
+    loose = [column.name for column in columns if column.family in {"float", "date", "timestamp"}]
+    types = [
+        exp.PropertyEQ(
+            this=sql.literal(column.name),
+            expression=sql.literal("VARCHAR" if column.name in loose else column.type),
+        )
+        for column in columns
+    ]
+    return exp.Struct(expressions=types) if loose else None
 
 
 def is_among(path: Path, file: Path) -> bool:

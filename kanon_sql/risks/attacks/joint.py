@@ -92,6 +92,7 @@ class Joint:
     Attributes:
         k: a smaller group than this is a success of the attack.
         rows: rows of the original that are in one of the releases, or in both.
+        contradicted: whether one of the releases has rows that the original cannot have. Then nothing is known to fail.
     """
 
     other: str
@@ -99,6 +100,7 @@ class Joint:
     rows: int
     classes: JointClasses
     known: tuple[Known, ...]
+    contradicted: bool = False
     name: ClassVar[str] = "joint release"
 
     @property
@@ -125,6 +127,7 @@ class Joint:
             "other": self.other,
             "k": self.k,
             "rows": self.rows,
+            "contradicted": self.contradicted,
             **vars(self.classes),
             "columns": [dict(vars(known)) for known in self.known],
         }
@@ -265,7 +268,8 @@ def join(
     joined = _Joined(engine, people, sides, k, person)
     try:
         rows, classes = joined.classes()
-        return Joint(other, k, rows, classes, tuple(joined.known(column) for column in sensitive))
+        contradicted = any(side.candidates.contradicted for side in sides)
+        return Joint(other, k, rows, classes, tuple(joined.known(column) for column in sensitive), contradicted)
     finally:
         joined.drop()
 

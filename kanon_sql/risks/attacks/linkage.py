@@ -14,7 +14,7 @@ from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
-    from kanon_sql.risks.attacks.candidates import Candidates
+    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
     from kanon_sql.risks.attacks.released import ClassPeople
 
 _UP_TO = (1, 2, 4, 9, 19, 49, 99, 999)
@@ -61,6 +61,9 @@ class Linkage:
         smallest: the fewest candidate rows that a row of the original finds; None if none finds any.
         rows_below_k: rows that find fewer than k candidates, and some.
         rows_open: rows of which that is possible, and not certain: some of their classes may still be ruled out.
+        fewest_fitting: the fewest rows (people, where they are counted) of the original that a row of the release can
+            be; None for a release without rows, and where the original cannot have its rows.
+        rows_fitting_few: rows of the release that fewer than k can be.
         sizes: for ranges of sizes, such as ``5-9``, how many rows find so many candidates.
         people: the same in people; None where the original does not say who its rows are about.
     """
@@ -73,14 +76,20 @@ class Linkage:
     smallest: int | None
     rows_below_k: int
     rows_open: int
+    fewest_fitting: int | None
+    rows_fitting_few: int
     sizes: dict[str, int]
     people: LinkedPeople | None = None
     name: ClassVar[str] = "linkage"
 
     @property
     def succeeded(self) -> bool:
-        """Whether some row is linked to fewer than k rows; or, where people are counted, to fewer than k people."""
-        return self.rows_below_k > 0 or (self.people is not None and self.people.rows_below_k > 0)
+        """Whether some row is linked to fewer than k rows, or some row of the release to fewer than k of the original.
+
+        Where people are counted, also to fewer than k people.
+        """
+        of_people = self.people is not None and self.people.rows_below_k > 0
+        return self.rows_below_k > 0 or of_people or self.rows_fitting_few > 0
 
     @property
     def open(self) -> bool:
@@ -109,13 +118,19 @@ class Linkage:
             "smallest": self.smallest,
             "rows_below_k": self.rows_below_k,
             "rows_open": self.rows_open,
+            "fewest_fitting": self.fewest_fitting,
+            "rows_fitting_few": self.rows_fitting_few,
             "sizes": self.sizes,
             "people": None if self.people is None else vars(self.people),
         }
 
 
 def link(
-    engine: Engine, candidates: Candidates, k: int, found_people: tuple[exp.Table, ClassPeople] | None = None
+    engine: Engine,
+    people: OriginalRows,
+    candidates: Candidates,
+    k: int,
+    found_people: tuple[exp.Table, ClassPeople] | None = None,
 ) -> Linkage:
     """Return what looking people up gives; fewer than ``k`` candidates, and a person is found.
 
@@ -124,6 +139,7 @@ def link(
     by = (SIZE, CLASSES, FEWEST)
     query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)
     found = engine.rows(query.order_by(*by), "how many candidates people have")
+    fewest, fitting_few = _fitting(engine, people, candidates, k, None if found_people is None else found_people[0])
     sizes: dict[str, int] = {}
     for size, _, _, rows in found:
         if size:
@@ -137,9 +153,30 @@ def link(
         smallest=min((size for size, *_ in found if size), default=None),
         rows_below_k=sum(rows for size, *_, rows in found if 0 < size < k),
         rows_open=sum(rows for size, _, fewest, rows in found if 0 < fewest < k <= size),
+        fewest_fitting=fewest,
+        rows_fitting_few=fitting_few,
         sizes=sizes,
         people=None if found_people is None else _link_people(engine, candidates, k, *found_people),
     )
+
+
+def _fitting(
+    engine: Engine, people: OriginalRows, candidates: Candidates, k: int, persons: exp.Table | None
+) -> tuple[int | None, int]:
+    """Return the fewest of the original that a row of the release can be, and how many rows fewer than k can be."""
+    if candidates.contradicted:
+        return None, 0
+    who = persons if persons is not None else people.tuples
+    fitting: exp.Expr = sql.sum_of(sql.column(N, "who"))
+    if persons is not None:  # a row that names nobody is nobody's
+        fitting = sql.count_distinct(sql.column("person", "who"))
+    query = sql.query(
+        "attacks/fitting",
+        values={"fitting": fitting, "k": k},
+        tables={"pairs": candidates.pairs, "classes": candidates.classes, "who": who},
+    )
+    fewest, few = engine.row(query, "how many can be each row of the release")
+    return fewest, int(few)
 
 
 def _link_people(

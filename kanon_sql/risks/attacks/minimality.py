@@ -2,8 +2,9 @@
 
 An attacker who knows that the release is the one that loses least under its models knows that every release that loses
 less violates them. So assignments of the published values to the people of each class under which a cheaper release
-would be allowed are impossible. Counted are the rows whose value is the same in all that are left, of those whose class
-has several values.
+would be allowed are impossible. So are some under which one that loses as much would be: which of them is taken is not
+looked at, so that what depends on it is left open. Counted are the rows whose value is the same in all that are left, of
+those whose class has several values.
 
 Only for full-domain releases by ``optimal`` without suppressed rows, of few rows: all assignments are gone through.
 """
@@ -46,6 +47,7 @@ class Minimality:
         possible: those of them under which the release is the one that loses least.
         rows_certain: rows whose value is the same in all of these, of classes with several values.
         rows_certain_right: those for which it is the true one.
+        rows_open: further rows of which that depends on which of several nodes of equal loss is taken.
         reason: why this was not counted; None if it was.
     """
 
@@ -56,6 +58,7 @@ class Minimality:
     possible: int = 0
     rows_certain: int = 0
     rows_certain_right: int = 0
+    rows_open: int = 0
     reason: str | None = None
     name: ClassVar[str] = "minimality"
 
@@ -63,6 +66,11 @@ class Minimality:
     def succeeded(self) -> bool:
         """Whether a value is certain that the class alone does not tell."""
         return self.rows_certain > 0
+
+    @property
+    def open(self) -> bool:
+        """Whether it did not succeed for certain, and may have."""
+        return not self.succeeded and self.rows_open > 0
 
     @property
     def stopped_by(self) -> str:
@@ -115,11 +123,12 @@ def minimality(
     if not found:
         return untested("the release is no full-domain recoding of all rows")
     chosen = min(found, key=cost)
-    # 2. The nodes that lose less; those whose classes are too small whatever the values are, are never allowed.
+    # 2. The nodes that lose less, and those that lose as much; where classes are too small whatever the values are, a
+    #    node is never allowed.
     k = max((model.least_rows for model in models), default=1)
-    cheaper = [
-        node for node in nodes if cost(node) < cost(chosen) and min(Counter(labels[node]).values(), default=0) >= k
-    ]
+    large = [node for node in nodes if node not in found and min(Counter(labels[node]).values(), default=0) >= k]
+    cheaper = [node for node in large if cost(node) < cost(chosen)]
+    equal = [node for node in large if cost(node) == cost(chosen)]
     # 3. The assignments.
     members: dict[Label, list[int]] = {}
     for number, label in enumerate(labels[chosen]):
@@ -138,12 +147,20 @@ def minimality(
         for world in _worlds(groups, len(people))
         if not any(_allowed(labels[node], world, conditions) for node in cheaper)
     ]
-    # 4. What is the same in all of them.
-    seen = [{world[number] for world in worlds} for number in range(len(people))]
+    # 4. What is the same in all of them; and in those in which nothing that loses as much would be allowed.
     several = [len(in_class[label]) > 1 for label in labels[chosen]]
-    certain = [number for number, known in enumerate(seen) if len(known) == 1 and several[number]]
-    right = sum(values[number] in seen[number] for number in certain)
-    return Minimality(column, algorithm, len(people), size, len(worlds), len(certain), right)
+
+    def certain_in(left: Sequence[Sequence[Value]]) -> dict[int, Value]:
+        seen = [{world[number] for world in left} for number in range(len(people))]
+        return {n: next(iter(known)) for n, known in enumerate(seen) if several[n] and len(known) == 1}
+
+    certain = certain_in(worlds)
+    alone = [world for world in worlds if not any(_allowed(labels[node], world, conditions) for node in equal)]
+    may_be = len(certain_in(alone)) if alone else sum(several)
+    right = sum(values[number] == value for number, value in certain.items())
+    return Minimality(
+        column, algorithm, len(people), size, len(worlds), len(certain), right, max(0, may_be - len(certain))
+    )
 
 
 def _worlds(groups: Sequence[tuple[list[int], Counter[Value]]], rows: int) -> Iterator[list[Value]]:

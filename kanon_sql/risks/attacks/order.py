@@ -11,6 +11,12 @@ sum of products of the deviations of score and place has the mean 0 and the vari
 whatever the scores are; summed over all groups and divided by its standard deviation it is z, normal in good
 approximation where there are many items.
 
+An order can follow the original without following it from one end to the other: rotated, in shuffled blocks as several
+writers leave them, first every other row. Neighbours are neighbours then. So, in groups of many items, the squared
+differences of the ranks of neighbours' scores are added up. Their sum has the mean n (n^2 - 1) / 6, whatever the scores
+are, and the variance of Bartels (1982, "The rank version of von Neumann's ratio test for randomness"); z again, normal
+in good approximation from some 50 items on.
+
 A release that is sorted by columns that it shows is tested among rows that are alike in these: to be sorted by what
 everyone sees gives nothing away. The test raises a false alarm with a probability of 1 in a million.
 
@@ -49,6 +55,10 @@ if TYPE_CHECKING:
 
 ERROR_PROBABILITY = 1e-6
 """How often a release in random order is accused."""
+_NEIGHBOURS_PROBABILITY = 1e-7
+"""How often one is accused by its neighbours: a tenth of the above."""
+_NEIGHBOURS_LIMIT = NormalDist().inv_cdf(1 - _NEIGHBOURS_PROBABILITY / 2)
+_MANY_ITEMS = 50
 Z_LIMIT = NormalDist().inv_cdf(1 - ERROR_PROBABILITY / 2)
 """What z must exceed, upwards or downwards."""
 _IN_PLACE_PROBABILITY = 1e-9
@@ -71,6 +81,7 @@ class Order:
         z: how many standard deviations that is from what chance gives.
         rows_in_place: those that stand where the original has one that they can be; None where that was not counted.
         chance: a probability that as many do by chance, or a larger one.
+        z_neighbours: how many standard deviations the scores of neighbours are nearer (below 0) than chance makes them.
     """
 
     reason: str | None
@@ -81,11 +92,22 @@ class Order:
     z: float = 0.0
     rows_in_place: int | None = None
     chance: float = 1.0
+    z_neighbours: float = 0.0
     name: ClassVar[str] = "order"
 
     @property
     def succeeded(self) -> bool:
-        return abs(self.z) > Z_LIMIT or self.chance <= _IN_PLACE_PROBABILITY
+        return self.follows or self.neighbours or self.chance <= _IN_PLACE_PROBABILITY
+
+    @property
+    def follows(self) -> bool:
+        """Whether the order follows that of the original from one end to the other, or backwards."""
+        return abs(self.z) > Z_LIMIT
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether neighbours were neighbours in the original, or the opposite, more often than by chance."""
+        return abs(self.z_neighbours) > _NEIGHBOURS_LIMIT
 
     @property
     def stopped_by(self) -> str:
@@ -101,6 +123,7 @@ class Order:
             "sorted_by": list(self.sorted_by),
             "orders": {"position": {"correlation": self.correlation, "z": self.z}} if tested else {},
             "rows_in_place": self.rows_in_place,
+            "z_neighbours": self.z_neighbours,
             "z_limit": Z_LIMIT if tested else 0.0,
             "error_probability": ERROR_PROBABILITY,
         }
@@ -128,6 +151,8 @@ def order_of(
     scores = temporary_table(engine, "kanon_scores", query, "where the original has what each of them could be")
     # 2. The test.
     found = engine.row(_test_query(scores, [*(own.name for own in sorted_by), SIZE]), "how far it follows the original")
+    steps = _neighbours_query(scores, [*(own.name for own in sorted_by), SIZE])
+    z_neighbours = _z_of_neighbours(engine.rows(steps, "how near neighbours were to each other"))
     covariation, variance, of_scores, of_places, most = map(float, found)
     alone = sql.where(sql.count_rows(), exp.EQ(this=sql.column(SIZE), expression=sql.literal(1)))
     counts = exp.select(sql.count_rows(), alone).from_(items.copy())
@@ -143,7 +168,30 @@ def order_of(
     number, chance, least_chance = (None, 1.0, 1.0) if in_place is None else in_place
     could = least_chance <= _IN_PLACE_PROBABILITY or (variance > 0 and most / sqrt(variance) > Z_LIMIT)
     reason = None if sorted_by or could or different == 1 else _TOO_FEW
-    return Order(reason, rows, distinct, named, correlation, z, number, chance)
+    return Order(reason, rows, distinct, named, correlation, z, number, chance, z_neighbours)
+
+
+def _neighbours_query(scores: exp.Table, groups: Sequence[str]) -> exp.Query:
+    """Return the query of squared differences of the ranks of neighbours: of groups by their number of items."""
+    of_group = [sql.column(name) for name in groups]
+    return sql.query(
+        "attacks/neighbours", values={"of_group": of_group, "many": _MANY_ITEMS}, tables={"scores": scores}
+    )
+
+
+def _z_of_neighbours(groups: Sequence[Sequence[float]]) -> float:
+    """Return how many standard deviations neighbours are nearer than by chance, over all groups.
+
+    ``groups`` has numbers of items, how many groups have so many, and the sum of their squared differences.
+    """
+    difference = variance = 0.0
+    for items, number, squares in groups:
+        n = float(items)
+        mean = n * (n * n - 1) / 6
+        of_ratio = 4 * (n - 2) * (5 * n * n - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
+        difference += float(squares) - number * mean
+        variance += number * of_ratio * (mean / 2) ** 2
+    return difference / sqrt(variance) if variance else 0.0
 
 
 def _rows_in_place(

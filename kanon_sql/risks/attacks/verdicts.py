@@ -20,7 +20,7 @@ from kanon_sql.risks.attacks.guesses import Background, Homogeneity
 from kanon_sql.risks.attacks.joint import Joint
 from kanon_sql.risks.attacks.linkage import Linkage, LinkedPeople
 from kanon_sql.risks.attacks.minimality import Minimality
-from kanon_sql.risks.attacks.order import Z_LIMIT, Order
+from kanon_sql.risks.attacks.order import Order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _LEAST_SHARE = 0.0001
 _CLASSES = "in which of several classes they were published cannot be told"
 _ANOTHER_TABLE = (
-    "the release has more rows in some classes than this original has for them: is it a release of that table, and "
+    "a release has more rows in some classes than this original has for them: is it a release of that table, and "
     "each row in it once?"
 )
 _LABELS = "which rows were published cannot be told from the labels"
@@ -151,7 +151,9 @@ def _verdict(attack: Attack, only_sensitive: bool, with_original: bool) -> Verdi
             outcome = outcome if attack.reason is None else "not tested"
         case Joint():
             found, about = _joint(attack), attack.other
-    if isinstance(attack, Linkage | Homogeneity | Background) and outcome == "fails" and attack.open:
+            if attack.contradicted and outcome == "fails":
+                outcome, found = "not excluded", f"{found}; {_ANOTHER_TABLE}"
+    if isinstance(attack, Linkage | Homogeneity | Background | Minimality) and outcome == "fails" and attack.open:
         outcome = "not excluded"
     return Verdict(attack.name, about, outcome, found, remedy(attack, only_sensitive=only_sensitive))
 
@@ -169,6 +171,10 @@ def _linkage(found: Linkage) -> str:
     parts.append(single)
     if found.rows_without_class:
         parts.append(f"{share(found.rows_without_class, found.rows)} find none, and are known to be left out")
+    if found.rows_fitting_few and found.fewest_fitting is not None:
+        who = "rows" if found.people is None else "people"
+        few = counted(found.rows_fitting_few, "row")
+        parts.append(f"{few} of the release can be of fewer than {found.k} {who}, of {found.fewest_fitting:,} at least")
     return "; ".join(parts)
 
 
@@ -224,6 +230,8 @@ def _minimality(found: Minimality) -> str:
     said += f"{found.algorithm} made it"
     if found.rows_certain:
         said += f", and of {found.rows_certain_right:,} it is right"
+    if found.rows_open:
+        said += f"; {share(found.rows_open, found.rows)} may be: releases that lose as much would be allowed, too"
     return f"{said}; {found.possible:,} of {counted(found.assignments, 'assignment')} of values are possible"
 
 
@@ -235,7 +243,9 @@ def _order(found: Order, *, with_original: bool) -> str:
     if not with_original:
         return "the rows follow position"
     distinct = f"{counted(found.rows_distinct, 'row')} of the release like no other can be told by their place"
-    if abs(found.z) <= Z_LIMIT or found.correlation is None:
+    if found.neighbours and not found.follows:
+        return f"neighbours were neighbours in the original (z = {found.z_neighbours:.1f}); {distinct}"
+    if not found.follows or found.correlation is None:
         return f"the rows follow position: {found.rows_in_place or 0:,} stand where the original has one like them"
     return f"the rows follow position (correlation {found.correlation:.2f}); {distinct}"
 

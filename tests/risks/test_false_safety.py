@@ -1,0 +1,179 @@
+"""What an adversary found in an hour: releases of which a command said "safe" and that are not. Each failed before."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kanon_sql as kanon_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ended
+
+BY_ROWS: dict[str, Any] = {"count": "rows"}
+
+
+def verdict(found: kanon_of.Attacked, name: str) -> Any:
+    return next(one for one in found.verdicts if one.attack == name)
+
+
+@pytest.mark.parametrize("column", ["iccid", "born"])
+def test_json_values_that_differ_are_different_people(in_tmp: Path, kanon: Callable[..., Ended], column: str) -> None:
+    """Numbers beyond 64 bits became one float, and dates that are written in several ways one date."""
+    born = ("01-01", "1-1", "01-1", "1-01", "01-02")
+    lines = [f'{{"iccid": 8949020000123456789{place}, "born": "1980-{day}"}}' for place, day in enumerate(born)]
+    (in_tmp / "r.json").write_text("\n".join(lines), encoding="utf-8")
+    asked = ("r.json", "--qi", column, "--count", "rows", "--format", "json")
+    checked = kanon("check", *asked, "-k", 5)
+    assert (checked.code, checked.json["smallest_class"], checked.json["classes"]) == (1, 1, 5)
+    assert kanon("measure", *asked).json["risk"]["prosecutor"]["highest"] == 1.0
+
+
+@pytest.mark.parametrize("entity", [None, "who"])
+def test_a_row_that_two_people_can_be_is_found(entity: str | None) -> None:
+    """Each person finds 15 rows or more; the row of a, though, is of one of two people, and says what she has."""
+    original = pd.DataFrame({"q": ["a"] * 2 + ["b"] * 14, "s": ["HIV", "flu", *"cdefghijklmnop"], "who": range(16)})
+    release = original[["q", "s"]].assign(q=["a"] + ["*"] * 15)
+    asked: dict[str, Any] = {"quasi_identifiers": ["q"], "hierarchies": {"q": "flat"}, "sensitive": ["s"]}
+    asked |= {"entity": entity} if entity else BY_ROWS
+    found = kanon_of.attack(release.sample(frac=1, random_state=1), original=original, **asked)
+    linkage = found.attacks[0].figures()
+    assert (linkage["smallest"], linkage["fewest_fitting"], linkage["rows_fitting_few"]) == (15, 2, 1)
+    assert verdict(found, "linkage").outcome == "succeeds"
+    assert "1 row of the release can be of fewer than 5" in verdict(found, "linkage").found
+
+
+def test_minimality_is_open_where_releases_lose_as_much() -> None:
+    """Of 18 assignments, kanon makes this release for six: which of two nodes of one loss it takes is no secret."""
+    people = [("b", "x"), ("b", "y"), ("b", "x"), ("a", "x"), ("b", "x"), ("b", "y"), ("a", "y")]
+    values = list("wuvwvww")
+
+    def table(world: Any) -> pd.DataFrame:
+        return pd.DataFrame([(*who, value) for who, value in zip(people, world, strict=True)], columns=list("abs"))
+
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["a", "b"], "hierarchies": {"a": "flat", "b": "flat"}, "sensitive": ["s"],
+        "models": [kanon_of.KAnonymity(2), kanon_of.DistinctLDiversity(l=2)], **BY_ROWS,
+    }  # fmt: skip
+    with kanon_of.anonymize(table(values), max_suppressed=0, **asked) as release:
+        released, levels = release.to_pandas(), release.levels
+    by_class = sorted(released.itertuples(index=False, name=None), key=str)
+    possible = []
+    for world in sorted(set(permutations(values))):
+        with kanon_of.anonymize(table(world), max_suppressed=0, **asked) as other:
+            if (
+                other.levels == levels
+                and sorted(other.to_pandas().itertuples(index=False, name=None), key=str) == by_class
+            ):
+                possible.append(world)
+    certain = [number for number in range(7) if len({world[number] for world in possible}) == 1]
+    found = kanon_of.attack(released, original=table(values), algorithm="optimal", **asked)
+    one = verdict(found, "minimality")
+    assert len(possible) == 6
+    assert certain
+    assert one.outcome == "not excluded"
+    assert next(each for each in found.attacks if each.name == "minimality").figures()["rows_open"] >= len(certain)
+
+
+def test_minimality_is_not_tested_where_rows_may_be_left_out() -> None:
+    people = pd.DataFrame([("b", "y", "w"), ("b", "x", "u"), ("a", "x", "u"), ("d", "x", "v"), ("a", "y", "u")],
+                          columns=list("abs"))  # fmt: skip
+    policy = kanon_of.Policy(
+        kanon_of.NamedColumns(quasi_identifiers=("a", "b"), sensitive=("s",), rest="drop"),
+        (kanon_of.KAnonymity(2), kanon_of.DistinctLDiversity(l=2)), {"a": "flat", "b": "flat"},
+        max_suppressed=0.4, count="rows",
+    )  # fmt: skip
+    found = kanon_of.attack(people.assign(a="*", b="*"), original=people, policy=policy, algorithm="optimal")
+    one = verdict(found, "minimality")
+    assert one.outcome == "not tested"
+    assert "left out" in one.found
+
+
+def test_an_entity_on_the_command_line_keeps_its_pseudonyms(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """One person alone is in both wards, which her pseudonym ties together; ``--entity`` said again took the check away."""
+    names = ["ann", *"bcdefg", "ann", *"hijklm"]
+    hexes = {name: f"{place:032x}" for place, name in enumerate(dict.fromkeys(names))}
+    table = pd.DataFrame({"patient": [hexes[name] for name in names], "ward": ["A"] * 7 + ["B"] * 7})
+    table.to_csv("r.csv", index=False)
+    (in_tmp / "kanon.toml").write_text(
+        '[columns]\nquasi_identifiers = ["ward"]\npseudonymize = ["patient"]\nentity = "patient"\n[privacy]\nk = 5\n'
+    )
+    for said in ((), ("--entity", "patient")):
+        checked = kanon("check", "r.csv", "--policy", "kanon.toml", *said)
+        assert checked.code == 1, said
+        assert "TOO FEW" in checked.out
+
+
+@pytest.mark.usefixtures("in_tmp")
+def test_another_release_that_the_original_contradicts_clears_nothing(kanon: Callable[..., Ended]) -> None:
+    """The other release has a row more than the original: the difference of the two is that row."""
+    original = pd.DataFrame({"ward": ["A"] * 5 + ["B"] * 5, "s": [*"abcde"] * 2})
+    original.to_csv("v.csv", index=False)
+    original.sample(frac=1, random_state=3).to_csv("r1.csv", index=False)
+    pd.concat([original, pd.DataFrame({"ward": ["A"], "s": ["HIV"]})]).sample(frac=1, random_state=5).to_csv(
+        "r2.csv", index=False
+    )
+    asked = ("--original", "v.csv", "--count", "rows", "--qi", "ward", "--sensitive", "s", "--hierarchy", "ward=flat",
+             "-k", 5, "--format", "json")  # fmt: skip
+    for one, other in (("r1.csv", "r2.csv"), ("r2.csv", "r1.csv")):
+        ended = kanon("attack", one, *asked, "--other", other)
+        joint = next(each for each in ended.json["attacks"] if each["attack"] == "joint release")
+        assert (joint["outcome"], joint["succeeded"], ended.code) == ("not excluded", None, 1)
+
+
+def test_a_script_of_boxes_says_that_it_counts_no_classes(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """On a table that changed, it would publish a class of one; it said that it leaves out small ones."""
+    pd.DataFrame({"age": range(8)}).to_csv(in_tmp / "t.csv", index=False)
+    asked = (
+        "anonymize",
+        "t.csv",
+        "--count",
+        "rows",
+        "--qi",
+        "age",
+        "-k",
+        4,
+        "--hierarchy",
+        "age=intervals:4,8",
+        "--sql",
+    )
+    for algorithm, recounts in (("optimal", True), ("mondrian", False)):
+        script = kanon(*asked, "--algorithm", algorithm).out
+        assert ("leave out classes that are too small" in script) == recounts
+        assert ("rows that came or went since are not counted" in script) != recounts
+
+
+def _rotated(n: int) -> list[int]:
+    return [*range(211, n), *range(211)]
+
+
+def _there_and_back(n: int) -> list[int]:
+    return [*range(0, n, 2), *reversed(range(1, n, 2))]
+
+
+def _shuffled_blocks(n: int) -> list[int]:
+    blocks = np.array_split(np.arange(n), 100)
+    return [int(row) for block in np.random.default_rng(4).permutation(100) for row in blocks[block]]
+
+
+@pytest.mark.parametrize("order", [_rotated, _there_and_back, _shuffled_blocks])
+def test_neighbours_that_stay_neighbours_are_an_order(order: Callable[[int], list[int]]) -> None:
+    """No correlation from one end to the other; and who stood next to whom is nearly all there."""
+    original = pd.DataFrame({"q": ["a"] * 1000, "s": range(1000)})
+    asked: dict[str, Any] = {
+        "original": original, "quasi_identifiers": ["q"], "hierarchies": {"q": "flat"}, "sensitive": ["s"], **BY_ROWS,
+    }  # fmt: skip
+    found = kanon_of.attack(original.iloc[order(1000)].reset_index(drop=True), **asked)
+    assert verdict(found, "order").outcome == "succeeds"
+    assert "neighbours" in verdict(found, "order").found or "position" in verdict(found, "order").found
+    by_chance = kanon_of.attack(original.sample(frac=1, random_state=9).reset_index(drop=True), **asked)
+    assert verdict(by_chance, "order").outcome == "fails"
+    json.dumps(found.summary())
