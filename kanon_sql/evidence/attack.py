@@ -27,7 +27,16 @@ from kanon_sql.policy.policy import make_policy
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.guesses import background, homogeneity, make_guesses
-from kanon_sql.risks.attacks.joint import Joint, SensitiveInBoth, Side, join, least_values
+from kanon_sql.risks.attacks.joint import (
+    InBoth,
+    Joinable,
+    Joint,
+    SensitiveInBoth,
+    SensitiveInOne,
+    Side,
+    join,
+    least_values,
+)
 from kanon_sql.risks.attacks.linkage import link
 from kanon_sql.risks.attacks.minimality import MOST_ROWS, Minimality, minimality
 from kanon_sql.risks.attacks.order import Order, order_of
@@ -277,8 +286,7 @@ def attack_release(  # noqa: PLR0913 - what is required, and what is known alrea
     first = Side(engine, people, candidates, release.relation, columns)
     for other in others:
         progress(Progress("Joining releases"))
-        sensitive = [shared[number] for number in wanted]
-        attacks.append(_joined(original, other, policy, places, people, first, sensitive, entity))
+        attacks.append(_joined(original, other, policy, places, people, first, shared, entity))
     return Attacked(
         release.name, original.name, linkage.rows, rows_out, classes, tuple(attacks), repeated, candidates.contradicted
     )
@@ -419,7 +427,7 @@ def _joined(
     places: Sequence[Places],
     people: OriginalRows,
     first: Side,
-    sensitive: Sequence[Shared],
+    shared: Sequence[Shared],
     person: Column | None,
 ) -> Joint:
     """Return what another release adds. Quasi-identifiers that it lacks say nothing there."""
@@ -431,12 +439,18 @@ def _joined(
     columns = [column for _, column in both]
     second = find_candidates(engine, people, [own for own, _ in both], other.relation, columns)
     least = least_values((model.name, model.required, model.sensitive) for model in policy.models)
-    in_both = [
-        SensitiveInBoth(both.original, both.released, column, least.get(both.original.name, 2))
-        for both in sensitive
-        if (column := find_column(both.original.name, other.columns)) is not None
-    ]
+    by_name = {own.original: own for own in shared}
+    wanted = dict.fromkeys(resolve_columns(policy.columns.sensitive, original.columns, original.name))
+    theirs = {own.original: find_column(own.original.name, other.columns) for own in shared}
+    in_both, in_one = [], []
+    for column in wanted:
+        fewest, there = least.get(column.name, 2), theirs[column]
+        if there is None:
+            in_one.append(SensitiveInOne(by_name[column], in_first=True, least=fewest))
+        else:
+            in_both.append(SensitiveInBoth(column, by_name[column].released, there, fewest))
+    by = [InBoth(by_name[own], Shared(there, own)) for own, there in theirs.items() if there is not None]
     sides = (first, Side(engine, people, second, other.relation, columns))
-    joint = join(engine, people, sides, in_both, other.name, policy.k, person)
+    joint = join(engine, people, sides, in_both, other.name, policy.k, person, Joinable(by, in_one))
     sides[1].drop()
     return joint

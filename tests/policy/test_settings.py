@@ -170,7 +170,7 @@ def test_each_place_has_the_same_defaults() -> None:
         if shown := re.search(r"\((?:default: )([\w.]+)\)", _options()[_option(name)].help or ""):
             default = defaults[name]
             # Where the default of a setting is that of its algorithm, the help has what this one does.
-            of_algorithm = {"choose": "range", "numbers": "range", "pairs": 0}.get(name, default)
+            of_algorithm = {"choose": "range", "numbers": "range", "pairs": 1}.get(name, default)
             assert shown[1] == str(of_algorithm if default is None else default), name
 
 

@@ -6,6 +6,7 @@ import json
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,7 +99,7 @@ def test_minimality_is_not_tested_where_rows_may_be_left_out() -> None:
 
 
 def test_an_entity_on_the_command_line_keeps_its_pseudonyms(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
-    """One person alone is in both wards, which her pseudonym ties together; ``--entity`` said again took the check away."""
+    """One person alone is in both wards, as her pseudonym tells; ``--entity`` took the check away."""
     names = ["ann", *"bcdefg", "ann", *"hijklm"]
     hexes = {name: f"{place:032x}" for place, name in enumerate(dict.fromkeys(names))}
     table = pd.DataFrame({"patient": [hexes[name] for name in names], "ward": ["A"] * 7 + ["B"] * 7})
@@ -177,3 +178,74 @@ def test_neighbours_that_stay_neighbours_are_an_order(order: Callable[[int], lis
     by_chance = kanon_of.attack(original.sample(frac=1, random_state=9).reset_index(drop=True), **asked)
     assert verdict(by_chance, "order").outcome == "fails"
     json.dumps(found.summary())
+
+
+@pytest.fixture
+def visits(in_tmp: Path) -> pd.DataFrame:
+    """Return twenty visits, each of another cost; all of women in their thirties have one diagnosis."""
+    rows = [
+        (
+            age,
+            sex,
+            1000 + 37 * (5 * place + visit),
+            "HIV" if not place else ["flu", "cold", "flu", "cough", "cold"][visit],
+        )
+        for place, (age, sex) in enumerate([(35, "F"), (35, "M"), (45, "F"), (45, "M")])
+        for visit in range(5)
+    ]
+    table = pd.DataFrame(rows, columns=["age", "sex", "cost", "diagnosis"])
+    with duckdb.connect(str(in_tmp / "v.duckdb")) as connection:
+        connection.register("frame", table)
+        connection.execute("CREATE TABLE visits AS FROM frame")
+    return table
+
+
+ASKED = (
+    "--count",
+    "rows",
+    "--qi",
+    "age,sex",
+    "--rest",
+    "drop",
+    "--hierarchy",
+    "age=intervals:10",
+    "--hierarchy",
+    "sex=flat",
+)
+
+
+def test_rows_that_are_joined_by_another_column_tell_what_one_release_has_alone(
+    visits: pd.DataFrame, kanon: Callable[..., Ended]
+) -> None:
+    """The ledger let the second release go, and no attack succeeded: five people's HIV, by their cost."""
+    cost = ("--sensitive", "cost")
+    asked = ("anonymize", "v.duckdb", "visits", *ASKED, "-k", 5, "--max-suppressed", 0, *cost)
+    assert kanon(*asked, "--into", "fine").code == 0
+    coarse = (*asked, "--sensitive", "diagnosis", "--l", "diagnosis=3", "--into", "coarse")
+    refused = kanon(*coarse)
+    assert refused.code != 0
+    assert "makes the value of diagnosis certain for 5 rows" in " ".join(refused.err.split())
+    assert kanon(*coarse, "--ignore-ledger").code == 0
+    attack = ("--original", "visits", *ASKED[:4], *ASKED[6:], "-k", 5, "--sensitive", "diagnosis", "--format", "json")
+    found = kanon("attack", "v.duckdb", "coarse", *attack, "--other", "fine")
+    joint = next(one for one in found.json["attacks"] if one["attack"] == "joint release")
+    (known,) = joint["columns"]
+    assert (joint["outcome"], known["rows_certain"], known["joined_by"]) == ("succeeds", 5, ["cost"])
+    # The brute force: who joins the two by cost sees the diagnoses of each class of the first release.
+    with duckdb.connect("v.duckdb") as connection:
+        query = "SELECT COUNT(DISTINCT diagnosis) FROM fine JOIN coarse USING (cost) GROUP BY fine.age, fine.sex"
+        assert sorted(connection.execute(query).fetchall()) == [(1,), (3,), (3,), (3,)]
+    assert len(visits) == 20
+
+
+def test_a_column_that_both_have_and_that_tells_nothing_stops_no_release(
+    visits: pd.DataFrame, kanon: Callable[..., Ended]
+) -> None:
+    """Where every visit has one cost, rows of both releases cannot be told apart by it."""
+    with duckdb.connect("v.duckdb") as connection:
+        connection.execute("UPDATE visits SET cost = 7")
+    assert len(visits) == 20
+    for name, more in (("fine", ()), ("coarse", ("--sensitive", "diagnosis", "--l", "diagnosis=3"))):
+        asked = ("anonymize", "v.duckdb", "visits", *ASKED, "-k", 5, "--max-suppressed", 0, "--sensitive", "cost")
+        ended = kanon(*asked, *more, "--into", name)
+        assert ended.code == 0, ended.err

@@ -107,6 +107,8 @@ CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
 CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2), (1, NULL, 1, 1), (1, 'bob', 1, 2)) m(class, person, n, up_to);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
 CREATE TABLE scores AS FROM (VALUES (1, 1, 1.0, 2.0), (2, 1, 2.0, 1.0), (3, 1, 3.0, 3.0)) s(item, size, place, score);
+CREATE TABLE valued AS FROM (VALUES (1, 'a', 'x'), (1, 'b', 'y'), (2, 'a', 'x')) v(class, link, value);
+CREATE TABLE linked AS FROM (VALUES (1, 'a', ''), (2, 'b', '')) l(class, link, value);
 CREATE TABLE who AS FROM persons;
 CREATE TABLE by_original AS FROM in_classes;
 CREATE TABLE by_release AS SELECT * REPLACE (n AS at_most) FROM in_classes;
@@ -148,6 +150,8 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
+    "attacks/joint_links": {"link": "published_1", "value": "'v'"},
+    "attacks/joint_linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
     "attacks/neighbours": {"of_group": "size"},
     "attacks/fitting": {"fitting": "SUM(who.n)"},
     "classes/spellings": {"spelled": "LOWER(TRIM(original))"},

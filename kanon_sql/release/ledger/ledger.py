@@ -164,7 +164,7 @@ class Ledger:
         with timed(seconds, "ledger"):
             self._warn_of_changes(earlier)
             own = self._hierarchies()
-            if doubtful := [entry for entry in earlier if not self._nested(entry, own)]:
+            if doubtful := [entry for entry in earlier if not self._nested(entry, own) or self._can_be_joined(entry)]:
                 self._require_tuples(doubtful[-1])
                 self._check(output, doubtful, self._replaced(target))
 
@@ -375,6 +375,14 @@ class Ledger:
         if min(steps) < 0 < max(steps) or (any(steps) and leave_out):
             return False
         return entry.source_fingerprint in self._prints_of(entry)
+
+    def _can_be_joined(self, entry: Entry) -> bool:
+        """Tell whether rows of both can be joined by a column that both show, and so a sensitive one that one shows."""
+        roles = self.publication.roles
+        own = {folded(column.name) for column in (*roles.sensitive, *roles.insensitive)}
+        theirs = {folded(name) for name in entry.published_as_they_are}
+        sensitive = {folded(name) for name in (*self._sensitive, *entry.sensitive)}
+        return bool(own & theirs) and bool((own ^ theirs) & sensitive)
 
     def _as_table(self, output: exp.Expr) -> exp.Table:
         """Return a release as a table that can be read often: rows of a file are copied."""

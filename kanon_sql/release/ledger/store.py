@@ -138,7 +138,8 @@ class Entry:
     def alike(self) -> tuple[Any, ...]:
         """Return what releases have in common that say the same: to check one of them is to check all."""
         models = tuple((model["model"], model["required"], model["sensitive"]) for model in self.models)
-        return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive))
+        shown = tuple(sorted(self.published_as_they_are))
+        return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive), shown)
 
     def is_record_of(self, other: Entry) -> bool:
         """Tell whether both are one record of the ledger, as it was written and as it was read."""

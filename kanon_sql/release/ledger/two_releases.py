@@ -24,7 +24,8 @@ from kanon_sql.release.ledger.earlier import (
     read_as_it_stands,
 )
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
-from kanon_sql.risks.attacks.joint import SensitiveInBoth, Side, join, least_values
+from kanon_sql.risks.attacks.joint import InBoth, Joinable, SensitiveInBoth, SensitiveInOne, Side, join, least_values
+from kanon_sql.risks.attacks.released import Shared
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
@@ -94,6 +95,7 @@ class Joiner:
         entities = dict.fromkeys(each for each in (self.publication.roles.entity, theirs) if each is not None)
         persons: list[Column | None] = [*entities] or [None]
         sensitive = self._sensitive(entry, new, old)
+        joinable = self._joinable(entry, new, old)
         needed = [column.original for column in sensitive]
         lookup = self._lookup(both, new, [*needed, *entities])
         try:
@@ -101,7 +103,7 @@ class Joiner:
         except UsageError as error:
             raise CannotBeCheckedError(f"its labels cannot be read: {error}") from None
         sides, k = (lookup.new, found), min(self.k, entry.k)
-        joints = [join(engine, lookup.people, sides, sensitive, entry.name, k, person=person) for person in persons]
+        joints = [join(engine, lookup.people, sides, sensitive, entry.name, k, person, joinable) for person in persons]
         joint = max(
             joints, key=lambda joint: (joint.succeeded, joint.classes.rows_below_k)
         )  # where releases count people by different columns
@@ -134,7 +136,9 @@ class Joiner:
         if relation is None:
             names = {each.column.name for each in own}
             needed = [each.column.name for each in self.publication.hierarchies if each.column.name not in names]
-            needed += [column.name for column in self.publication.roles.sensitive]
+            needed += [
+                column.name for column in (*self.publication.roles.sensitive, *self.publication.roles.insensitive)
+            ]
             needed += [name for name in entry.sensitive if name not in names]
             shown = [name for name in dict.fromkeys(needed) if _is_in(name, entry.published_as_they_are)]
             relation = make_again(source, entry, own, shown)
@@ -142,6 +146,27 @@ class Joiner:
 
     def _key_of(self, hierarchy: Hierarchy) -> tuple[str, str]:
         return hierarchy.column.name, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy)
+
+    def _joinable(self, entry: Entry, new: _Side, old: _Side) -> Joinable:
+        """Return the columns by which rows of both can be joined, and sensitive ones that one publishes alone."""
+        columns, models = self.prepared.source.columns, self.publication.models
+        least = least_values((model.name, model.required, model.sensitive) for model in models)
+        least |= least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
+        sensitive = [*(column.name for column in self.publication.roles.sensitive), *entry.sensitive]
+        in_one, joined_by = [], []
+        for name in dict.fromkeys([*new.as_they_are, *old.as_they_are]):
+            original = find_column(name, columns)
+            first, second = (
+                find_column(name, side.columns) if _is_in(name, side.as_they_are) else None for side in (new, old)
+            )
+            if original is None:
+                continue
+            if first is not None and second is not None:
+                joined_by.append(InBoth(Shared(first, original), Shared(second, original)))
+            elif (one := first or second) is not None and _is_in(name, sensitive):
+                fewest = least.get(original.name, 2)
+                in_one.append(SensitiveInOne(Shared(one, original), in_first=first is not None, least=fewest))
+        return Joinable(joined_by, in_one)
 
     def _sensitive(self, entry: Entry, new: _Side, old: _Side) -> list[SensitiveInBoth]:
         """Return the columns that both publish as they are, and that one of them calls sensitive."""

@@ -11,6 +11,9 @@ group of k people hides each of them among k, whatever else is computed from bot
 2. The groups, and how many people are in each (``joint_groups``, ``joint_sizes``).
 3. The values of a sensitive column that each group can have: bounds for how often it has each value, from the values of
    its classes less those of the other groups in them, until nothing changes (``joint_bounds_next``).
+4. Of a sensitive column that one release has alone, the values that a group can have where rows of both releases are
+   joined by the other columns that both show, as a cost: those of the rows of its class there that are like some row of
+   its class in the other release (``joint_linked``).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlglot import exp
 
 from kanon_sql.risks import temporary_table
-from kanon_sql.risks.attacks.released import class_values, truth
+from kanon_sql.risks.attacks.released import Shared, class_values, make_released, shared_name, truth
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -71,6 +74,7 @@ class Known:
         rows_certain_right: those for which it is the true one.
         rows_certain_together: those for which it is not certain from one of the releases alone.
         rows_alike: rows in groups of k or more with fewer than ``least`` values, though their classes have as many.
+        joined_by: the columns by which rows were joined, where one release alone has the column.
     """
 
     column: str
@@ -79,6 +83,7 @@ class Known:
     rows_certain_right: int
     rows_certain_together: int
     rows_alike: int
+    joined_by: tuple[str, ...] = ()
 
     @property
     def too_few(self) -> str:
@@ -139,6 +144,31 @@ class SensitiveInBoth:
     first: Column
     second: Column
     least: int = 2
+
+
+@dataclass(frozen=True)
+class SensitiveInOne:
+    """A sensitive column that one of two releases shows alone: the first one, or the second."""
+
+    shown: Shared
+    in_first: bool
+    least: int = 2
+
+
+@dataclass(frozen=True)
+class InBoth:
+    """A column that is no quasi-identifier and that both releases show as it is: rows can be joined by it."""
+
+    first: Shared
+    second: Shared
+
+
+@dataclass(frozen=True)
+class Joinable:
+    """Columns by which rows of two releases can be joined, and sensitive columns that one of them shows alone."""
+
+    by: Sequence[InBoth] = ()
+    in_one: Sequence[SensitiveInOne] = ()
 
 
 class _Tables:
@@ -232,6 +262,26 @@ class Side:
             self._values[key] = in_classes, possible
         return self._values[key]
 
+    def linked(self, by: Sequence[Shared], sensitive: Shared | None = None) -> exp.Table:
+        """Return the classes, from 1, with what rows are joined by, and the values of a sensitive column."""
+        shown = [*by, *([] if sensitive is None else [sensitive])]
+        released = make_released(self._engine, self._relation, self._columns, shown, self.candidates)
+        for table in (released.relation, released.copy):
+            self._tables.keep(table)
+        parts: list[exp.Expr] = []
+        for number in range(len(by)):  # with its length, so that no values are like others when put together
+            name = sql.column(shared_name(number))
+            length = sql.cast(exp.Length(this=name), "VARCHAR")
+            parts += [length, sql.literal(":"), name.copy()]
+        link = parts[0]
+        for part in parts[1:]:
+            link = exp.DPipe(this=link, expression=part, safe=True)
+        value = sql.literal("") if sensitive is None else sql.column(shared_name(len(by)))
+        title = "what rows of a class are joined by"
+        return self._tables.create(
+            "attacks/joint_links", title, {"link": link, "value": value}, released=released.relation
+        )
+
     def drop(self) -> None:
         self._tables.drop()
 
@@ -259,6 +309,7 @@ def join(
     other: str,
     k: int,
     person: Column | None = None,
+    joinable: Joinable | None = None,
 ) -> Joint:
     """Return what a second release, called ``other``, adds; a group of fewer than ``k`` is a success.
 
@@ -269,7 +320,10 @@ def join(
     try:
         rows, classes = joined.classes()
         contradicted = any(side.candidates.contradicted for side in sides)
-        return Joint(other, k, rows, classes, tuple(joined.known(column) for column in sensitive), contradicted)
+        known = [joined.known(column) for column in sensitive]
+        if joinable is not None and joinable.by:
+            known += [joined.linked(column, joinable.by) for column in joinable.in_one]
+        return Joint(other, k, rows, classes, tuple(known), contradicted)
     finally:
         joined.drop()
 
@@ -326,6 +380,25 @@ class _Joined:
         statement = self._tables.query("attacks/joint_known", {"least": column.least, "k": self._k}, **tables)
         found = self._engine.row(statement, f"how often both releases together tell {name}")
         return Known(name, column.least, *found)
+
+    def linked(self, column: SensitiveInOne, by: Sequence[InBoth]) -> Known:
+        """Return what is known of a column of one release by who joins its rows with those of the other."""
+        name, (first, second) = column.shown.original.name, self._sides
+        of_first, of_second = [both.first for both in by], [both.second for both in by]
+        if column.in_first:
+            valued, linked = first.linked(of_first, column.shown), second.linked(of_second)
+        else:
+            valued, linked = second.linked(of_second, column.shown), first.linked(of_first)
+        places = ("first_choices", "second_choices") if column.in_first else ("second_choices", "first_choices")
+        values = {
+            "least": column.least,
+            "own_class": sql.column("class", places[0]),
+            "other_class": sql.column("class", places[1]),
+        }
+        query = self._tables.query("attacks/joint_linked", values, valued=valued, linked=linked)
+        certain, few = self._engine.row(query, f"how often {name} is told by rows that are joined")
+        names = tuple(both.first.original.name for both in by)
+        return Known(name, column.least, certain, certain, certain, few, names)
 
     def drop(self) -> None:
         self._tables.drop()

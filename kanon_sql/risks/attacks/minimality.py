@@ -3,8 +3,8 @@
 An attacker who knows that the release is the one that loses least under its models knows that every release that loses
 less violates them. So assignments of the published values to the people of each class under which a cheaper release
 would be allowed are impossible. So are some under which one that loses as much would be: which of them is taken is not
-looked at, so that what depends on it is left open. Counted are the rows whose value is the same in all that are left, of
-those whose class has several values.
+looked at, so that what depends on it is left open. Counted are the rows whose value is the same in all that are left,
+of those whose class has several values.
 
 Only for full-domain releases by ``optimal`` without suppressed rows, of few rows: all assignments are gone through.
 """

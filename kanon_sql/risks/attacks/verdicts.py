@@ -264,6 +264,8 @@ def _joint(found: Joint) -> str:
     said += f", the smallest of {classes.smallest:,}"
     for known in found.known:
         said += f"; the value of {known.column} is certain for {share(known.rows_certain, found.rows)}"
+        if known.joined_by:
+            said += f", joined by {', '.join(known.joined_by)}"
         if known.rows_certain:
             said += f" and right for {known.rows_certain_right:,}, from both together for "
             said += f"{known.rows_certain_together:,}"
