@@ -46,7 +46,7 @@ def test_two_releases_that_leave_single_rows_by_hand() -> None:
     # (1, 2) can have flu or cold by both of her classes; but (1, 1) has the flu of the first one, so hers is the cold.
     assert joint["columns"] == [
         {"column": "s", "least": 2, "rows_certain": 4, "rows_certain_right": 4, "rows_certain_together": 4,
-         "rows_alike": 0}
+         "rows_alike": 0, "joined_by": ()}
     ]  # fmt: skip
 
 
