@@ -68,10 +68,10 @@ def test_minimality_is_open_where_releases_lose_as_much() -> None:
         released, levels = release.to_pandas(), release.levels
     by_class = sorted(released.itertuples(index=False, name=None), key=str)
     possible = []
-    of_classes = sorted(zip([a for a, _ in people], values, strict=True))
-    assert levels == {"a": 0, "b": 1}
+    of_classes = sorted(zip([b for _, b in people], values, strict=True))
+    assert levels == {"a": 1, "b": 0}
     for world in sorted(set(permutations(values))):
-        if sorted(zip([a for a, _ in people], world, strict=True)) != of_classes:
+        if sorted(zip([b for _, b in people], world, strict=True)) != of_classes:
             continue  # these values are not those of the published classes
         with kanon_of.anonymize(table(world), max_suppressed=0, **asked) as other:
             if (
